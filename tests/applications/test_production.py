@@ -42,7 +42,7 @@ from crossbandit.errors import (
     MissingFeedbackWarning,
     MissingOutcomesError,
 )
-from crossbandit.laws.uniforms import Uniforms
+from crossbandit.laws.base import Uniforms
 from tests.forks import forks, in_fork
 
 DATA = Path(__file__).parent / "data"

@@ -5,10 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.evaluate.checks import by_expected_ranks, independence, log_rank
+from crossbandit.evaluate.dependence import (
+    DependenceTest,
+    by_expected_ranks,
+    conclude,
+    find_trends,
+    log_rank,
+)
 from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.prices import PriceDistribution
 from tests.evaluate.worlds import censor, full_log
+
+
+def independence(groups: Groups) -> tuple[DependenceTest, ...]:
+    return conclude(find_trends(groups))
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win"])

@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.by_band import BandSums, band_sums
-from crossbandit.evaluate.estimates import (
-    BY_BAND,
-    INVERSE,
-    ROBUST,
-    KnownSums,
-    what_is_known,
-)
+from crossbandit.evaluate.estimates import BandSums, KnownSums, band_sums, what_is_known
 from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
 from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.evaluate.results import BY_BAND, INVERSE, ROBUST
 from crossbandit.report.statistics import student_quantile
 from crossbandit.types import Floats, Integers
 from tests.evaluate.worlds import by_band, censor, earned, full_log, weighted

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from crossbandit.evaluate import CensoredLog, evaluate_log
+from crossbandit.evaluate.dependence import find_power
 from crossbandit.evaluate.groups import Groups, make_groups
 from crossbandit.evaluate.plans import best_response, shading
-from crossbandit.evaluate.scales import scaled
 from crossbandit.types import Floats
 from tests.evaluate.worlds import by_band, censor
 
@@ -20,6 +20,10 @@ def world(power: float, seed: int, count: int = 4_000) -> tuple[Floats, Floats, 
     values = np.exp(generator.normal(size=count))
     prices = 0.5 * values**power * np.exp(0.5 * generator.normal(size=count))
     return values, prices, generator.uniform(0.25, 0.95, count) * values
+
+
+def scaled(groups: Groups) -> Groups:
+    return groups.with_power(*find_power(groups.facts))
 
 
 @pytest.mark.parametrize("feedback", KINDS)

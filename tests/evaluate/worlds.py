@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.evaluate import CensoredLog, ValueEstimate
-from crossbandit.evaluate.by_band import band_sums
-from crossbandit.evaluate.estimates import what_is_known
-from crossbandit.evaluate.weights import weight_sums
+from crossbandit.evaluate.estimates import band_sums, weight_sums, what_is_known
 from crossbandit.types import Floats
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import pytest
 from crossbandit.kernels.laws.guard import (
     GuardState,
     draw,
+    guarded_learn,
     law_weight,
     learner_chances,
-    set_seen,
-    settle,
+    see,
 )
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 
@@ -48,7 +48,7 @@ def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
     start = _guard()
     learner_chances(rules, start, WORTH, TOP, SIZE - 1)
     weight = law_weight(start)
-    set_seen(rules, start, weight, BID)
+    see(rules, start, weight, BID)
     law = np.arange(SIZE) == BID
     played = weight * law + (1 - weight) * start.chances
     shown = {
@@ -62,7 +62,7 @@ def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
         wins, gains = np.zeros(SIZE), np.zeros(2)
         for k, chance in enumerate(played):
             guard = GuardState(*(part.copy() for part in start))
-            settle(rules, guard, WORTH, TOP, BID, k, cell)
+            guarded_learn(rules, guard, WORTH, TOP, BID, k, cell)
             wins += chance * (guard.wins - start.wins)
             gains += chance * (guard.gains - start.gains)
             assert guard.spent[2] == ROUNDS + 1
@@ -76,8 +76,8 @@ def test_squares_are_of_what_is_learned_in_a_round() -> None:
     rules = OutcomeLaw(AMOUNTS, (0, TOP), feedback="always")._rules
     guard = _guard()
     learner_chances(rules, guard, WORTH, TOP, SIZE - 1)
-    set_seen(rules, guard, 0.5, BID)
-    settle(rules, guard, WORTH, TOP, BID, 0, 1)
+    see(rules, guard, 0.5, BID)
+    guarded_learn(rules, guard, WORTH, TOP, BID, 0, 1)
     gains = (np.arange(SIZE) >= 1) / (1 + LEAST) * (WORTH - AMOUNTS) / TOP
     mean, square = guard.chances @ gains, guard.chances @ gains**2
     np.testing.assert_allclose(guard.spent[0] - 3.0, square - mean**2, rtol=1e-12)

@@ -18,7 +18,7 @@ from crossbandit.errors import (
 )
 from crossbandit.kernels.laws.choice import best_amount
 from crossbandit.laws import OutcomeLaw
-from crossbandit.laws.logs import prepared
+from crossbandit.laws.learning import prepared
 from crossbandit.laws.merging import row_units
 
 GRID = np.linspace(0.0, 1.0, 11)

@@ -10,7 +10,7 @@ import pytest
 
 from crossbandit.errors import CheckpointError
 from crossbandit.laws import IndependenceTest, OutcomeLaw
-from crossbandit.laws.logs import shown_to
+from crossbandit.laws.learning import shown_to
 
 GRID = np.linspace(0.0, 1.0, 6)
 

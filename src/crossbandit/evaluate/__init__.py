@@ -4,7 +4,6 @@ from crossbandit import extras
 
 extras.require("duckdb", "jinja2", "pandas", "scipy", extra="replay", owner="crossbandit.evaluate")
 
-from crossbandit.evaluate.checks import DependenceTest
 from crossbandit.evaluate.decisions import (
     DecisionArrays,
     MeanEstimate,
@@ -12,11 +11,16 @@ from crossbandit.evaluate.decisions import (
     decision_arrays,
     evaluate_policy,
 )
-from crossbandit.evaluate.estimates import KnownOutcomes, ValueEstimate
+from crossbandit.evaluate.dependence import DependenceTest
 from crossbandit.evaluate.evaluation import evaluate_log
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.reading import ReadLog, open_censored, read_censored
-from crossbandit.evaluate.results import Evaluation, StrategyEvaluation
+from crossbandit.evaluate.results import (
+    Evaluation,
+    KnownOutcomes,
+    StrategyEvaluation,
+    ValueEstimate,
+)
 from crossbandit.evaluate.stored import StoredLog
 
 __all__ = [

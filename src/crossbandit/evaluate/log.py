@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.errors import LogError
-from crossbandit.evaluate.columns import OWNER, amounts, flags, levels, probabilities
+from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.outcomes import OutcomeCounts
 from crossbandit.logs.units import doubt_about_units
-from crossbandit.validation import choice, number
+from crossbandit.validation import array, as_array, choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from crossbandit.types import Booleans, Floats, Integers
 
+_OWNER = "CensoredLog"
 BOTH = "both"  # equal bids won in some auctions and lost in others
 
 
@@ -74,27 +73,32 @@ class CensoredLog:
     price_high: Floats = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        choice(OWNER, "ties", self.ties, ("win", "lose", BOTH))
-        values = amounts("values", self.values, None)
-        bids = amounts("bids", self.bids, values.size)
-        given = np.full(values.size, np.nan) if self.prices is None else self.prices
-        prices = amounts("prices", given, values.size, missing=True)
-        reserves = self.reserve
-        if np.ndim(reserves) > 0:
-            reserves = amounts("reserve", reserves, values.size)
+        choice(_OWNER, "ties", self.ties, ("win", "lose", BOTH))
+        values = _amounts("values", self.values, None)
+        size = values.size
+        given = np.full(size, np.nan) if self.prices is None else self.prices
+        if np.ndim(self.reserve) > 0:
+            reserve: float | Floats = _amounts("reserve", self.reserve, size)
         else:
-            reserves = number(OWNER, "reserve", reserves, at_least=0)
-        object.__setattr__(self, "reserve", reserves)
-        for name, column in (("values", values), ("bids", bids), ("prices", prices)):
-            object.__setattr__(self, name, column)
-        object.__setattr__(self, "won", flags(self.won, values.size))
-        object.__setattr__(self, "classes", levels(self.classes, values.size))
-        if self.propensities is not None:
-            object.__setattr__(self, "propensities", probabilities(self.propensities, values.size))
+            reserve = number(_OWNER, "reserve", self.reserve, at_least=0)
+        chances = self.propensities
+        self._set(
+            values=values,
+            bids=_amounts("bids", self.bids, size),
+            prices=_amounts("prices", given, size, missing=True),
+            reserve=reserve,
+            won=_flags(self.won, size),
+            classes=_levels(self.classes, size),
+            propensities=None if chances is None else _probabilities(chances, size),
+        )
         if self.outcomes.rounded:
-            object.__setattr__(self, "ties", BOTH)
+            self._set(ties=BOTH)
         self._check()
         self._find_intervals()
+
+    def _set(self, **fields: object) -> None:
+        for name, column in fields.items():
+            object.__setattr__(self, name, column)
 
     def __len__(self) -> int:
         return int(self.values.size)
@@ -243,15 +247,13 @@ class CensoredLog:
         floors = np.maximum(self.reserves, np.nextafter(0.0, 1.0))
         low = np.where(told, np.nextafter(exact, -np.inf), np.where(won, 0.0, lost))
         high = np.where(told, exact, np.where(won, self.bids, np.inf))
-        object.__setattr__(self, "price_low", low)
-        object.__setattr__(self, "price_high", high)
+        self._set(price_low=low, price_high=high)
         if self.ties == BOTH:
             equal = self._equal
             low = np.where(equal, np.where(won, 0.0, self.bids), low)
             above = np.where(won, self.bids, np.inf)
             high = np.where(equal, above, np.where(told, np.nextafter(exact, np.inf), high))
-        object.__setattr__(self, "low", np.maximum(low, np.nextafter(floors, -np.inf)))
-        object.__setattr__(self, "high", np.maximum(high, floors))
+        self._set(low=np.maximum(low, np.nextafter(floors, -np.inf)), high=np.maximum(high, floors))
 
 
 class LogPiece(CensoredLog):
@@ -259,3 +261,53 @@ class LogPiece(CensoredLog):
 
     def _check(self) -> None:
         """Check nothing."""
+
+
+def _amounts(name: str, given: object, count: int | None, *, missing: bool = False) -> Floats:
+    """Return a column of amounts as numbers; they may be missing, as NaN, if `missing`."""
+    expected = "numbers of at least 0, one per auction" + (", or NaN" if missing else "")
+    column = array(_OWNER, name, expected, given)
+    wrong = np.isinf(column) | (column < 0) | (np.isnan(column) & (not missing))
+    if column.ndim != 1 or (count is not None and column.size != count):
+        reject(_OWNER, name, expected, given)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        reject(_OWNER, name, expected, f"{column[i]:.15g} in auction {i + 1:,}")
+    return column
+
+
+def _flags(given: object, count: int) -> Booleans:
+    """Return a column that says who won."""
+    expected = "True or False for each auction"
+    column = as_array(_OWNER, "won", expected, given)
+    if column.shape != (count,) or not np.isin(column, (0, 1)).all():
+        reject(_OWNER, "won", expected, given)
+    return column.astype(bool)
+
+
+def _levels(given: object, count: int) -> dict[str, npt.NDArray[np.generic]]:
+    """Return columns of classes by name."""
+    if not isinstance(given, Mapping):
+        reject(_OWNER, "classes", "a mapping from names to columns", given)
+    columns = {str(name): np.asarray(column) for name, column in given.items()}
+    for name, column in columns.items():
+        if column.shape != (count,):
+            reject(_OWNER, "classes", "columns with a level per auction", f"{name!r}")
+    return columns
+
+
+def _probabilities(given: object, count: int) -> Floats:
+    """Return a column of probabilities."""
+    expected = "probabilities above 0 and of at most 1, one per auction"
+    column = array(_OWNER, "propensities", expected, given)
+    if column.shape != (count,):
+        reject(_OWNER, "propensities", expected, given)
+    wrong = np.flatnonzero(~((column > 0) & (column <= 1)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise InvalidParameterError(
+            f"The 'propensities' parameter of {_OWNER} must be {expected}. Got {column[i]:.15g} in "
+            f"auction {i + 1:,}. A propensity is the probability of the bid that was made; a "
+            "density cannot be used."
+        )
+    return column

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import crossbandit
-from crossbandit.evaluate.estimates import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
+from crossbandit.evaluate.results import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
 from crossbandit.logs.faults import left_out
 from crossbandit.report import (
     Chart,

@@ -49,6 +49,15 @@ class Plan:
     fitted: bool = False
     note: str = ""
 
+    def gains(self, log: CensoredLog) -> Floats:
+        """Return what each entry earns if its bid wins, times its share.
+
+        Args:
+            log: The auctions.
+        """
+        gains: Floats = self.shares * (log.values[self.rows] - self.bids)
+        return gains
+
 
 def shading(log: CensoredLog, fraction: float) -> Plan:
     """Return the plan to bid a fraction of the value.

@@ -1,20 +1,74 @@
-"""The evaluation of strategies on a log: what each would have earned."""
+"""What an evaluation returns: for each strategy what is known, bounds, and estimates."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from crossbandit.evaluate.estimates import BY_BAND, INVERSE, ROBUST
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from crossbandit.evaluate.checks import DependenceTest
-    from crossbandit.evaluate.estimates import KnownOutcomes, ValueEstimate
+    from crossbandit.evaluate.dependence import DependenceTest
 
+BY_BAND, INVERSE, ROBUST = "by band", "inverse propensity", "doubly robust"
+ASSUMPTIONS = {
+    BY_BAND: "Within a band of values and a class, prices do not go with your own bids, and with "
+    "values only like a power of them.",
+    INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
+    ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
+}
 _NAMES = {BY_BAND: "by_band", INVERSE: "inverse_propensity", ROBUST: "doubly_robust"}
+
+
+@dataclass(frozen=True)
+class ValueEstimate:
+    """An estimate of what a strategy would have earned on the log, with a 95 % interval.
+
+    Attributes:
+        method: "by band", "inverse propensity" or "doubly robust".
+        value: The estimate.
+        low: Where the interval begins.
+        high: Where it ends.
+        open: How much of the value the data leave open even if the assumption holds: bids beyond
+            those that were made. The interval includes it.
+        weight: The mean weight of an auction, which should be near 1; NaN without weights.
+        size: How many auctions without weights would be as informative; NaN without weights.
+    """
+
+    method: str
+    value: float
+    low: float
+    high: float
+    open: float = 0.0
+    weight: float = math.nan
+    size: float = math.nan
+
+    @property
+    def credible(self) -> bool:
+        """Whether the weights, if there are any, have a mean near 1."""
+        return math.isnan(self.weight) or abs(self.weight - 1) <= 3 / math.sqrt(self.size)
+
+    @property
+    def assumption(self) -> str:
+        """What the estimate needs to be right."""
+        return ASSUMPTIONS[self.method]
+
+
+class KnownOutcomes(NamedTuple):
+    """What a log shows of a plan for certain.
+
+    Attributes:
+        exact: What the plan earned in the auctions whose outcome is known.
+        share: The share of its bids whose outcome is known.
+        lower: The least that it can have earned in all auctions.
+        upper: The most.
+    """
+
+    exact: float
+    share: float
+    lower: float
+    upper: float
 
 
 @dataclass(frozen=True)

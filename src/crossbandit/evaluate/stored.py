@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
-    from crossbandit.evaluate.propensities import BidFrequencies
+    from crossbandit.evaluate.facts import BidFrequencies
     from crossbandit.logs.auctions import Auctions
     from crossbandit.logs.classes import ClassTable
     from crossbandit.types import Floats

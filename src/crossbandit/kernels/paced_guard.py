@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, see
 from crossbandit.kernels.laws.learning import absorb
-from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.outcomes import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
 from crossbandit.kernels.pace_plan import open_auction

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import may_try, read_law, without_tries
 from crossbandit.kernels.laws.learning import absorb
-from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.outcomes import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
 from crossbandit.kernels.laws.tries import probe

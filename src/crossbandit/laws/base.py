@@ -1,14 +1,15 @@
-"""What a law is made of: its grid, its levels, its state, and how outcomes are read."""
+"""What a law is made of: amounts, bands of contexts, classes, counts and random numbers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+import math
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError
+from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.compilation import Bound, MachineCode
-from crossbandit.laws.grid import AmountGrid, ascending, band_cuts
+from crossbandit.kernels.laws.outcomes import shown
 from crossbandit.laws.levels import Label, Levels
 from crossbandit.laws.memory import (
     DEPTH,
@@ -18,9 +19,8 @@ from crossbandit.laws.memory import (
     law_rules,
     scratch_for,
 )
-from crossbandit.laws.uniforms import Uniforms
 from crossbandit.streams import stream
-from crossbandit.validation import choice, integer, number
+from crossbandit.validation import array, choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,14 +29,23 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.streams import Seed
-    from crossbandit.types import Integers
+    from crossbandit.types import Floats, Integers
+
+# After which outcomes the number is told: reached or not.
+_TOLD = {"after-loss": (False,), "after-win": (True,), "always": (False, True), "won-lost": ()}
+_BLOCK = 1024  # random numbers that are drawn at a time
 
 
-class LawBase(AmountGrid):
+class LawBase:
     """The settings and counts of a law, without what is done with them; see `OutcomeLaw`.
 
     Attributes:
-        parts: What compiled steps take: what does not change, what does, and room to compute in.
+        amounts: The amounts, ascending.
+        feedback: What is shown.
+        ties: Whether an amount that equals the number reaches it: "win" or "lose".
+        parts: The arguments of compiled steps: what does not change, what does, and scratch.
+        uniforms: The random numbers of choices.
+        code: The machine code of the steps.
     """
 
     def __init__(
@@ -53,33 +62,36 @@ class LawBase(AmountGrid):
         seed: Seed = 0,
     ) -> None:
         owner = type(self).__name__
-        grid = ascending(owner, amounts)
+        grid = _ascending(owner, amounts)
         low = number(owner, "context_range", context_range[0])
         high = number(owner, "context_range", context_range[1], above=low)
         self.context_range = (low, high)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
         self.ties = choice(owner, "ties", ties, ("win", "lose"))
-        self._start_grid(grid)
+        self.amounts = grid.view()
+        self.amounts.flags.writeable = False
+        self._told: tuple[bool, ...] = _TOLD[feedback]
         self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
         self._levels = Levels(owner, classes, self.class_limit)
-        cuts = band_cuts(grid if payoff == "first-price" else np.zeros(0), low, high, DEPTH)
         self._rules = law_rules(
             grid,
-            cuts,
+            _band_cuts(grid if payoff == "first-price" else np.zeros(0), low, high),
             feedback,
             payoff,
             len(self._levels.features),
             strict=ties == "lose",
             probing=self.probing,
         )
-        slots = self.class_limit if classes else 0
-        state = empty_state(self._rules, slots)
-        self._scratch = scratch_for(self._rules, state.weights.size)
-        self._use(state)
+        self._scratch = scratch_for(self._rules)
+        self._use(self._empty())
         self.uniforms = Uniforms(stream(seed, "law"))
         self.code = MachineCode()
+
+    def _empty(self) -> LawState:
+        """Return the state of a law that has seen nothing."""
+        return empty_state(self._rules, self.class_limit if self.classes else 0)
 
     @property
     def rounds(self) -> int:
@@ -102,14 +114,50 @@ class LawBase(AmountGrid):
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
         self._bound = Bound(*self.parts)
 
-    def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
-        """Return the numbers of the classes of a round, -1 for those that have none.
+    def cells(self, numbers: npt.ArrayLike) -> Integers:
+        """Return the number of the lowest amount that reaches each number; K if none does.
 
         Args:
-            labels: The classes, in the order of the law's features.
-            new: Whether the round is learned from: then classes are given numbers.
+            numbers: Hidden numbers.
         """
-        return self._levels.slots(labels, new=new)
+        side: Any = "left" if self.ties == "win" else "right"
+        found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
+        return found
+
+    def shown(
+        self, amount: float, *, reached: bool, number: float | None = None
+    ) -> tuple[int, int, int]:
+        """Return what an outcome says on the grid of amounts.
+
+        A bid between two amounts that has reached the number shows that the higher one does; if it
+        has not, that the lower one does not.
+
+        Args:
+            amount: What was played, on the grid or not.
+            reached: Whether it reached the number.
+            number: The number, needed where the law's feedback shows it.
+
+        Returns:
+            The kind of the outcome (0: the cell is known, 1: an amount reaches the number, 2: an
+            amount does not, -1: it says nothing about any amount), the cell or amount that it is
+            about, and the number of the amount played, -1 if it is not on the grid.
+
+        Raises:
+            InvalidLossesError: The number is missing or contradicts `reached`.
+        """
+        told = reached in self._told
+        if told and (number is None or not math.isfinite(number)):
+            reject("learn", "number", "a finite number", number, error=InvalidLossesError)
+        if told and number is not None:
+            reaches = amount >= number if self.ties == "win" else amount > number
+            if reaches != reached:
+                raise InvalidLossesError(
+                    f"An amount of {amount:.15g} and a number of {number:.15g} contradict "
+                    f"reached={reached}. Nothing was learned."
+                )
+        given = (float(amount), bool(reached), float(number) if told and number else 0.0)
+        found: tuple[int, int, int] = self.code[shown](self._rules, *given)
+        return found
 
     def bands(self, contexts: npt.ArrayLike) -> Integers:
         """Return the number of the finest band that each context lies in, from 0 to 255.
@@ -121,6 +169,15 @@ class LawBase(AmountGrid):
             self._rules.cuts, np.asarray(contexts, dtype=float), "right"
         )
         return found
+
+    def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
+        """Return the numbers of the classes of a round, -1 for those that have none.
+
+        Args:
+            labels: The classes, in the order of the law's features.
+            new: Whether the round is learned from: then classes are given numbers.
+        """
+        return self._levels.slots(labels, new=new)
 
     def slot_table(
         self,
@@ -169,3 +226,91 @@ class LawBase(AmountGrid):
         at = number(owner, "context", context, error=InvalidContextError)
         low, high = self.context_range
         return min(max(at, low), high), self._levels.labels(owner, classes)
+
+
+def _ascending(owner: str, amounts: npt.ArrayLike) -> Floats:
+    """Return amounts as an array; they must be 2 or more, ascending."""
+    expected = "at least 2 finite numbers, ascending"
+    grid = array(owner, "amounts", expected, amounts)
+    if grid.ndim != 1 or grid.size < 2 or not np.isfinite(grid).all() or (np.diff(grid) <= 0).any():
+        reject(owner, "amounts", expected, amounts)
+    return grid
+
+
+def _band_cuts(amounts: Floats, low: float, high: float) -> Floats:
+    """Return where the finest bands of contexts end, of which there are 256.
+
+    Bands are equally wide, or follow the amounts, if there are any: a grid that is finer where most
+    values are makes bands that are finer there, too. Above the highest amount, the grid is
+    continued with its last step.
+    """
+    equal = np.linspace(low, high, (1 << DEPTH) + 1)
+    inside = amounts[(amounts > low) & (amounts < high)]
+    if inside.size < 2:
+        return equal[1:-1]
+    step = max(inside[-1] - inside[-2], (high - inside[-1]) / equal.size)
+    more = np.arange(inside[-1] + step, high - 1e-6 * step, step)
+    edges = np.concatenate([[low], inside, more, [high]])
+    shares = np.linspace(0, 1, edges.size)
+    cuts: Floats = np.interp(np.linspace(0, 1, equal.size), shares, edges)
+    # Rounding must not move the cuts of evenly spaced amounts.
+    return np.where(np.isclose(cuts, equal, rtol=0, atol=1e-9 * (high - low)), equal, cuts)[1:-1]
+
+
+class Uniforms:
+    """Numbers from [0, 1) of a generator; a few of them cost less than a call of the generator.
+
+    Args:
+        generator: The generator. Nobody else may draw from it.
+
+    >>> uniforms = Uniforms(np.random.default_rng(7))
+    >>> [*uniforms.take(2), *uniforms.take(1)] == np.random.default_rng(7).random(3).tolist()
+    True
+    """
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._begin()
+
+    def _begin(self) -> None:
+        self._before = self._generator.bit_generator.state  # when the block was drawn
+        self._block: Floats = np.zeros(0)
+        self._used = 0
+
+    def take(self, count: int) -> Floats:
+        """Return the next numbers; they may be overwritten by nobody.
+
+        Args:
+            count: How many.
+        """
+        start = self._used
+        stop = start + count
+        if stop <= self._block.size:
+            self._used = stop
+            return self._block[start:stop]
+        self._rewind()
+        if count > _BLOCK:
+            return self._generator.random(count)
+        self._before = self._generator.bit_generator.state
+        self._block = self._generator.random(_BLOCK)
+        self._used = count
+        return self._block[:count]
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state of the generator after the numbers that were taken; may be set."""
+        self._rewind()
+        found: Any = self._generator.bit_generator.state
+        return dict(found)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._generator.bit_generator.state = state
+        self._begin()
+
+    def _rewind(self) -> None:
+        """Let the generator stand where the numbers that were taken end."""
+        if self._block.size:
+            self._generator.bit_generator.state = self._before
+            self._generator.random(self._used)
+        self._begin()

@@ -1,4 +1,4 @@
-"""A law that is held against a learner which assumes nothing."""
+"""A law, compared all the time with a learner that assumes nothing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.learning import AmountChoice
-from crossbandit.laws.logs import prepared
+from crossbandit.laws.learning import AmountChoice, prepared
 from crossbandit.notebook import card
 from crossbandit.validation import number, reject
 
@@ -39,11 +38,11 @@ class GuardedAmountChoice(AmountChoice):
     Attributes:
         index: The number of the amount.
         amount: The amount.
-        context: What the law was chosen by.
+        context: The context of the round.
         classes: The labels, in the order of the law's features.
-        worth: What the amount was chosen for.
+        worth: What winning was worth.
         law_index: What the law would have played.
-        chances: Those of the learner, by amount.
+        chances: The learner's probability of each amount.
         seen: How likely the outcome of each amount was to be shown; if it is empty, it is computed
             anew from `chances` and `weight`.
         weight: The probability with which the law was followed.
@@ -59,17 +58,17 @@ class GuardedAmountChoice(AmountChoice):
 class GuardedLaw:
     """Follows a law's bids, or exponential weights over all bids, whichever earns more.
 
-    The law is a best response to the past: who knows it can exploit it. Exponential weights with
-    cross-learning (importance-weighted by what each bid shows) assume nothing about prices. A
-    second exponential weighting chooses between the two by what they would have earned. It begins
-    with K : 1 for the law, K the number of bids: the law is left only when the learner is ahead by
-    more than log(K) sqrt(V), V the sum of the squared differences of the two. So noise in the
-    comparison, or low bids that the law tries, do not turn it. A share of 0.25 / sqrt(rounds) is
-    always left to the other.
+    The law is a best response to the past: somebody who knows it can exploit it. Exponential
+    weights with cross-learning (importance-weighted by what each bid shows) assume nothing about
+    prices. A second exponential weighting chooses between the two by what they would have earned.
+    It begins with K : 1 for the law, K the number of bids: the learner is followed only when it is
+    ahead by more than log(K) sqrt(V), V the sum of the squared differences of the two. So noise in
+    the comparison, or low bids that the law tries, do not change what is followed. Each is always
+    followed with a probability of at least 0.25 / sqrt(rounds).
 
     No regret bound is proved. What holds by construction: the law and the learner are compared by
     estimates of what both recommend, importance-weighted and shrunk by the implicit exploration;
-    the share left to the other is 0.5 sqrt(T) rounds in all. The estimates of an expert that is
+    the other is followed in 0.5 sqrt(T) of T rounds, at least. The estimates of an expert that is
     seldom followed can have a variance of the order of sqrt(T), so the usual argument for
     exponential weights gives T^(3/4) at best. The experts learn from what the guard plays: what
     either would have earned alone is not compared. A reserve moves the learner's bids up to it,

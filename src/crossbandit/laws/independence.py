@@ -1,25 +1,16 @@
-"""Tests of whether the hidden number depends on the context, and on the class."""
+"""Tests of whether the hidden number depends on the context, and on the class, and their result."""
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError
-from crossbandit.kernels.laws.independence import (
-    RANKS,
-    STRATA,
-    TestState,
-    class_row,
-    log_evidence,
-    test_all,
-)
-from crossbandit.kernels.laws.pairs import waiting_rounds
-from crossbandit.laws.diagnosis import Diagnosis
-from crossbandit.laws.memory import FEEDBACK
+from crossbandit.kernels.laws.independence import class_row, log_evidence, test_all
+from crossbandit.laws.memory import empty_test, fill_test, test_arrays, upgraded_test
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
@@ -27,14 +18,90 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.kernels.laws.independence import TestState
     from crossbandit.laws.learning import AmountChoice
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Integers
 
 SAMPLE = 256  # rounds of which the contexts are kept
-_SIGNED = ("usual", "sums", "shown", "rows", "owners", "sides", "expected", "waiting")
-_SUMS = ("told", "counts", "shown")  # by stratum
+_ENOUGH = 100.0  # evidence; a false alarm has at most the inverse of it as its probability
+_WORTHWHILE = 0.01  # gain from which on it matters
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a test has found.
+
+    Attributes:
+        log_evidence: The logarithm of the evidence that the number depends on the context: among
+            rounds of the same class, if there are classes. The probability that it ever exceeds
+            log(100) without reason is about 1 %.
+        gain: An estimate of how much more is earned by the law at each context and its classes
+            than by the law of all rounds; 0.05 is 5 %. NaN where it is not known.
+        rounds: How many outcomes were looked at.
+        words: What numbers and contexts are called, and what choosing by context is.
+        class_log_evidence: The same as `log_evidence` for the class, among rounds with nearly the
+            same context. NaN if there are no classes.
+    """
+
+    log_evidence: float
+    gain: float
+    rounds: int
+    words: tuple[str, str, str] = ("outcomes", "the context", "choosing by context")
+    class_log_evidence: float = math.nan
+
+    @property
+    def depends(self) -> bool:
+        """Whether the evidence is enough to say that the number depends on the context.
+
+        With classes: given the class. For the class itself, see `depends_on_class`.
+        """
+        return self.log_evidence >= math.log(_ENOUGH)
+
+    @property
+    def depends_on_class(self) -> bool:
+        """Whether the evidence is enough to say that the number depends on the class.
+
+        That is, given the context. It is False if there are no classes.
+        """
+        return self.class_log_evidence >= math.log(_ENOUGH)
+
+    def __str__(self) -> str:
+        numbers, contexts, choosing = self.words
+        if math.isnan(self.class_log_evidence):
+            found = f"go with {contexts} here" if self.depends else ""
+            return self._sentence(found, f"go with {contexts}", choosing)
+        doing, _, by = choosing.partition(" by ")
+        given, of_class = f"go with {contexts}, given the class", "go with the class"
+        if self.depends and self.depends_on_class:
+            found = f"go with {contexts} here, given the class, and with the class"
+            return self._sentence(found, "", f"{doing} by {by} and class")
+        if self.depends:
+            first = self._sentence(f"{given}, here", "", choosing)
+            return f"{first} Nothing shows that {numbers} {of_class}."
+        if self.depends_on_class:
+            first = self._sentence(f"{of_class} here", "", f"{doing} by class")
+            return f"{first} Nothing shows that {numbers} {given}."
+        return self._sentence("", f"go with {contexts} or with the class", "")
+
+    def _sentence(self, found: str, sought: str, choosing: str) -> str:
+        """Return what was found and what it is worth; if nothing was, what was looked for."""
+        numbers, rounds = self.words[0], f"{self.rounds:,} rounds"
+        if not found:
+            return (
+                f"There is no evidence so far, in {rounds}, that {numbers} {sought}. "
+                "With few rounds this does not show that they are independent."
+            )
+        found = f"{numbers.capitalize()} {found}"
+        if math.isnan(self.gain):
+            return f"{found} ({rounds})."
+        if self.gain < _WORTHWHILE:
+            return (
+                f"{found} ({rounds}), but knowing it "
+                f"earns an estimated {100 * self.gain:.1f} % more: it hardly matters."
+            )
+        return f"{found}: {choosing} earns an estimated {100 * self.gain:.0f} % more ({rounds})."
 
 
 class IndependenceTest:
@@ -67,10 +134,14 @@ class IndependenceTest:
 
     def __init__(self, law: OutcomeLaw) -> None:
         self._law = law
-        self._code = FEEDBACK[law.feedback]
-        self._state = _empty(law)
+        self._state = self._empty()
         self._rounds = 0
         self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
+
+    def _empty(self) -> TestState:
+        """Return the state of a test that has seen nothing."""
+        law = self._law
+        return empty_test(law.parts[0], law.class_limit if law.classes else 0)
 
     def learn(self, made: AmountChoice, *, reached: bool, number: float | None = None) -> None:
         """Take in what `OutcomeLaw.learn` is told.
@@ -120,10 +191,10 @@ class IndependenceTest:
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
         slots = self._law.slot_table(columns, values.size, used=False)
-        bins, mirrored = self._law.bands(values), self._law.feedback == "after-win"
+        rules, bins = self._law.parts[0], self._law.bands(values)
         made = np.full(values.size, -1) if played is None else np.asarray(played)
         outcomes = (bins, slots, np.asarray(kinds), np.asarray(indices), made)
-        test_all(self._code, mirrored, self._state, *outcomes)
+        test_all(rules.feedback, rules.mirrored, self._state, *outcomes)
         last = [np.asarray(columns[name])[-SAMPLE:].tolist() for name in names]
         latest = values[-SAMPLE:].tolist()
         self.saw_many(values.size, latest, list(zip(*last, strict=True)) or [()] * len(latest))
@@ -176,7 +247,7 @@ class IndependenceTest:
             total = np.maximum(mine.counts[row] + theirs.counts[there], 1.0)
             usual = mine.usual[row] * mine.counts[row] + theirs.usual[there] * theirs.counts[there]
             mine.usual[row] = usual / total
-            for name in _SUMS:
+            for name in ("told", "counts", "shown"):
                 getattr(mine, name)[row] += getattr(theirs, name)[there]
         for name in ("ranks", "sums", "variances"):
             getattr(mine, name)[:] += getattr(theirs, name)
@@ -189,11 +260,7 @@ class IndependenceTest:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays of the test, by name; only the strata that are in use."""
-        used = int(self._state.used[0])
-        parts = {
-            name: part.copy() for name, part in self._state._asdict().items() if name != "risk"
-        }
-        return parts | {name: parts[name][:used] for name in (*_SUMS, "usual")}
+        return test_arrays(self._state)
 
     def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Take over what a test of a law of the same form has seen.
@@ -208,15 +275,15 @@ class IndependenceTest:
         Raises:
             CheckpointError: They do not fit the law, or hold impossible numbers.
         """
-        self._state = _empty(self._law)
+        self._state = self._empty()
         rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         given = {name: np.asarray(part) for name, part in arrays.items()}
         if "waiting" in given:
-            self._fill(given)
+            fill_test(self._state, given)
         elif self._law.classes:
             rounds = 0
         else:
-            self._fill(_without_classes(given, self._state))
+            fill_test(self._state, upgraded_test(given, self._state))
         self._rounds = rounds
         recent = settings["recent"][-SAMPLE:]
         self._recent.clear()
@@ -224,29 +291,6 @@ class IndependenceTest:
             classes = dict(zip(self._law.classes, names, strict=True))
             place = number("restore", "recent", at)
             self._recent.append((place, self._law.labels("restore", classes)))
-
-    def _fill(self, given: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Set the arrays, the strata in use first; see `restore`."""
-        for name in self.arrays():
-            part = getattr(self._state, name)
-            found = np.asarray(given.get(name, np.nan))
-            by_stratum = name in (*_SUMS, "usual") and 1 <= len(np.atleast_1d(found)) <= len(part)
-            target = part[: len(found)] if by_stratum and found.ndim == part.ndim else part
-            if found.shape != target.shape or not np.isfinite(found).all():
-                raise CheckpointError(f"The array {name!r} of a test is missing or impossible.")
-            if name not in _SIGNED and (found < 0).any():
-                raise CheckpointError(f"The array {name!r} of a test holds negative numbers.")
-            target[...] = found
-        rows, used = self._state.rows, int(self._state.used[0])
-        if not 1 <= used <= len(self._state.told) or ((rows >= 0) & (rows < 1)).any():
-            raise CheckpointError("The array 'used' of a test is impossible.")
-        if (rows >= used).any():
-            raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
-        waiting, columns = self._state.waiting, self._state.told.shape[1]
-        inside = ((waiting >= 0) & (waiting < (used, columns + 1, 2, columns + 1))).all(axis=1)
-        inside &= waiting[:, 1] + waiting[:, 2] <= columns  # what was told is in a column
-        if not (inside | (waiting[:, 0] == -1)).all():
-            raise CheckpointError("The array 'waiting' of a test is impossible.")
 
     def evidence(self, *, by_class: bool = False) -> float:
         """Return the logarithm of the evidence by now; see `Diagnosis`.
@@ -281,42 +325,3 @@ class IndependenceTest:
             best += float((margins * view.chances).max())
             pooled += float(margins[usual] * view.chances[usual])
         return best / pooled - 1.0 if pooled > 0 else 0.0
-
-
-def _empty(law: OutcomeLaw) -> TestState:
-    """Return the state of a test that has seen nothing."""
-    columns, slots = law.amounts.size + 1, law.class_limit if law.classes else 0
-    strata = 1 + min(slots, STRATA)
-    places = waiting_rounds(FEEDBACK[law.feedback], RANKS, columns) if slots else 0
-    return TestState(
-        told=np.zeros((strata, columns)),
-        counts=np.zeros((strata, columns)),
-        usual=np.zeros((strata, 2, columns)),
-        shown=np.zeros((strata, 4)),
-        ranks=np.zeros(RANKS),
-        sums=np.zeros((2, 4)),
-        variances=np.zeros((2, 4)),
-        rows=np.full(slots, -1),
-        owners=np.full(slots, -1),
-        used=np.array([1]),
-        sides=np.zeros(columns),
-        expected=np.zeros((2, columns + 1)),
-        waiting=np.full((places, 4), -1),
-        risk=np.zeros((2, columns)),
-    )
-
-
-def _without_classes(
-    given: Mapping[str, npt.NDArray[Any]], empty: TestState
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a test without classes from those of an earlier version.
-
-    The first version had no strata. What is left out here is found anew within few rounds.
-    """
-    made = {name: given[name] for name in ("told", "counts", "usual", "ranks") if name in given}
-    made |= {name: given.get(name, np.zeros(0)) for name in ("sums", "variances")}
-    if "hidden" in given:
-        made |= {name: made[name][None] for name in ("told", "counts", "usual") if name in made}
-        made |= {name: np.stack([made[name], 0 * made[name]]) for name in ("sums", "variances")}
-    same = ("shown", "rows", "owners", "used", "sides", "expected", "waiting")
-    return made | {name: getattr(empty, name) for name in same}

@@ -1,4 +1,4 @@
-"""How a law is kept, merged and moved to another grid."""
+"""How a law is saved, merged with another, and moved to another grid."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.laws.base import LawBase
+from crossbandit.laws.base import LawBase, Uniforms
 from crossbandit.laws.levels import JOINT
-from crossbandit.laws.memory import copied, empty_state, state_from
+from crossbandit.laws.memory import copied, state_from
 from crossbandit.laws.merging import add_counts, compute_all, move
-from crossbandit.laws.uniforms import Uniforms
 from crossbandit.streams import stream
 from crossbandit.validation import reject
 
@@ -66,16 +65,8 @@ class KeptLaw(LawBase):
             amounts: The new amounts.
             context_range: The new range of contexts.
         """
-        made = type(self)(
-            amounts,
-            context_range,
-            classes=self.classes,
-            feedback=self.feedback,
-            payoff=self.payoff,
-            ties=self.ties,
-            class_limit=self.class_limit,
-            probing=self.probing,
-        )
+        grid = {"amounts": amounts, "context_range": context_range}
+        made = type(self)(**{**self._form(), **grid}, probing=self.probing)
         made.take_counts(self)
         return made
 
@@ -85,8 +76,7 @@ class KeptLaw(LawBase):
         Args:
             other: The law. It is not changed.
         """
-        slots = self.class_limit if self.classes else 0
-        self._use(empty_state(self._rules, slots))
+        self._use(self._empty())
         self._levels = other._levels.copy()
         move(other._rules, other._state, other.context_range, self._rules, self._state)
         compute_all(self._rules, self._state, self._features())
@@ -109,17 +99,7 @@ class KeptLaw(LawBase):
 
     def description(self) -> dict[str, Any]:
         """Return `settings` but for the random numbers, which deciding changes."""
-        return {
-            "amounts": self.amounts.tolist(),
-            "context_range": list(self.context_range),
-            "classes": list(self.classes),
-            "feedback": self.feedback,
-            "payoff": self.payoff,
-            "ties": self.ties,
-            "class_limit": self.class_limit,
-            "probing": self.probing,
-            "levels": self._levels.entries(),
-        }
+        return {**self._form(), "probing": self.probing, "levels": self._levels.entries()}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays of the law, by name."""
@@ -138,8 +118,7 @@ class KeptLaw(LawBase):
         """
         given = dict(settings)
         levels, generator = given.pop("levels"), given.pop("generator")
-        low, high = given.pop("context_range")
-        law = cls(given.pop("amounts"), (low, high), **given)
+        law = cls(**given)
         law.resume(levels, generator, arrays)
         return law
 
@@ -169,13 +148,14 @@ class KeptLaw(LawBase):
         found = [count if f == JOINT else f for f, *_ in self._levels.entries()]
         return np.array(found + [0] * (self.class_limit - len(found)), dtype=np.int64)
 
-    def _form(self) -> tuple[object, ...]:
-        return (
-            self.amounts.tolist(),
-            self.context_range,
-            self.classes,
-            self.feedback,
-            self.payoff,
-            self.ties,
-            self.class_limit,
-        )
+    def _form(self) -> dict[str, Any]:
+        """Return what two laws must have in common to be merged."""
+        return {
+            "amounts": self.amounts.tolist(),
+            "context_range": list(self.context_range),
+            "classes": list(self.classes),
+            "feedback": self.feedback,
+            "payoff": self.payoff,
+            "ties": self.ties,
+            "class_limit": self.class_limit,
+        }

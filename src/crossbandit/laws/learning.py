@@ -1,30 +1,29 @@
-"""Learning from outcomes: one, many, or a whole log."""
+"""Learning from outcomes: one, many, or the columns of a whole log."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.laws.learning import learn
-from crossbandit.kernels.laws.loops import learn_all
+from crossbandit.kernels.laws.outcomes import learn_all
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.laws.keeping import KeptLaw
-from crossbandit.laws.logs import prepared, shown_to
-from crossbandit.validation import reject
+from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.laws.base import Uniforms
     from crossbandit.laws.levels import Label
-    from crossbandit.laws.logs import LogRounds
-    from crossbandit.types import Integers
+    from crossbandit.types import Floats, Integers
 
-OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
+_OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class AmountChoice:
     Attributes:
         index: The number of the amount.
         amount: The amount.
-        context: What the law was chosen by.
+        context: The context of the round.
         classes: The labels, in the order of the law's features.
     """
 
@@ -63,9 +62,8 @@ class LearningLaw(KeptLaw):
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
         kind, index, _ = self.shown(made.amount, reached=bool(reached), number=number)
-        at, labels = self._at(
-            "learn", made.context, dict(zip(self.classes, made.classes, strict=True))
-        )
+        classes = dict(zip(self.classes, made.classes, strict=True))
+        at, labels = self._at("learn", made.context, classes)
         slots = self._levels.slots(labels, new=True)
         self.code[learn](*self.parts, at, slots, kind, index, made.index if tried else -1)
 
@@ -91,12 +89,9 @@ class LearningLaw(KeptLaw):
         Raises:
             InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
         """
-        allowed = {
-            "after-loss": ("told", "at-most"),
-            "after-win": ("told", "above"),
-            "always": ("told",),
-            "won-lost": ("at-most", "above"),
-        }[self.feedback]
+        told = self._told
+        possible = (bool(told), True not in told, False not in told)
+        allowed = tuple(one for one, may_be in zip(_OUTCOMES, possible, strict=True) if may_be)
         if kind not in allowed:
             reject("observe", "kind", f"one of {allowed}", kind, error=InvalidLossesError)
         if not 0 <= index < self.amounts.size + (kind == "told"):
@@ -105,8 +100,7 @@ class LearningLaw(KeptLaw):
             reject("observe", "amount", "an amount or -1", amount, error=InvalidLossesError)
         at, named = self._at("observe", context, dict(zip(self.classes, labels, strict=True)))
         slots = self._levels.slots(named, new=True)
-        code = OUTCOMES[kind]
-        self.code[learn](*self.parts, at, slots, code, index, amount)
+        self.code[learn](*self.parts, at, slots, _OUTCOMES[kind], index, amount)
 
     def warm_up(
         self,
@@ -156,13 +150,104 @@ class LearningLaw(KeptLaw):
     def _learn_all(
         self, log: LogRounds, kinds: Integers, indices: Integers, made: Integers
     ) -> None:
-        learn_all(
-            self._rules,
-            self._state,
-            self._scratch,
-            log.contexts,
-            log.slots,
-            kinds,
-            indices,
-            made,
-        )
+        learn_all(*self.parts, log.contexts, log.slots, kinds, indices, made)
+
+
+class LogRounds(NamedTuple):
+    """n rounds of a log; all (n,) but the slots, (n, width)."""
+
+    contexts: Floats
+    worths: Floats
+    costs: Floats
+    firsts: Integers
+    lasts: Integers
+    cells: Integers
+    slots: Integers
+
+    def part(self, start: int, stop: int) -> LogRounds:
+        """Return the rounds from `start` to before `stop`."""
+        return LogRounds._make(column[start:stop] for column in self)
+
+    def uniforms(self, source: Uniforms, each: int) -> Floats:
+        """Draw `each` random numbers for every round in which there is something to choose."""
+        drawn = np.zeros((self.contexts.size, each))
+        active = self.firsts <= self.lasts
+        drawn[active] = source.take(each * int(active.sum())).reshape(-1, each)
+        return drawn
+
+
+def prepared(
+    law: KeptLaw,
+    contexts: npt.ArrayLike,
+    numbers: npt.ArrayLike,
+    worths: npt.ArrayLike | None = None,
+    costs: npt.ArrayLike | float = 0.0,
+    firsts: npt.ArrayLike | None = None,
+    lasts: npt.ArrayLike | None = None,
+    classes: Mapping[str, npt.ArrayLike] | None = None,
+    cells: npt.ArrayLike | None = None,
+) -> LogRounds:
+    """Return the rounds of a log; see `OutcomeLaw.play` for what they mean."""
+    values = _column("contexts", contexts)
+    count, size = values.size, law.amounts.size
+    worth = values if worths is None else _column("worths", worths, count)
+    paid = np.broadcast_to(_column("costs", costs), (count,)).copy()
+    if cells is None:
+        cells = law.cells(_column("numbers", numbers, count))
+    low = _indices("firsts", np.zeros(count) if firsts is None else firsts, count, 0, size)
+    if lasts is None:
+        lasts = np.full(count, size - 1)
+        if law.payoff == "first-price":
+            lasts = np.maximum(np.searchsorted(law.amounts, worth, "right") - 1, 0)
+    high = _indices("lasts", lasts, count, -1, size - 1)
+    active, columns = low <= high, {name: np.asarray(one) for name, one in (classes or {}).items()}
+    if active.all():
+        slots = law.slot_table(columns, count)
+    else:
+        slots = law.slot_table(columns, count, new=False)
+        some = {name: one[active] for name, one in columns.items()}
+        slots[active] = law.slot_table(some, int(active.sum()))
+    return LogRounds(
+        contexts=np.clip(values, *law.context_range),
+        worths=worth,
+        costs=paid,
+        firsts=low,
+        lasts=high,
+        cells=_indices("cells", cells, count, 0, size),
+        slots=slots,
+    )
+
+
+def shown_to(
+    law: KeptLaw, cells: Integers, played: npt.ArrayLike | None
+) -> tuple[Integers, Integers, Integers]:
+    """Return what amounts have shown: kinds of outcomes, what they are about, and the amounts."""
+    count = cells.size
+    if played is None:
+        if law.feedback == "won-lost":
+            reject("warm_up", "played", "given, as the feedback is 'won-lost'", None)
+        return np.full(count, TOLD), cells, np.full(count, -1)
+    made = _indices("played", played, count, 0, law.amounts.size - 1)
+    reached = cells <= made
+    shown = np.full(count, law.feedback == "always")
+    if law.feedback in ("after-loss", "after-win"):
+        shown = reached == (law.feedback == "after-win")
+    kinds = np.where(shown, TOLD, np.where(reached, AT_MOST, ABOVE))
+    return kinds, np.where(shown, cells, made), made
+
+
+def _column(name: str, values: npt.ArrayLike, count: int | None = None) -> Floats:
+    column = array("play", name, "finite numbers", values)
+    shape = column.shape if count is None else (count,)
+    if not np.isfinite(column).all() or column.shape != shape:
+        reject("play", name, "finite numbers, one per round", values)
+    return column
+
+
+def _indices(name: str, values: npt.ArrayLike, count: int, low: int, high: int) -> Integers:
+    indices = np.asarray(values)
+    if indices.shape != (count,) or not np.array_equal(indices, indices.astype(np.int64)):
+        reject("play", name, f"{count} integers", values)
+    if count and (indices.min() < low or indices.max() > high):
+        reject("play", name, f"integers from {low} to {high}", values)
+    return np.ascontiguousarray(indices, dtype=np.int64)

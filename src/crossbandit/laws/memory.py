@@ -1,13 +1,15 @@
-"""Making the arrays of a law: empty, from named arrays, as a copy."""
+"""Making the arrays of a law and of its test: empty, as copies, from the arrays of a file."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.errors import CheckpointError
+from crossbandit.kernels.laws.independence import RANKS, STRATA, TestState
+from crossbandit.kernels.laws.pairs import waiting_rounds
 from crossbandit.kernels.laws.state import (
     AFTER_LOSS,
     AFTER_WIN,
@@ -79,15 +81,29 @@ def law_rules(
     )
 
 
+def full_trees(rules: LawRules) -> list[tuple[int, int]]:
+    """Return the root and the depth of the tree of each memory: the pool, then recent rounds."""
+    recent = [rules.recent_depth] * (rules.growth.size - 1)
+    found, root = [], 0
+    for depth in (rules.depth, *recent):
+        found.append((root, depth))
+        root += (2 << depth) - 1
+    return found
+
+
 def fixed_rows(rules: LawRules) -> int:
     """Return how many nodes there are without classes."""
-    recent = (1 << (rules.recent_depth + 1)) - 1
-    return (1 << (rules.depth + 1)) - 1 + (rules.growth.size - 1) * recent
+    return sum((2 << depth) - 1 for _, depth in full_trees(rules))
 
 
-def slot_width(rules: LawRules) -> int:
+def _slot_width(rules: LawRules) -> int:
     """Return how many classes a round has, the combination included."""
     return rules.features + (rules.features > 1)
+
+
+def _experts(rules: LawRules) -> int:
+    """Return how many laws are mixed: memories, times without classes, with them, combined."""
+    return rules.growth.size * (1 + (rules.features > 0) + (rules.features > 1))
 
 
 def empty_state(rules: LawRules, slots: int) -> LawState:
@@ -97,7 +113,7 @@ def empty_state(rules: LawRules, slots: int) -> LawState:
     """
     size, fixed = rules.amounts.size, fixed_rows(rules)
     rows, memories = fixed + slots + 2 * (slots // 4), rules.growth.size
-    experts = memories * (1 + (rules.features > 0) + (rules.features > 1))
+    experts = _experts(rules)
     columns = np.arange(size + 1.0)
     flat = 1.0 / (columns + 1.0)
     if rules.feedback == WON_LOST:
@@ -110,7 +126,7 @@ def empty_state(rules: LawRules, slots: int) -> LawState:
         law=np.tile(flat, (rows, 1)),
         spread=np.ones((rows, size + 1)),
         evidence=np.zeros((rows, 6)),
-        totals=np.zeros(((memories + slot_width(rules)) * LEVELS, 6)),
+        totals=np.zeros(((memories + _slot_width(rules)) * LEVELS, 6)),
         scale=np.ones(memories),
         weights=np.full(experts, 1.0 / experts),
         asked=np.zeros((BROAD, size)),
@@ -125,14 +141,14 @@ def empty_state(rules: LawRules, slots: int) -> LawState:
     )
 
 
-def scratch_for(rules: LawRules, experts: int) -> Scratch:
+def scratch_for(rules: LawRules) -> Scratch:
     """Return room for one computation."""
-    size = rules.amounts.size
+    size, experts = rules.amounts.size, _experts(rules)
     return Scratch(
-        work=np.zeros((6, size + 1)),
+        work=np.zeros((5, size + 1)),
         chances=np.zeros((experts + 1, size)),
         spreads=np.zeros((experts + 1, size)),
-        rows=np.zeros((rules.growth.size + slot_width(rules), 2), dtype=np.int64),
+        rows=np.zeros((rules.growth.size + _slot_width(rules), 2), dtype=np.int64),
     )
 
 
@@ -215,3 +231,79 @@ def _linked(state: LawState, fixed: int) -> bool:
         and (free[1::2] == free[::2] + 1).all()
         and ((state.owners == -1) | (state.owners % state.owners.size == places)).all()
     )
+
+
+BY_STRATUM = ("told", "counts", "shown", "usual")
+_SIGNED_OF_TEST = ("usual", "sums", "shown", "rows", "owners", "sides", "expected", "waiting")
+
+
+def empty_test(rules: LawRules, slots: int) -> TestState:
+    """Return the state of a test of independence that has seen nothing; slots: as of the law."""
+    columns, strata = rules.amounts.size + 1, 1 + min(slots, STRATA)
+    places = waiting_rounds(rules.feedback, RANKS, columns) if slots else 0
+    return TestState(
+        told=np.zeros((strata, columns)),
+        counts=np.zeros((strata, columns)),
+        usual=np.zeros((strata, 2, columns)),
+        shown=np.zeros((strata, 4)),
+        ranks=np.zeros(RANKS),
+        sums=np.zeros((2, 4)),
+        variances=np.zeros((2, 4)),
+        rows=np.full(slots, -1),
+        owners=np.full(slots, -1),
+        used=np.array([1]),
+        sides=np.zeros(columns),
+        expected=np.zeros((2, columns + 1)),
+        waiting=np.full((places, 4), -1),
+        risk=np.zeros((2, columns)),
+    )
+
+
+def test_arrays(state: TestState) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of the arrays of a test, by name; only the strata that are in use."""
+    parts = {name: part.copy() for name, part in state._asdict().items() if name != "risk"}
+    return parts | {name: parts[name][: int(state.used[0])] for name in BY_STRATUM}
+
+
+def fill_test(state: TestState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Set the arrays of an empty test, the strata in use first.
+
+    Raises:
+        CheckpointError: An array is missing, has another shape, or holds what none can.
+    """
+    for name in test_arrays(state):
+        part = getattr(state, name)
+        found = np.asarray(arrays.get(name, np.nan))
+        by_stratum = name in BY_STRATUM and 1 <= len(np.atleast_1d(found)) <= len(part)
+        target = part[: len(found)] if by_stratum and found.ndim == part.ndim else part
+        if found.shape != target.shape or not np.isfinite(found).all():
+            raise CheckpointError(f"The array {name!r} of a test is missing or impossible.")
+        if name not in _SIGNED_OF_TEST and (found < 0).any():
+            raise CheckpointError(f"The array {name!r} of a test holds negative numbers.")
+        target[...] = found
+    rows, used = state.rows, int(state.used[0])
+    if not 1 <= used <= len(state.told) or ((rows >= 0) & (rows < 1)).any():
+        raise CheckpointError("The array 'used' of a test is impossible.")
+    if (rows >= used).any():
+        raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
+    waiting, columns = state.waiting, state.told.shape[1]
+    inside = ((waiting >= 0) & (waiting < (used, columns + 1, 2, columns + 1))).all(axis=1)
+    inside &= waiting[:, 1] + waiting[:, 2] <= columns  # what was told is in a column
+    if not (inside | (waiting[:, 0] == -1)).all():
+        raise CheckpointError("The array 'waiting' of a test is impossible.")
+
+
+def upgraded_test(
+    given: Mapping[str, npt.NDArray[Any]], empty: TestState
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a test without classes from those of an earlier version.
+
+    The first version had no strata. What is left out here is found anew within few rounds.
+    """
+    made = {name: given[name] for name in ("told", "counts", "usual", "ranks") if name in given}
+    made |= {name: given.get(name, np.zeros(0)) for name in ("sums", "variances")}
+    if "hidden" in given:
+        made |= {name: made[name][None] for name in ("told", "counts", "usual") if name in made}
+        made |= {name: np.stack([made[name], 0 * made[name]]) for name in ("sums", "variances")}
+    same = ("shown", "rows", "owners", "used", "sides", "expected", "waiting")
+    return made | {name: getattr(empty, name) for name in same}

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.kernels.laws.learning import rebuild
 from crossbandit.kernels.laws.state import TRIED, WON_LOST
-from crossbandit.laws.memory import copied, fixed_rows, scratch_for
+from crossbandit.laws.memory import copied, fixed_rows, full_trees, scratch_for
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
@@ -48,12 +48,7 @@ def add_counts(
 
 def row_units(rules: LawRules, state: LawState) -> Floats:
     """Return what one round counts now, in each of the fixed rows."""
-    units = np.ones(fixed_rows(rules))
-    pool, recent = (1 << (rules.depth + 1)) - 1, (1 << (rules.recent_depth + 1)) - 1
-    for m in range(1, rules.growth.size):
-        start = pool + (m - 1) * recent
-        units[start : start + recent] = state.scale[m]
-    return units
+    return np.repeat(state.scale, [(2 << depth) - 1 for _, depth in full_trees(rules)])
 
 
 def _add_classes(
@@ -120,7 +115,7 @@ def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:
     state.untried[:] = first + 1.0
     state.totals[:] = 0.0
     state.evidence[:] = 0.0
-    scratch = scratch_for(rules, state.weights.size)
+    scratch = scratch_for(rules)
     for _ in range(2):  # the first pass finds out how much nodes of a kind differ
         rebuild(rules, state, scratch, table)
 
@@ -128,13 +123,10 @@ def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:
 def _genealogy(rules: LawRules, state: LawState, features: Integers) -> Integers:
     """Return row, parent, place in the pool, depth and group of all nodes, parents first."""
     found = []
-    starts = [(0, rules.depth)]
-    pool, recent = (1 << (rules.depth + 1)) - 1, (1 << (rules.recent_depth + 1)) - 1
-    starts += [(pool + m * recent, rules.recent_depth) for m in range(rules.growth.size - 1)]
-    for group, (start, deepest) in enumerate(starts):
-        for place in range((1 << (deepest + 1)) - 1):
-            parent = -1 if place == 0 else start + (place - 1) // 2
-            found.append((start + place, parent, place, (place + 1).bit_length() - 1, group))
+    for group, (root, deepest) in enumerate(full_trees(rules)):
+        for place in range((2 << deepest) - 1):
+            parent = -1 if place == 0 else root + (place - 1) // 2
+            found.append((root + place, parent, place, (place + 1).bit_length() - 1, group))
     for slot, root in enumerate(state.roots):
         if root < 0:
             continue
@@ -161,14 +153,12 @@ def moved_columns(rules: LawRules, counts: Floats, amounts: Floats, *, told: boo
     old, size, new_size = rules.amounts, rules.amounts.size, amounts.size
     plain = rules.feedback != WON_LOST
     cells = plain and told
-    source = counts[:, ::-1] if rules.mirrored and cells else counts[:, : size + cells]
-    if rules.mirrored and not cells:
-        source = counts[:, :size][:, ::-1]
-    if not cells:
-        source = source[:, :size]
+    source = counts[:, : size + cells]
+    if rules.mirrored:
+        source = source[:, ::-1]
     if cells:
-        places = np.append(np.searchsorted(amounts, old, "left"), 0)
-        places[-1] = min(int(np.searchsorted(amounts, old[-1], "right")), new_size)
+        beyond = np.searchsorted(amounts, old[-1:], "right")
+        places = np.append(np.searchsorted(amounts, old, "left"), beyond)
     elif rules.mirrored or (not plain and not told):  # above an amount
         places = np.searchsorted(amounts, old, "right") - 1
     else:
@@ -202,25 +192,21 @@ def move(
     told = moved_columns(rules, state.told, new_rules.amounts, told=True)
     hidden = moved_columns(rules, state.hidden, new_rules.amounts, told=False)
     bands = moved_bands(rules.cuts, new_rules.cuts, *context_range)
-    start = 0
-    for memory in range(rules.growth.size):
-        depth = rules.depth if memory == 0 else rules.recent_depth
+    for root, depth in full_trees(rules):
         leaves, shift = 1 << depth, rules.depth - depth
         for leaf in range(leaves):
             # The middle of a coarse band is where its upper half begins.
             place = int(bands[(leaf << shift) + ((1 << shift) >> 1)]) >> shift
-            source = start + leaves - 1 + leaf
+            source = root + leaves - 1 + leaf
             for level in range(depth + 1):
-                row = start + (1 << level) - 1 + (place >> (depth - level))
+                row = root + (1 << level) - 1 + (place >> (depth - level))
                 target.told[row] += told[source]
                 target.hidden[row] += hidden[source]
-        start += 2 * leaves - 1
-    for slot, root in enumerate(state.roots):
-        if root >= 0:
-            row = int(target.used[0])
-            target.roots[slot], target.owners[slot] = row, state.owners[slot]
-            target.used[0] += 1
-            target.told[row], target.hidden[row] = told[root], hidden[root]
+    for slot in np.flatnonzero(state.roots >= 0):
+        row, source = int(target.used[0]), int(state.roots[slot])
+        target.roots[slot], target.owners[slot] = row, state.owners[slot]
+        target.used[0] += 1
+        target.told[row], target.hidden[row] = told[source], hidden[source]
     target.visits[:] = target.told.sum(axis=1) + target.hidden.sum(axis=1)
     target.scale[:] = state.scale
     target.weights[:] = state.weights

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
+from itertools import product
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.laws.choice import decide, weigh_choices
-from crossbandit.kernels.laws.loops import play
-from crossbandit.laws.learning import AmountChoice, LearningLaw
-from crossbandit.laws.logs import prepared
-from crossbandit.laws.quantiles import chance_grid
+from crossbandit.kernels.laws.outcomes import play
+from crossbandit.kernels.laws.state import ALWAYS, WON_LOST
+from crossbandit.laws.learning import AmountChoice, LearningLaw, prepared
 from crossbandit.laws.view import LawView, view_of
 from crossbandit.notebook import card, counted
 from crossbandit.validation import number, reject
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.kernels.laws.state import LawRules
     from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
+
+_POINTS = 64  # quantiles of the random number of a choice
+_SIDE = 24  # quantiles of each, where a choice uses two
 
 
 class OutcomeLaw(LearningLaw):
@@ -58,7 +65,7 @@ class OutcomeLaw(LearningLaw):
             are more, those that come most often are.
         probing: How often lower amounts are tried where a band of contexts does not know what they
             would earn, relative to the usual; 0 for never.
-        seed: Of the randomness of choices.
+        seed: The seed of the random numbers of choices.
 
     Raises:
         InvalidParameterError: An argument is outside its domain.
@@ -85,12 +92,12 @@ class OutcomeLaw(LearningLaw):
         uniforms: npt.ArrayLike | None = None,
         **classes: Label,
     ) -> AmountChoice:
-        """Choose an amount. Nothing is changed but the law's random numbers.
+        """Choose an amount. Only the law's random numbers change.
 
         Args:
-            context: Chooses the law, as learned.
-            worth: What the payoff is made of: the context unless given. With a budget, less.
-            cost: What the payoff is made of, too.
+            context: The context of the round.
+            worth: The worth w of the payoff; the context unless given. With a budget, it is less.
+            cost: The cost c of the payoff.
             first: The lowest amount that may be played, by number.
             last: The highest one; unless given, in a first-price auction the highest that is at
                 most the worth, otherwise the highest of all.
@@ -203,15 +210,12 @@ class OutcomeLaw(LearningLaw):
         if not 0 <= first <= last < self.amounts.size:
             got = (first, last)
             reject("policy", "first, last", "a range of amounts", got, error=InvalidContextError)
-        uniforms, weights = chance_grid(self._rules)
+        uniforms, weights = _quantiles(self._rules)
         chances = np.zeros(self.amounts.size)
-        slots = self._levels.slots(labels)
         weigh_choices(
-            self._rules,
-            self._state,
-            self._scratch,
+            *self.parts,
             at,
-            slots,
+            self._levels.slots(labels),
             value,
             float(cost),
             first,
@@ -263,12 +267,9 @@ class OutcomeLaw(LearningLaw):
             What was played, by number; -1 for nothing.
         """
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
-        uniforms = log.uniforms(self.uniforms, 3)
         out = np.empty(log.contexts.size, dtype=np.int64)
         play(
-            self._rules,
-            self._state,
-            self._scratch,
+            *self.parts,
             log.contexts,
             log.slots,
             log.worths,
@@ -276,7 +277,7 @@ class OutcomeLaw(LearningLaw):
             log.firsts,
             log.lasts,
             log.cells,
-            uniforms,
+            log.uniforms(self.uniforms, 3),
             out,
         )
         return out
@@ -322,3 +323,25 @@ class OutcomeLaw(LearningLaw):
         """
         at, labels = self._at("law", context, classes)
         return view_of(self, at, self.slots(labels), counts=counts)
+
+
+def _quantiles(rules: LawRules) -> tuple[Floats, Floats]:
+    """Return random numbers (n, 2) that stand for all that a choice may draw, and weights (n,)."""
+    if rules.feedback == ALWAYS:
+        return np.zeros((1, 2)), np.ones(1)
+    pairs = _pairs(two=rules.feedback == WON_LOST)
+    return pairs, np.full(len(pairs), 1.0 / len(pairs))
+
+
+@cache
+def _pairs(*, two: bool) -> Floats:
+    """Return pairs of numbers in [0, 1) that the kernel turns into normal quantiles, (n, 2)."""
+    count = _SIDE if two else _POINTS
+    quantiles = [NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
+    normals = product(quantiles, quantiles) if two else ((x, 0.0) for x in quantiles)
+    return np.array(
+        [
+            (-math.expm1(-(x * x + y * y) / 2), math.atan2(y, x) / (2 * math.pi) % 1.0)
+            for x, y in normals
+        ]
+    )

@@ -11,7 +11,7 @@ from crossbandit.kernels.paced_batches import paced_decide_all, settle_all
 from crossbandit.kernels.paced_guard import paced_guarded_play
 from crossbandit.kernels.paced_laws import paced_play
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.logs import prepared
+from crossbandit.laws.learning import prepared
 from crossbandit.limits.base import Reservation
 from crossbandit.limits.steps import PacerSteps
 from crossbandit.validation import array, reject

@@ -23,7 +23,7 @@ from crossbandit.kernels.paced_rounds import TICKET, PacedRounds, limit_round, s
 from crossbandit.kernels.pacing import pseudo_value
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
-from crossbandit.laws.logs import shown_to
+from crossbandit.laws.learning import shown_to
 from crossbandit.replay.strategies import Strategy, best_on_grid
 from crossbandit.simulation.players import BatchPlayer
 

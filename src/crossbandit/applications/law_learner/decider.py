@@ -20,7 +20,7 @@ from crossbandit.applications.law_learner.decisions import (
 )
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.uniforms import Uniforms
+from crossbandit.laws.base import Uniforms
 from crossbandit.learners.seen import new_id
 from crossbandit.learners.tokens import checked_key
 

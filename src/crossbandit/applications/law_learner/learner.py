@@ -29,8 +29,7 @@ from crossbandit.applications.law_learner.outcome_codes import (
 from crossbandit.applications.money import flag_of
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.kernels.compilation import Bound, resolved
-from crossbandit.kernels.laws.correcting import correct
-from crossbandit.kernels.laws.loops import settle, settle_all
+from crossbandit.kernels.laws.outcomes import correct, settle, settle_all
 from crossbandit.laws import IndependenceTest
 from crossbandit.laws.independence import SAMPLE
 from crossbandit.learners.seen import SeenDecisions, new_id

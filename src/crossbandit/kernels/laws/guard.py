@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crossbandit.kernels.compilation import compiled, inlined
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.learning import absorb
-from crossbandit.kernels.laws.loops import outcome_kind
+from crossbandit.kernels.laws.outcomes import outcome_kind
 from crossbandit.kernels.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, TOLD
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def law_weight(guard: GuardState) -> float:
 
 
 @inlined
-def set_seen(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
-    """Set how likely each amount's outcome is shown, the law bidding `bid`."""
+def see(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
+    """Set `seen`, from `chances`, if the law has this weight and bids `bid`."""
     size = rules.amounts.size
     total = 0.0
     if rules.feedback == AFTER_LOSS:
@@ -97,12 +97,13 @@ def draw(guard: GuardState, weight: float, bid: int, last: int, first: float, se
 
 
 @inlined
-def settle(
+def guarded_learn(
     rules: LawRules, guard: GuardState, worth: float, top: float, bid: int, played: int, cell: int
 ) -> None:
-    """Add what the outcome says of all amounts that it shows; weigh both experts by it.
+    """Add what an outcome says of all amounts that it shows; weigh the law and the learner by it.
 
-    cell: any for which the shown amounts win and lose as they did.
+    `chances` and `seen` are as they were when deciding. cell: any for which the shown amounts win
+    and lose as they did.
     """
     size = rules.amounts.size
     least = _LEAST / math.sqrt(1.0 + guard.spent[2])
@@ -130,6 +131,28 @@ def settle(
     guard.spent[2] += 1.0
 
 
+@inlined
+def guarded_choice(
+    rules: LawRules,
+    state: LawState,
+    scratch: Scratch,
+    guard: GuardState,
+    top: float,
+    band: int,
+    worth: float,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> tuple[int, int, float]:
+    """Do what `guarded_decide` does, where `scratch` holds the laws at the context already."""
+    bid = choose(rules, state, scratch, band, worth, 0.0, first, last, uniforms)
+    learner_chances(rules, guard, worth, top, last)
+    weight = law_weight(guard)
+    see(rules, guard, weight, bid)
+    amount = max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first)
+    return amount, bid, weight
+
+
 @compiled
 def guarded_play(
     rules: LawRules,
@@ -152,13 +175,20 @@ def guarded_play(
             out[i] = -1
             continue
         band = read_law(rules, state, scratch, contexts[i], slots[i])
-        bid = choose(rules, state, scratch, band, worths[i], 0.0, firsts[i], lasts[i], uniforms[i])
-        learner_chances(rules, guard, worths[i], top, lasts[i])
-        weight = law_weight(guard)
-        set_seen(rules, guard, weight, bid)
-        amount = max(draw(guard, weight, bid, lasts[i], uniforms[i, 3], uniforms[i, 4]), firsts[i])
+        amount, bid, _ = guarded_choice(
+            rules,
+            state,
+            scratch,
+            guard,
+            top,
+            band,
+            worths[i],
+            firsts[i],
+            lasts[i],
+            uniforms[i],
+        )
         out[i] = amount
-        settle(rules, guard, worths[i], top, bid, amount, cells[i])
+        guarded_learn(rules, guard, worths[i], top, bid, amount, cells[i])
         kind = outcome_kind(rules.feedback, amount, cells[i])
         index = cells[i] if kind == TOLD else amount
         # The law tries untried amounts itself: the learner's bids do not count as its tries.
@@ -185,23 +215,4 @@ def guarded_decide(
     Of the guard, only `chances` and `seen` change. uniforms: (5,).
     """
     band = read_law(rules, state, scratch, context, slots)
-    bid = choose(rules, state, scratch, band, worth, 0.0, first, last, uniforms)
-    learner_chances(rules, guard, worth, top, last)
-    weight = law_weight(guard)
-    set_seen(rules, guard, weight, bid)
-    best = max(draw(guard, weight, bid, last, uniforms[3], uniforms[4]), first)
-    return best, bid, weight
-
-
-@compiled
-def guarded_learn(
-    rules: LawRules, guard: GuardState, worth: float, top: float, bid: int, played: int, cell: int
-) -> None:
-    """Weigh the experts by an outcome; `chances` and `seen` are as they were when deciding."""
-    settle(rules, guard, worth, top, bid, played, cell)
-
-
-@compiled
-def see(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
-    """Set `seen` from `chances`, as it was when deciding with this weight of the law."""
-    set_seen(rules, guard, weight, bid)
+    return guarded_choice(rules, state, scratch, guard, top, band, worth, first, last, uniforms)

@@ -1,7 +1,8 @@
 """Tests, valid at any time, of whether the number depends on the context, and on the class.
 
-The first compares contexts among rounds of the same *stratum*, all rounds or those of a class, see
-`ranks.py`. The second compares pairs of rounds, see `pairs.py`.
+The first asks whether what happened at a column, less its chance, depends on the rank of the
+context. Ranks are centred, and chances are counted, among rounds of the same *stratum*: all rounds,
+or those of a class. The second compares pairs of rounds, see `pairs.py`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.compilation import compiled, inlined, reordered
 from crossbandit.kernels.laws.pairs import pair_up
-from crossbandit.kernels.laws.ranks import take_in
 from crossbandit.kernels.laws.state import ABOVE, ALWAYS, TOLD, WON_LOST
 from crossbandit.kernels.laws.sums import sum_of
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 RANKS = 256  # bins of contexts, of which ranks are counted
 STRATA = 512  # classes that are told apart, at most
-_PRIOR = 10.0
+_MEMORY = 200.0  # rounds over which the usual score of those at risk is averaged
+_RATE = 1.0 / _MEMORY
+_PRIOR = 10.0  # of the variances of the evidence
 _EVERY = 16  # rounds after which it is found anew on which side of the law each column is
 
 
@@ -35,7 +37,7 @@ class TestState(NamedTuple):
     usual: Floats  # (strata, 2, K + 1): means of the two scores of those at risk
     shown: Floats  # (strata, 4): of a class in pairs: how much more, and its square; twice
     ranks: Floats  # (RANKS,): contexts by bin
-    sums: Floats  # (2, 4): of deviations times scores, see `ranks.py` and `pairs.py`
+    sums: Floats  # (2, 4): of deviations times scores, of contexts and of classes (`pairs.py`)
     variances: Floats  # (2, 4)
     rows: Integers  # (slots,): the stratum of the class at a place; -1 if it has none
     owners: Integers  # (slots,): the number of that class, see `nodes.py`; -1 if there is none
@@ -105,7 +107,7 @@ def test_one(
     if feedback == WON_LOST:
         state.sides[column] = 2.0 * all_rounds[0] - 1.0
     if state.rows.size == 0:
-        take_in(state, 0, 0, rank, bend, at, lowest, all_rounds)
+        _take_in(state, 0, rank, bend, at, lowest, all_rounds)
     else:
         for i in range(counts.size):
             counts[i] += 1.0
@@ -132,7 +134,7 @@ def _compare_in_class(
     end = lowest + all_rounds.size
     hazards = state.risk[1, lowest:end]
     _shrink(state.told[row, lowest:end], state.counts[row, lowest:end], all_rounds, hazards)
-    take_in(state, 0, row, rank, bend, at, lowest, hazards)
+    _take_in(state, row, rank, bend, at, lowest, hazards)
     if at >= 0:
         state.told[row, lowest + at] += 1.0
 
@@ -220,6 +222,94 @@ def _set_sides(hazards: Floats, sides: Floats, expected: Floats) -> None:
         plain += hazards[j]
         turned += hazards[j] * sides[j]
         expected[0, j], expected[1, j] = plain, turned
+
+
+@inlined
+def _take_in(
+    state: TestState, row: int, rank: float, bend: float, at: int, lowest: int, hazards: Floats
+) -> None:
+    """Compare a round with its stratum, then count it there. rank, bend: its scores."""
+    end = lowest + hazards.size
+    counts, sides = state.counts[row, lowest:end], state.sides[lowest:end]
+    ranks, bends = state.usual[row, 0, lowest:end], state.usual[row, 1, lowest:end]
+    sums, variances = state.sums[0], state.variances[0]
+    _compare(rank, bend, at, hazards, counts, ranks, bends, sides, sums, variances)
+    _follow(rank, bend, counts, ranks, bends)
+
+
+@reordered
+def _compare(
+    rank: float,
+    bend: float,
+    at: int,
+    hazards: Floats,
+    counts: Floats,
+    ranks: Floats,
+    bends: Floats,
+    sides: Floats,
+    sums: Floats,
+    variances: Floats,
+) -> None:
+    """Compare what happened at each column with its hazard, and whether that depends on scores.
+
+    at: the column at which it happened, or -1. ranks, bends: the usual scores of those at risk. The
+    sides are those by the hazards of all rounds: those of a stratum go with the deviations from
+    them.
+
+    The variance is a third of the square and two thirds of what is expected of it. With these, the
+    exponential of a martingale has a mean of at most 1, whatever the steps: exp(x - x^2 / 6) is at
+    most 1 + x + x^2 / 3 for every x. With hazard h that is h (2 - h) / 3 where nothing happened,
+    and (1 - 2 h) / 3 more where it did.
+    """
+    # Sums are kept in registers: in arrays that might overlap they would be written each time.
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    e, f, g, h = 0.0, 0.0, 0.0, 0.0
+    for j in range(hazards.size):
+        hazard = hazards[j] if counts[j] > 0.0 else 0.0  # nothing is usual yet
+        first, second = rank - ranks[j], bend - bends[j]
+        turned, bent = first * sides[j], second * sides[j]
+        spread = hazard * (2.0 - hazard) / 3.0
+        a -= hazard * first
+        b -= hazard * turned
+        c -= hazard * second
+        d -= hazard * bent
+        e += spread * first * first
+        f += spread * turned * turned
+        g += spread * second * second
+        h += spread * bent * bent
+    if at >= 0 and counts[at] > 0.0:
+        first, second = rank - ranks[at], bend - bends[at]
+        turned, bent = first * sides[at], second * sides[at]
+        spread = (1.0 - 2.0 * hazards[at]) / 3.0
+        a += first
+        b += turned
+        c += second
+        d += bent
+        e += spread * first * first
+        f += spread * turned * turned
+        g += spread * second * second
+        h += spread * bent * bent
+    _add(sums, a, b, c, d)
+    _add(variances, e, f, g, h)
+
+
+@inlined
+def _follow(rank: float, bend: float, counts: Floats, ranks: Floats, bends: Floats) -> None:
+    """Count a round at risk, and let the usual scores follow: means of all, then of recent ones."""
+    for j in range(counts.size):
+        counts[j] += 1.0
+        rate = max(1.0 / counts[j], _RATE)
+        ranks[j] += rate * (rank - ranks[j])
+        bends[j] += rate * (bend - bends[j])
+
+
+@inlined
+def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
+    """Add to four sums: of two scores, each alone and times the side."""
+    sums[0] += a
+    sums[1] += b
+    sums[2] += c
+    sums[3] += d
 
 
 @compiled

@@ -17,13 +17,14 @@ from crossbandit.kernels.laws.reading import (
 )
 from crossbandit.kernels.laws.shrinkage import shrink_hazards, shrink_odds
 from crossbandit.kernels.laws.state import (
-    ABOVE,
     AT_MOST,
     BROAD,
+    CERTAIN,
     FRESH,
     LEVELS,
     MATURE,
     SPLIT,
+    TINY,
     TOLD,
     TRIED,
     WON_LOST,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 _LARGE = 1e15  # a scale that is brought back to 1
-_CERTAIN = 0.999
-_TINY = 1e-9
 _DEEPEST = 5  # of a class's tree
 
 
@@ -69,7 +68,7 @@ def learn_at(
     index: int,
     amount: int,
 ) -> None:
-    """Do what `learn` does, as a part of its callers: to pass a law takes long."""
+    """Do what `learn` does, as a part of its callers: passing a law to a function takes long."""
     find_rows(rules, state, band, slots, scratch.rows)
     laws_near(rules, state, scratch, column_of(rules, kind, index))
     absorb(rules, state, scratch, band, slots, kind, index, amount)
@@ -86,9 +85,7 @@ def column_of(rules: LawRules, kind: int, index: int) -> int:
 @inlined
 def is_told(rules: LawRules, kind: int) -> bool:
     """Return whether an outcome is counted in `told`."""
-    if rules.feedback == WON_LOST:
-        return kind == (ABOVE if rules.mirrored else AT_MOST)
-    return kind == TOLD
+    return kind == (AT_MOST if rules.feedback == WON_LOST else TOLD)
 
 
 @inlined
@@ -110,11 +107,8 @@ def absorb(
 ) -> None:
     """Do what `learn` does, where `scratch` holds the laws at the context already."""
     size = rules.amounts.size
-    column, order = column_of(rules, kind, index), kind
-    if rules.mirrored and kind != TOLD:
-        order = AT_MOST if kind == ABOVE else ABOVE
-    told = is_told(rules, kind)
-    weigh(rules, state, scratch, order, column)
+    column, told = column_of(rules, kind, index), is_told(rules, kind)
+    weigh(rules, state, scratch, kind, column)
     state.rounds[0] += 1.0
     for m in range(rules.growth.size):
         grow(rules, state, m)
@@ -136,23 +130,28 @@ def absorb(
 
 
 @inlined
-def weigh(rules: LawRules, state: LawState, scratch: Scratch, order: int, column: int) -> None:
-    """Give the experts weight by how likely they held the outcome; a share goes to all alike."""
-    experts = state.weights.size
-    if experts == 1:
+def weigh(rules: LawRules, state: LawState, scratch: Scratch, kind: int, column: int) -> None:
+    """Multiply the weight of each expert by how likely the outcome was by its law."""
+    if state.weights.size == 1:
         return
-    total = 0.0
-    for e in range(experts):
-        state.weights[e] *= max(likelihood(scratch.chances[e], order, column), _TINY)
+    for e in range(state.weights.size):
+        state.weights[e] *= max(likelihood(rules, scratch.chances[e], kind, column), TINY)
+    share_out(rules, state)
+
+
+@inlined
+def share_out(rules: LawRules, state: LawState) -> None:
+    """Make the weights of the experts add up to 1; a share of them goes to all alike."""
+    total, even = 0.0, rules.share / state.weights.size
+    for e in range(state.weights.size):
         total += state.weights[e]
-    for e in range(experts):
-        even = rules.share / experts
+    for e in range(state.weights.size):
         state.weights[e] = (1.0 - rules.share) * state.weights[e] / total + even
 
 
 @inlined
 def grow(rules: LawRules, state: LawState, memory: int) -> None:
-    """Let a new round count more than the last, which is discounting the past."""
+    """Let a new round count more than the last one: this discounts the past."""
     state.scale[memory] *= rules.growth[memory]
     if state.scale[memory] <= _LARGE:
         return
@@ -234,8 +233,8 @@ def refresh(
             if rules.feedback == WON_LOST:
                 law[j] += state.law[place, j] - state.law[base, j]
             else:
-                ratio = (state.law[place, j] + _TINY) / (state.law[base, j] + _TINY)
-                law[j] = min(_CERTAIN, law[j] * ratio)
+                ratio = (state.law[place, j] + TINY) / (state.law[base, j] + TINY)
+                law[j] = min(CERTAIN, law[j] * ratio)
     unit, noise = 1.0, 1.0
     if group < memories:
         unit = 1.0 / state.scale[group]

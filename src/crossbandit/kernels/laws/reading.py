@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import inlined
 from crossbandit.kernels.laws.nodes import root_of
-from crossbandit.kernels.laws.state import MATURE, SPLIT, WON_LOST
+from crossbandit.kernels.laws.state import (
+    ABOVE,
+    AT_MOST,
+    CERTAIN,
+    MATURE,
+    SPLIT,
+    TINY,
+    WON_LOST,
+)
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
-
-_CERTAIN = 0.999
-_TINY = 1e-9
 
 
 @inlined
@@ -135,14 +140,14 @@ def _set_hazards(
             out[k] = pool[k]
     else:
         for k in range(out.size):
-            out[k] = pool[k] * ((own[k] + _TINY) / (other[k] + _TINY))
+            out[k] = pool[k] * ((own[k] + TINY) / (other[k] + TINY))
     for i in range(first, last + 1):
         if rows[i, 0] >= 0:
             own, other = laws[rows[i, 0], low + 1 :], laws[rows[i, 1], low + 1 :]
             for k in range(out.size):
-                out[k] *= (own[k] + _TINY) / (other[k] + _TINY)
+                out[k] *= (own[k] + TINY) / (other[k] + TINY)
     for k in range(out.size):
-        out[k] = 1.0 - min(out[k], _CERTAIN)
+        out[k] = 1.0 - min(out[k], CERTAIN)
 
 
 @inlined
@@ -274,13 +279,13 @@ def laws_near(rules: LawRules, state: LawState, scratch: Scratch, column: int) -
 
 
 @inlined
-def likelihood(chances: Floats, kind: int, column: int) -> float:
-    """Return the chance of an outcome in risk order: 0 a told cell, 1 at most, 2 above."""
+def likelihood(rules: LawRules, chances: Floats, kind: int, column: int) -> float:
+    """Return the chance of an outcome. chances: (K,), and `column`, in risk order."""
     upper = chances[column] if column < chances.size else 1.0
     lower = chances[column - 1] if column > 0 else 0.0
     chance: float = upper - lower
-    if kind == 1:
+    if kind == (ABOVE if rules.mirrored else AT_MOST):
         chance = upper
-    if kind == 2:
+    if kind == (AT_MOST if rules.mirrored else ABOVE):
         chance = 1.0 - upper
     return chance

@@ -36,6 +36,8 @@ MATURE = 32.0  # a child, or a class, with fewer rounds is not used
 FRESH = 1 / 32  # a law is computed anew when its rounds have grown by this share
 NUMBER_OF_BLOCKS = 8  # of columns, each with the same expected number of outcomes
 COVERED = 8.0  # a block's ratio holds for columns with this many rounds at risk
+CERTAIN = 0.999  # no hazard is larger
+TINY = 1e-9  # added to hazards in ratios; no outcome is taken to be less likely
 TRIED = 32.0  # rounds in which a broad node has to have seen amounts far below its usual ones
 
 
@@ -85,7 +87,7 @@ class LawState(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one computation; what is in it does not matter."""
 
-    work: Floats  # (6, K + 1)
+    work: Floats  # (5, K + 1)
     chances: Floats  # (E + 1, K): of reaching the number, by expert; the last row mixes them
     spreads: Floats  # (E + 1, K)
     rows: Integers  # (M + features + 1, 2): nodes of a context, and those of the pool they refer to

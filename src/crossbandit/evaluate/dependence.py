@@ -1,25 +1,34 @@
-"""Tests of what the estimates by band assume: within a group, prices depend on nothing else."""
+"""Whether prices depend on something within a group, and on which power of the value.
+
+The estimates by band assume that prices, divided by a power of the value, depend on nothing else.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.evaluate.groups import BOTH_SIDES
+from crossbandit.evaluate.groups import BOTH_SIDES, sample_groups
 from crossbandit.report.statistics import holm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.prices import PriceDistribution
     from crossbandit.types import Booleans, Floats
 
 _DOUBTFUL = 0.01  # p-value below which an assumption is doubted
-WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
+_WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
+_LOWEST, _HIGHEST = -1.0, 2.0  # powers of the value
+_BANDS = 10  # of the search: in narrow bands values differ too little to see how prices rise
+_STEPS = 8  # halvings of the range of powers
+_APART = 0.25  # powers whose scores show how precise the power is
+_CLEAR = 3.0  # standard errors from 0 from which on a reader is told
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ class DependenceTest:
         return self.p_value < _DOUBTFUL
 
     def __str__(self) -> str:
-        what = WORDS[self.name]
+        what = _WORDS[self.name]
         if not self.doubtful:
             return (
                 f"Nothing shows that prices go with {what} within bands (p = {self.p_value:.2f})."
@@ -52,8 +61,8 @@ class DependenceTest:
         return f"Prices {rise} with {what} within bands ({shown})."
 
 
-def independence(groups: Groups) -> tuple[DependenceTest, ...]:
-    """Test whether prices depend on own bids, with values and with time within groups.
+def find_trends(groups: Groups) -> dict[str, Floats]:
+    """Test whether prices depend on own bids, on values and on time within groups.
 
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
     that was told, is the auction a usual one among those that could have had it? Where prices are
@@ -61,19 +70,10 @@ def independence(groups: Groups) -> tuple[DependenceTest, ...]:
     Then own bids are not tested: little but their effect on winning is seen.
 
     Args:
-        groups: The groups of a log.
+        groups: The groups of a log, or of a piece of it.
 
     Returns:
-        The tests; none if all prices are known.
-    """
-    return conclude(tested_trends(groups))
-
-
-def tested_trends(groups: Groups) -> dict[str, Floats]:
-    """Return the sums of `trends` for own bids, values and time, as far as they can be tested.
-
-    Args:
-        groups: The groups of a log, or of a piece of it.
+        The sums of `trends`, for `conclude`; none if all prices are known.
     """
     feedback, log = groups.facts.feedback, groups.log
     if feedback == "always":
@@ -90,17 +90,13 @@ def conclude(sums: Mapping[str, Floats]) -> tuple[DependenceTest, ...]:
     Args:
         sums: A statistic and its variance by the name of a column.
     """
-    scores = [score_of(one) for one in sums.values()]
+    scores = [_score(one) for one in sums.values()]
     adjusted = holm([math.erfc(abs(score) / math.sqrt(2)) for score in scores])
     return tuple(map(DependenceTest, sums, scores, adjusted))
 
 
-def score_of(sums: Floats) -> float:
-    """Return a statistic in standard deviations; 0 if it cannot vary.
-
-    Args:
-        sums: The statistic and its variance.
-    """
+def _score(sums: Floats) -> float:
+    """Return a statistic in standard deviations, from it and its variance; 0 if it cannot vary."""
     return float(sums[0] / math.sqrt(sums[1])) if sums[1] > 0 else 0.0
 
 
@@ -182,3 +178,58 @@ def _ranks(column: Floats) -> Floats:
     ends = np.cumsum(counts)
     found: Floats = ((ends - (counts + 1) / 2) / column.size)[places]
     return found
+
+
+class ValuePower(NamedTuple):
+    """The power of the value that prices depend on.
+
+    Attributes:
+        power: The power; 0 if prices do not depend on values.
+        error: Its standard error.
+    """
+
+    power: float
+    error: float
+
+    @property
+    def clear(self) -> float:
+        """The power if it is clearly not 0, otherwise 0."""
+        return self.power if abs(self.power) > _CLEAR * self.error else 0.0
+
+
+def find_power(facts: Facts) -> ValuePower:
+    """Return the power of the value that prices depend on, and its standard error.
+
+    A band of values is not narrow everywhere: the highest tenth of the values may spread over a
+    factor of five. If bids are fractions of values, and prices rise with values, then prices
+    depend on bids within such a band. After division by the right power of the value they do not.
+    The power is the one at which the test of independence sees no trend, as in rank estimates of
+    accelerated failure times. The score of that test has a standard deviation of 1, so the error
+    of the power is 1 divided by the slope of the score.
+
+    Args:
+        facts: What is known of the log.
+
+    Returns:
+        The power and its error; 0 and 0 if nothing can be seen.
+    """
+    if facts.feedback == "always":
+        return ValuePower(0.0, 0.0)
+    groups = sample_groups(facts, _BANDS)
+    columns = {"value": facts.sample.values}
+
+    def score(power: float) -> float:
+        return _score(trends(groups.with_power(power), columns)["value"])
+
+    low, high = _LOWEST, _HIGHEST
+    if score(low) == score(high):
+        return ValuePower(0.0, 0.0)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if score(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    power = (low + high) / 2
+    slope = (score(power - _APART) - score(power + _APART)) / (2 * _APART)
+    return ValuePower(power, min(1 / slope, 1.0) if slope > 0 else 1.0)
