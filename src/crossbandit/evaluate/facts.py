@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.logs.outcomes import OutcomeCounts
+    from crossbandit.logs.auctions import OutcomeCounts
     from crossbandit.types import Floats
 
 SAMPLE = 50_000  # auctions, at most

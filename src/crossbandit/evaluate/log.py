@@ -9,8 +9,8 @@ import numpy as np
 
 from crossbandit.errors import LogError
 from crossbandit.evaluate.columns import OWNER, amounts, flags, levels, probabilities
-from crossbandit.logs.outcomes import OutcomeCounts
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.auctions import OutcomeCounts
+from crossbandit.logs.survey import doubt_about_units
 from crossbandit.validation import choice, number
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.evaluate.estimates import INVERSE
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.survey import doubt_about_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.evaluate.results import StrategyEvaluation
-    from crossbandit.logs.outcomes import OutcomeCounts
+    from crossbandit.logs.auctions import OutcomeCounts
 
 _MUCH = 0.05  # of the value of a strategy
 _ALIKE = 1e-6  # relative spread of fractions of the value that are the same

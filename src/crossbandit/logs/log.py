@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
-from crossbandit.logs.auctions import COLUMNS, Auctions, concatenate
-from crossbandit.logs.classes import ClassTable
-from crossbandit.logs.columns import ROLES
-from crossbandit.logs.faults import LEAST, MOST
+from crossbandit.logs.auctions import COLUMNS, Auctions, ClassTable, concatenate
+from crossbandit.logs.columns import LEAST, MOST, ROLES, UNITS, fault_sql, number_sql
 from crossbandit.logs.formats import EXCHANGES
 from crossbandit.logs.layout import KINDS
-from crossbandit.logs.numbers import UNITS, fault_sql, number_sql
 from crossbandit.logs.opening import open_log
 from crossbandit.logs.source import FILE, ROW
 from crossbandit.validation import choice, integer, number, reject

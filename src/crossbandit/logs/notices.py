@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
+from crossbandit.logs.columns import LOST, WON
 from crossbandit.logs.database import identifier, literal
 from crossbandit.logs.formats import check_fields, field_places
-from crossbandit.logs.numbers import LOST, WON
 from crossbandit.logs.source import BROKEN, FILE, ROW
 from crossbandit.logs.staging import ROWS, open_stage
 

@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, Any
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import Columns, plain
 from crossbandit.logs.database import TABLES, TEXT, Memory, connect, identifier, literal
-from crossbandit.logs.layout import (
-    NO_BID,
-    SEATS,
-    WHITE_SPACE,
-    LogFile,
-    partition_options,
-    read_parquet,
-)
+from crossbandit.logs.formats import NO_BID, SEATS
+from crossbandit.logs.layout import WHITE_SPACE, LogFile, partition_options, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,8 +24,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from crossbandit.logs.database import Scratch
     from crossbandit.logs.layout import Layout
-    from crossbandit.logs.scratch import Scratch
 
 MORE_COLUMNS = "more columns than the first line has"
 NO_OBJECT = "no JSON object"

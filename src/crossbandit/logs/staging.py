@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from crossbandit.logs.database import TABLES, identifier, literal
+from crossbandit.logs.columns import time_sql
+from crossbandit.logs.database import TABLES, Scratch, identifier, literal
 from crossbandit.logs.layout import Layout, LogFile
-from crossbandit.logs.numbers import time_sql
-from crossbandit.logs.scratch import Scratch
 from crossbandit.logs.source import BROKEN, FILE, ROW, Source, rejected_records
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.logs.faults import NO_PRICE
-from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.columns import NO_PRICE
+from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, steps_back_in_time
 from crossbandit.replay.limited_oracles import KNAPSACK
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
 from crossbandit.replay.price_law import GUARDED, LAW

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from crossbandit.logs.classes import LIMIT
+from crossbandit.logs.auctions import LIMIT
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.price_law import GUARDED, LAW
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.classes import ClassTable
+    from crossbandit.logs.auctions import ClassTable
     from crossbandit.replay.results import StrategyResult
 
 _WORTHWHILE = 0.01  # of the surplus
