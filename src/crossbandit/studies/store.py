@@ -19,8 +19,8 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
-from crossbandit.studies.build import own_builders
 from crossbandit.studies.database import FILE_NAME, clear_errors, close, connect
+from crossbandit.studies.plan import own_builders
 from crossbandit.studies.worker import CellFailure, CellResult
 
 if TYPE_CHECKING:

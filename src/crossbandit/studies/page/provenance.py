@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.report.text import count, ranges
-from crossbandit.studies.page.labels import as_text
+from crossbandit.studies.page.summaries import as_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
