@@ -146,16 +146,16 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
         names = tuple(dict.fromkeys(_fields(path, whole, seats=notices)))
         seats = notices and any(name.startswith(f"{SEATS}.") for name in names)
-        return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed, seats)
+        return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, seats=seats)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
             f"{path} is a list in JSON. Write one object per line, without brackets and commas "
             "around them."
         )
+    if notices and _PARAMETERS.search(lines[first]):
+        return Layout("lines", ("line",), 1, WHITE_SPACE, compressed=compressed)
     separator, fields = _split(lines[first].strip(" "))
     header = is_header(fields)
-    if notices and _PARAMETERS.search(lines[first]):
-        return Layout("lines", ("line",), 1, WHITE_SPACE, 0, compressed)
     names = tuple(fields) if header else ()
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import zoneinfo
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
@@ -150,7 +150,7 @@ class AuctionLog:
         for (level,) in found:
             logs[level] = copy.copy(self)
             object.__setattr__(logs[level], "data", self.source.name)  # a frame stays here
-            object.__setattr__(logs[level], "source", self.source.rows_with(name, level))
+            object.__setattr__(logs[level], "source", replace(self.source, only=(name, level)))
         return logs
 
     @classmethod

@@ -84,7 +84,7 @@ def open_log(log: AuctionLog) -> OpenedSource:
         InvalidParameterError: The data or the classes are invalid.
     """
     kind = log.format if log.format in KINDS else None
-    source = recognize(log.data, kind, partitions=log.partitions)
+    source = find_source(log.data, kind, partitions=log.partitions)
     form = find_format(log.format, source)
     if form is None:
         _refuse_options_of_exchanges(log, source)
@@ -174,7 +174,7 @@ def _unique(*places: Mapping[str, int]) -> list[int]:
 
 
 class _Stream:
-    """A data frame that hands itself out as Arrow data each time it is read."""
+    """A data frame that exports its Arrow data each time it is read."""
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -183,7 +183,7 @@ class _Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-def recognize(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
+def find_source(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
     """Return what files or a data frame hold.
 
     Args:

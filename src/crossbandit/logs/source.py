@@ -111,10 +111,6 @@ class Source:
                 connection.register(FRAME, self.frame)
             yield connection
 
-    def rows_with(self, column: str, level: str) -> Source:
-        """Return a source with those rows of this copy that have a level in a column."""
-        return replace(self, only=(column, level))
-
     def part(self, file: LogFile) -> Source:
         """Return a source that has one of the files, and the same columns."""
         one = replace(self, files=(file,))

@@ -112,51 +112,64 @@ class Survey(NamedTuple):
 
 def survey_log(log: AuctionLog) -> Survey:
     """Return the survey of a log; raise LogError if it has no lines at all."""
-    good = "fault IS NULL"
-    has_bids, has_results = "bid" in log.places, "won" in log.places
-    results = ["won_", "NOT won_", "won_ AND price_ >= 0", "NOT won_ AND price_ >= 0"]
-    counts = [f"count(*) FILTER ({good} AND {result})" for result in results]
-    query = f"""
-        SELECT count(*) FILTER ({good}), count(fault),
-            max(value_) FILTER ({good}), max(price_) FILTER ({good}),
-            approx_quantile(value_, 0.5) FILTER ({good} AND value_ > 0),
-            approx_quantile(price_, 0.5) FILTER ({good} AND price_ > 0),
-            count(*) FILTER ({good} AND {"bid_ > 0" if has_bids else "false"}),
-            histogram(fault),
-            count(*) FILTER ({good} AND price_ = 0),
-            count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
-            histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
-                FILTER ({good} AND price_ > 0 AND price_ <= value_),
-            histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER))
-                FILTER ({good} AND value_ > 0),
-            {", ".join(counts) if has_results else "NULL, NULL, NULL, NULL"}
-        FROM ({log.checked_sql()})
-    """
+    has_results = "won" in log.places
+    counted = _counted(has_bids="bid" in log.places, has_results=has_results)
+    query = f"SELECT {', '.join(counted.values())} FROM ({log.checked_sql()})"
     with log.source.connect(log.timezone) as connection:
         row = log.source.memory.fetch(connection, query)[0]
-        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios, bins = row[:-4]
+        found = dict(zip(counted, row, strict=True))
         rejected = rejected_records(log.source, connection)
-        faults = first_faults(log, connection, rejected) if bad or rejected else ()
-    bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
-    if not auctions and not bad:
+        faults = first_faults(log, connection, rejected) if found["bad"] or rejected else ()
+    bad = found["bad"] + len(rejected) + sum(fault.lines - 1 for fault in faults)
+    if not found["auctions"] and not bad:
         why = " ".join(log.remarks) or "It has only a header."
         raise LogError(f"{log.source.name} has no auctions. {why}")
-    ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
-    value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
+    ratio, one_ratio = max((found["ratios"] or {0: 0}).items(), key=itemgetter(1))
     return Survey(
-        auctions=auctions,
+        auctions=found["auctions"],
         bad=bad,
-        highest_value=value,
-        highest_price=price,
-        median_value=median_value,
-        median_price=median_price,
-        own_bids=own_bids,
+        highest_value=found["highest_value"] or 0.0,
+        highest_price=found["highest_price"] or 0.0,
+        median_value=found["median_value"] or 0.0,
+        median_price=found["median_price"] or 0.0,
+        own_bids=found["own_bids"],
         faults=faults,
-        reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
-        signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
-        value_counts=dict(bins or {}),
-        results=Results(*row[-4:]) if has_results else None,
+        reasons=dict(sorted((found["reasons"] or {}).items(), key=itemgetter(1), reverse=True)),
+        signs=PriceSigns(found["zero"], found["own_bid"], one_ratio, ratio / _RATIOS),
+        value_counts=dict(found["value_counts"] or {}),
+        results=Results(*(found[name] for name in Results._fields)) if has_results else None,
     )
+
+
+def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
+    """Return SQL for what is counted in the rows of `checked_sql`, by names."""
+
+    def good(condition: str) -> str:
+        return f"FILTER (fault IS NULL AND {condition})"
+
+    results = {
+        "won": "won_",
+        "lost": "NOT won_",
+        "won_known": "won_ AND price_ >= 0",
+        "lost_known": "NOT won_ AND price_ >= 0",
+    }
+    return {
+        "auctions": f"count(*) {good('true')}",
+        "bad": "count(fault)",
+        "highest_value": f"max(value_) {good('true')}",
+        "highest_price": f"max(price_) {good('true')}",
+        "median_value": f"approx_quantile(value_, 0.5) {good('value_ > 0')}",
+        "median_price": f"approx_quantile(price_, 0.5) {good('price_ > 0')}",
+        "own_bids": f"count(*) {good('bid_ > 0')}" if has_bids else "0",
+        "reasons": "histogram(fault)",
+        "zero": f"count(*) {good('price_ = 0')}",
+        "own_bid": f"count(*) {good('price_ > 0 AND bid_ = price_')}" if has_bids else "0",
+        "ratios": f"histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER)) "
+        + good("price_ > 0 AND price_ <= value_"),
+        "value_counts": f"histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER)) "
+        + good("value_ > 0"),
+        **({name: f"count(*) {good(one)}" for name, one in results.items()} if has_results else {}),
+    }
 
 
 def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
