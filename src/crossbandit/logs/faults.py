@@ -163,97 +163,6 @@ def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 
-def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
-    """Raise LogError if a log has too many bad lines, too few auctions or impossible values.
-
-    all_prices: Whether the price must be known in all auctions.
-    """
-    path = log.source.name
-    if survey.without_price and all_prices:
-        raise LogError(f"{_censored(log, survey)}\n{log.description}")
-    check_bad_lines(log, survey, all_prices=all_prices)
-    if survey.auctions < 2:
-        raise LogError(_too_few_good(log, survey))
-    if survey.highest_value == 0:
-        raise LogError(f"All values in {path} are 0. {log.description}")
-    if log.highest_value is None and not LEAST <= survey.highest_value <= MOST:
-        raise LogError(
-            f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
-            f"to {MOST:g}. Give the amounts in another unit. {log.description}"
-        )
-
-
-def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
-    """Raise LogError if a log has more bad lines than are allowed."""
-    if survey.bad > log.max_bad and survey.main_reason == NO_PRICE and not all_prices:
-        raise LogError(
-            f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have "
-            "no highest competing bid. It may be missing if the log says who won: name that column "
-            f"with --won-column (columns={{'won': ...}} in Python).\n{log.description}"
-        )
-    if survey.bad > log.max_bad:
-        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
-
-
-def _censored(log: AuctionLog, survey: Survey) -> str:
-    """Return why a log that does not have all prices cannot be replayed, and what can be done."""
-    known = {
-        "after-loss": "It has the highest competing bid of auctions that you lost only",
-        "after-win": "It has the highest competing bid of auctions that you won only",
-        "won-lost": "It has no highest competing bids, only who won",
-        "always": "The highest competing bid is missing in some auctions",
-    }[survey.feedback or "always"]
-    return (
-        f"{log.source.name} cannot be replayed: {survey.without_price:,} of {survey.auctions:,} "
-        f"auctions have no highest competing bid. {known}. A replay needs it in all auctions, "
-        "because it asks what any other bid would have done. `crossbandit evaluate` works with "
-        "such a log: it says what is known exactly, bounds the rest, and estimates it."
-    )
-
-
-def _too_few_good(log: AuctionLog, survey: Survey) -> str:
-    lines = "1 good line" if survey.auctions == 1 else "0 good lines"
-    message = f"{log.source.name} has {lines}. At least 2 auctions are needed."
-    if not survey.bad:
-        return message
-    which = "The bad lines" if survey.bad <= SHOWN_FAULTS else "The first bad lines"
-    return f"{message}{_advice(log, survey)} {which}:\n{_shown(survey)}\n{log.description}"
-
-
-def _too_many_bad(log: AuctionLog, survey: Survey) -> str:
-    path, cause = log.source.name, survey.main_reason
-    if cause == NO_PRICE:
-        return (
-            f"{survey.reasons[cause]:,} of the {survey.lines:,} lines of {path} have no highest "
-            "competing bid. If it is missing where you won, this log cannot be replayed: only the "
-            "auctions that you lost are left, and they give a wrong answer. A replay needs the "
-            "highest bid of the others in all auctions. `crossbandit evaluate` can use such a log "
-            "if it says what you bid and who won (--bid-column, --won-column). (Only if it is "
-            "missing by pure chance, allow more bad lines with --max-bad, max_bad=... in Python.) "
-            "The first of them:\n"
-            f"{_shown(survey)}"
-        )
-    return (
-        f"{path} has {survey.bad:,} bad lines, and at most {log.max_bad:,} are allowed (--max-bad, "
-        f"max_bad=... in Python).{_advice(log, survey)} The first of them:\n{_shown(survey)}"
-    )
-
-
-def _shown(survey: Survey) -> str:
-    return "\n".join(f"  {fault.place}: {fault.reason}" for fault in survey.faults)
-
-
-def _advice(log: AuctionLog, survey: Survey) -> str:
-    """Return what to do about the most frequent fault, if that is known."""
-    if survey.main_reason.endswith(WITH_COMMA):
-        return " Write decimals with a point, 1.5 and not 1,5, and no thousands separators."
-    if survey.main_reason == MORE_COLUMNS and log.source.files[0].layout.separator == ",":
-        return " Are there decimal commas? Write 1.5, not 1,5."
-    if survey.main_reason.startswith(ABOVE):
-        return " Are the values in another unit than the bound? Give it with --value-unit."
-    return ""
-
-
 def line_numbers(
     file: LogFile, rows: Collection[int], rejected: Collection[int]
 ) -> tuple[dict[int, range], dict[int, range]]:
@@ -318,3 +227,101 @@ def _ends_quoted(line: str, separator: str, *, inside: bool) -> bool:
         place = line.find(separator, place) + 1
         if place == 0:
             return False
+
+
+def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
+    """Raise LogError if a log has too many bad lines, too few auctions or impossible values.
+
+    Args:
+        log: The log.
+        survey: Its survey.
+        all_prices: Whether the price must be known in all auctions.
+    """
+    path = log.source.name
+    if survey.without_price and all_prices:
+        raise LogError(f"{_censored(log, survey)}\n{log.description}")
+    check_bad_lines(log, survey, all_prices=all_prices)
+    if survey.auctions < 2:
+        raise LogError(_too_few_good(log, survey))
+    if survey.highest_value == 0:
+        raise LogError(f"All values in {path} are 0. {log.description}")
+    if log.highest_value is None and not LEAST <= survey.highest_value <= MOST:
+        raise LogError(
+            f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
+            f"to {MOST:g}. Give the amounts in another unit. {log.description}"
+        )
+
+
+def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
+    """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad <= log.max_bad:
+        return
+    if survey.main_reason == NO_PRICE:
+        text = _too_few_prices(log, survey, all_prices=all_prices)
+    else:
+        text = (
+            f"{log.source.name} has {survey.bad:,} bad lines, and at most {log.max_bad:,} are "
+            f"allowed (--max-bad, max_bad=... in Python).{_advice(log, survey)} The first of "
+            f"them:\n{_shown(survey)}"
+        )
+    raise LogError(f"{text}\n{log.description}")
+
+
+def _censored(log: AuctionLog, survey: Survey) -> str:
+    """Return why a log that does not have all prices cannot be replayed, and what can be done."""
+    known = {
+        "after-loss": "It has the highest competing bid of auctions that you lost only",
+        "after-win": "It has the highest competing bid of auctions that you won only",
+        "won-lost": "It has no highest competing bids, only who won",
+        "always": "The highest competing bid is missing in some auctions",
+    }[survey.feedback or "always"]
+    return (
+        f"{log.source.name} cannot be replayed: {survey.without_price:,} of {survey.auctions:,} "
+        f"auctions have no highest competing bid. {known}. A replay needs it in all auctions, "
+        "because it asks what any other bid would have done. `crossbandit evaluate` works with "
+        "such a log: it says what is known exactly, bounds the rest, and estimates it."
+    )
+
+
+def _too_few_good(log: AuctionLog, survey: Survey) -> str:
+    lines = "1 good line" if survey.auctions == 1 else "0 good lines"
+    message = f"{log.source.name} has {lines}. At least 2 auctions are needed."
+    if not survey.bad:
+        return message
+    which = "The bad lines" if survey.bad <= SHOWN_FAULTS else "The first bad lines"
+    return f"{message}{_advice(log, survey)} {which}:\n{_shown(survey)}\n{log.description}"
+
+
+def _too_few_prices(log: AuctionLog, survey: Survey, *, all_prices: bool) -> str:
+    text = (
+        f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have no "
+        "highest competing bid. "
+    )
+    if not all_prices:
+        return (
+            f"{text}It may be missing if the log says who won: name that column with --won-column "
+            "(columns={'won': ...} in Python)."
+        )
+    return (
+        f"{text}If it is missing where you won, this log cannot be replayed: only the auctions "
+        "that you lost are left, and they give a wrong answer. A replay needs the highest bid of "
+        "the others in all auctions. `crossbandit evaluate` can use such a log if it says what you "
+        "bid and who won (--bid-column, --won-column). (Only if it is missing by pure chance, "
+        "allow more bad lines with --max-bad, max_bad=... in Python.) The first of them:\n"
+        f"{_shown(survey)}"
+    )
+
+
+def _shown(survey: Survey) -> str:
+    return "\n".join(f"  {fault.place}: {fault.reason}" for fault in survey.faults)
+
+
+def _advice(log: AuctionLog, survey: Survey) -> str:
+    """Return what to do about the most frequent fault, if that is known."""
+    if survey.main_reason.endswith(WITH_COMMA):
+        return " Write decimals with a point, 1.5 and not 1,5, and no thousands separators."
+    if survey.main_reason == MORE_COLUMNS and log.source.files[0].layout.separator == ",":
+        return " Are there decimal commas? Write 1.5, not 1,5."
+    if survey.main_reason.startswith(ABOVE):
+        return " Are the values in another unit than the bound? Give it with --value-unit."
+    return ""

@@ -167,7 +167,7 @@ def _clean(text: str) -> str:
 
 
 def _count(stage: Stage, what: str) -> int:
-    return int(stage.connection.execute(f"SELECT {what} FROM {_LINES}").fetchall()[0][0])
+    return int(stage.fetch(f"SELECT {what} FROM {_LINES}")[0][0])
 
 
 def _group(stage: Stage, form: Format, extras: list[str]) -> None:
@@ -210,11 +210,11 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
 
 
 def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
-    rows = stage.connection.execute(
+    rows = stage.fetch(
         f"SELECT one, count(*) FROM (SELECT currency AS one FROM {_GROUPS} UNION ALL "
         f"SELECT other_currency FROM {_GROUPS} WHERE other_currency <> currency) "
         "WHERE one IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1"
-    ).fetchall()
+    )
     counted = ", ".join(f"{name} ({count:,})" for name, count in rows)
     if currency is None and len(rows) > 1:
         raise LogError(
@@ -233,7 +233,7 @@ def _judge(stage: Stage, codes: Sequence[str], currency: str | None) -> None:
     about_price = ", ".join(map(literal, codes)) or "NULL"
     other = "NULL" if currency is None else f"currency <> {literal(currency.upper())}"
     query = f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost"
-    (has_losses,) = stage.connection.execute(query).fetchall()[0]
+    (has_losses,) = stage.fetch(query)[0]
     stage.connection.execute(f"""
         CREATE VIEW {_AUCTIONS} AS SELECT *, CASE
             WHEN value IS NULL THEN 'notice'
@@ -282,15 +282,13 @@ def _remarks(
     stage: Stage, form: Format, codes: Sequence[str], *, has_least: bool
 ) -> tuple[str, ...]:
     """Return what was read, what was dropped and why, and what was assumed."""
-    rows = stage.connection.execute(
-        f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1"
-    ).fetchall()
-    won, lost, silent, unexplained, repeated = stage.connection.execute(
+    rows = stage.fetch(f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1")
+    won, lost, silent, unexplained, repeated = stage.fetch(
         "SELECT count(*) FILTER (won), count(*) FILTER (NOT won), "
         "count(*) FILTER (NOT won AND NOT lost), count(*) FILTER (lost AND code IS NULL), "
         "coalesce(sum(repeated), 0)::BIGINT "
         f"FROM {_AUCTIONS} WHERE dropped IS NULL"
-    ).fetchall()[0]
+    )[0]
     remarks = [f"Read as {form.title}. Auctions won: {won:,}, lost: {lost:,}."]
     dropped = [(why, count) for why, count in rows if why is not None]
     if dropped:
@@ -299,10 +297,10 @@ def _remarks(
         remarks.append(f"Auctions that were dropped: {total:,} ({listed}).")
     if repeated:
         remarks.append(f"Lines that repeat a bid were not used: {repeated:,}.")
-    others = stage.connection.execute(
+    others = stage.fetch(
         f"SELECT substr(kind, 8), count(*) FROM {_EVENTS} WHERE kind LIKE 'other%' "
         "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10"
-    ).fetchall()
+    )
     if others:
         listed = ", ".join(
             f"{form.reasons.get(kind, kind)!r} ({count:,})" for kind, count in others
@@ -326,7 +324,7 @@ def _unsaid_currency(stage: Stage, currency: str | None) -> tuple[str, ...]:
     if currency is None:
         return ()
     query = f"SELECT count(*) FROM {_AUCTIONS} WHERE dropped IS NULL AND currency IS NULL"
-    (count,) = stage.connection.execute(query).fetchall()[0]
+    (count,) = stage.fetch(query)[0]
     said = f"Auctions that do not say their currency count as {currency.upper()}: {count:,}."
     return (said,) if count else ()
 

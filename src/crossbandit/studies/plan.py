@@ -16,7 +16,7 @@ from crossbandit.errors import StudyFileError
 from crossbandit.graphs.registry import build as build_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from crossbandit.environments import Environment
@@ -158,7 +158,7 @@ def build_environment(data: dict[str, Any], seed: int) -> Environment:
     return environment
 
 
-def draws_table_per_seed(data: dict[str, Any]) -> bool:
+def draws_table_per_seed(data: Mapping[str, Any]) -> bool:
     """Return whether an environment draws new losses for each seed."""
     return bool(data.get("table_seed") == TABLE_PER_SEED)
 

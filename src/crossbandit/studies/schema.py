@@ -147,7 +147,7 @@ def _part(location: Location, part: dict[str, Any]) -> tuple[str, list[Cell]]:
     seeds = _seeds(location, part)
 
     def environments_of(here: Location, table: dict[str, Any]) -> Iterator[_Entry]:
-        return _environments(here, table, part, seeds[0])
+        return _environments(here, table, part, location, seeds[0])
 
     entries = _entries(location, part, "environments", environments_of)
     rules = _entries(location, part, "algorithms", _algorithms)
@@ -240,7 +240,11 @@ def _entries(
 
 
 def _environments(
-    location: Location, table: dict[str, Any], part: Mapping[str, Any], seed: int
+    location: Location,
+    table: dict[str, Any],
+    part: Mapping[str, Any],
+    part_location: Location,
+    seed: int,
 ) -> Iterator[_Entry]:
     known = environments.registered()
     name = registered_name(location, table, "name", "environment", known)
@@ -250,8 +254,7 @@ def _environments(
         if "horizon" in parameters:
             location.at("horizon").fail("given here and in the part. Leave one out.")
         parameters["horizon"] = part["horizon"]
-        path = (*location.path[:2], "horizon")
-        elsewhere["horizon"] = Location(location.source, location.lines, path)
+        elsewhere["horizon"] = part_location.at("horizon")
     if has_random_losses(name):
         parameters.setdefault("table_seed", TABLE_PER_SEED)
     for data in combinations(location, name, known[name], parameters, elsewhere):

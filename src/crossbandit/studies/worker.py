@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import json
 import math
 import time
@@ -203,12 +204,12 @@ class _WarmUpDoneError(Exception):
 
 def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
     """Play the first batch of a run, so that its time does not include loading and compiling."""
-    batches = iter([False])
+    batches = itertools.count()
 
     def stopped() -> bool:
-        for go_on in batches:
-            return go_on
-        raise _WarmUpDoneError
+        if next(batches):
+            raise _WarmUpDoneError
+        return False
 
     # If something is wrong with the cell, its run will report it.
     with contextlib.suppress(Exception, SystemExit):
