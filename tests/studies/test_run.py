@@ -402,7 +402,7 @@ def test_the_clock_starts_anew_when_something_had_to_be_compiled(
         now += seconds
         cell = Cell("", "", environment, f'{{"id":"{rule}"}}', "", "", seed=0, horizon=1)
         count.add([worker.failure(cell, "")], 1)
-        told.append(count.progress().seconds_left)
+        told.append(count.progress.seconds_left)
     assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
 
 

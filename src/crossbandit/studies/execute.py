@@ -123,7 +123,7 @@ def run(
         missing = [cell for cell in cells if cell.key not in finished]
         queue = _Queue(_shared_tables_together(missing), study.modules)
         count = Count(len(cells) - queue.total, queue.total, queue.total_rounds)
-        tell(count.progress())
+        tell(count.progress)
         if queue.total:
             with backends.open_pool(backend, jobs, address, warning=StudyWarning) as pool:
                 if pool.workers > 1:
@@ -132,14 +132,15 @@ def run(
                     store.add(results, sources)
                     failures += [one for one in results if isinstance(one, CellFailure)]
                     count.add(results, queue.finish(results))
-                    tell(count.progress())
+                    tell(count.progress)
         different = differences(store.provenances(keys))
     if different:
         warnings.warn(_mixed_text(different), MixedProvenanceWarning, stacklevel=2)
     if failures:
         text = _failed_text(failures, queue.total, str(directory))
         warnings.warn(text, FailedCellsWarning, stacklevel=2)
-    return RunSummary(count.computed, count.kept, count.failed, time.monotonic() - began)
+    done = count.progress
+    return RunSummary(done.computed, done.kept, done.failed, time.monotonic() - began)
 
 
 def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:

@@ -45,48 +45,43 @@ class StudyProgress(NamedTuple):
 
 
 class Count:
-    """How many cells are done, and at which rate.
+    """Keeps the progress of a study.
 
     The clock starts again with the first result of an environment and an algorithm together:
     before it, workers start, and load and compile what they need.
+
+    Attributes:
+        progress: The progress so far.
     """
 
     def __init__(self, kept: int, total: int, total_rounds: int) -> None:
-        self.kept = kept
-        self.computed = self.failed = 0
-        self._total = total
-        self._total_rounds = total_rounds
-        self._rounds = 0
-        self._first: tuple[float, int, int] | None = None
+        self.progress = StudyProgress(kept, total, total_rounds=total_rounds)
+        self._start: tuple[float, StudyProgress] | None = None
         self._known: set[tuple[str, str]] = set()
 
     def add(self, results: Sequence[CellResult | CellFailure], rounds: int) -> None:
+        """Count a batch of cells that are done, and the rounds that they have together."""
+        before, now = self.progress, time.monotonic()
         failed = sum(isinstance(result, CellFailure) for result in results)
-        self.failed += failed
-        self.computed += len(results) - failed
-        self._rounds += rounds
-        kinds = {kind(result.environment, result.algorithm) for result in results}
-        if self._first is None or not kinds <= self._known:
-            self._known |= kinds
-            self._first = (time.monotonic(), self.computed + self.failed, self._rounds)
-
-    def progress(self) -> StudyProgress:
-        state = StudyProgress(
-            kept=self.kept,
-            total=self._total,
-            computed=self.computed,
-            failed=self.failed,
-            rounds=self._rounds,
-            total_rounds=self._total_rounds,
+        state = before._replace(
+            computed=before.computed + len(results) - failed,
+            failed=before.failed + failed,
+            rounds=before.rounds + rounds,
+            rate=None,
+            seconds_left=None,
         )
-        if self._first is None:
-            return state
-        since, cells, rounds = self._first
-        seconds = time.monotonic() - since
-        if self._rounds == rounds or seconds <= 0:
-            return state
-        left = seconds * (self._total_rounds - self._rounds) / (self._rounds - rounds)
-        return state._replace(rate=(state.done - cells) / seconds, seconds_left=left)
+        kinds = {kind(result.environment, result.algorithm) for result in results}
+        if self._start is None or not kinds <= self._known:
+            self._known |= kinds
+            self._start = now, state
+        since, first = self._start
+        seconds, played = now - since, state.rounds - first.rounds
+        if played and seconds > 0:
+            state = state._replace(
+                rate=(state.done - first.done) / seconds,
+                seconds_left=seconds * (state.total_rounds - state.rounds) / played,
+            )
+        self.progress = state
 
 
 @contextmanager
