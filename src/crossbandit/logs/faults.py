@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import ABOVE, LEAST, MOST, NO_PRICE, ROLES, WITH_COMMA
-from crossbandit.logs.source import FILE, MORE_COLUMNS, ROW, TOO_LONG
+from crossbandit.logs.source import MORE_COLUMNS, PLACE, ROWS_OF_A_FILE, TOO_LONG
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SHOWN_FAULTS = 10
 _SHOWN_TEXT = 40
-_ROWS_OF_A_FILE = 2**40  # more than any file has
 _UP_TO_CLOSING = re.compile(r'(?:[^"]|"")*+"')
 
 
@@ -96,12 +95,11 @@ def _faults_of_copy(
     rejected: Mapping[tuple[str, int], str],
 ) -> tuple[Fault, ...]:
     """Return the first bad lines of a copy, by their places in the files that were copied."""
-    number = f"{FILE} * {_ROWS_OF_A_FILE} + {ROW} AS number"
-    rows = _bad_rows(log, connection, f"SELECT {number}, * FROM ({log.checked_sql()})")
+    rows = _bad_rows(log, connection, f"SELECT {PLACE} AS number, * FROM ({log.checked_sql()})")
     faults: list[Fault] = []
     for i, file in enumerate(origin.files):
-        first = i * _ROWS_OF_A_FILE
-        own = {row - first: why for row, why in rows.items() if row // _ROWS_OF_A_FILE == i}
+        first = i * ROWS_OF_A_FILE
+        own = {row - first: why for row, why in rows.items() if row // ROWS_OF_A_FILE == i}
         faults += _located(log, origin, file, own, rejected)
     return tuple(faults[:SHOWN_FAULTS])
 

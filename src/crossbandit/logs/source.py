@@ -38,6 +38,8 @@ _NONE = "NULL::VARCHAR"
 FRAME = "log"  # the name of a data frame in SQL
 # Columns of a copy: what was wrong with the line, and the file and the row that it was in.
 BROKEN, FILE, ROW = "broken_", "file_", "row_"
+ROWS_OF_A_FILE = 2**40  # more than any file has
+PLACE = f"{FILE} * {ROWS_OF_A_FILE} + {ROW}"  # the file and the row as one number
 
 
 @dataclass(frozen=True, eq=False)
