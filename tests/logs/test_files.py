@@ -16,8 +16,7 @@ from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault, make_log
 from crossbandit.logs.layout import WHITE_SPACE
 from crossbandit.logs.source import Source
-from crossbandit.logs.survey import survey_log
-from crossbandit.logs.times import steps_back_in_time
+from crossbandit.logs.survey import steps_back_in_time, survey_log
 
 HEADER = "value,competing_bid\n"
 

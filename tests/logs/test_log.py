@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault, make_log
-from crossbandit.logs.lines import line_numbers
-from crossbandit.logs.recognize import recognize
-from crossbandit.logs.survey import survey_log
-from crossbandit.logs.times import steps_back_in_time
+from crossbandit.logs.faults import line_numbers
+from crossbandit.logs.opening import find_source
+from crossbandit.logs.survey import steps_back_in_time, survey_log
 
 GOOD = "timestamp,value,competing_bid\n1,2.0,1.5\n2,3,2\n"
 
@@ -358,7 +357,7 @@ def test_records_are_those_of_the_csv_module(tmp_path: Path, record: str) -> Non
         reader = csv.reader(file)
         records = [(reader.line_num, row) for row in reader]
     numbers = [number for number, row in enumerate(records[1:], 1) if row[1]]
-    found = line_numbers(recognize(path).files[0], range(1, len(numbers) + 1), [])[0]
+    found = line_numbers(find_source(path).files[0], range(1, len(numbers) + 1), [])[0]
     assert [span[-1] for span in found.values()] == [records[number][0] for number in numbers]
 
 
@@ -422,7 +421,7 @@ def test_nothing_is_spilled_into_the_working_folder(
     spill.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spill))
     monkeypatch.chdir(tmp_path)
-    with recognize(written(tmp_path, GOOD)).connect() as connection:
+    with find_source(written(tmp_path, GOOD)).connect() as connection:
         (folder,) = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0]
         assert Path(folder).parent == spill
         # More than fits into memory: DuckDB has to write it somewhere.
@@ -435,7 +434,7 @@ def test_nothing_is_spilled_into_the_working_folder(
 
 def test_an_interrupted_query_is_an_interrupt(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with recognize(written(tmp_path, GOOD)).connect() as connection:
+        with find_source(written(tmp_path, GOOD)).connect() as connection:
             threading.Timer(0.2, connection.interrupt).start()
             connection.execute("SELECT sum(hash(i)) FROM range(100_000_000_000) t(i)").fetchall()
 

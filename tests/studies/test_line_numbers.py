@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from crossbandit.studies.library import _text
-from crossbandit.studies.line_numbers import KeyPath, line_numbers
+from crossbandit.studies.location import KeyPath, line_numbers
+from crossbandit.studies.plan import _text
 
 NASTY = """
 # [not.a.table]

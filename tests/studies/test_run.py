@@ -18,13 +18,14 @@ from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.problem import Problem
 from crossbandit.streams import Seed
 from crossbandit.studies import (
+    Cell,
     FailedCellsWarning,
     Study,
     StudyProgress,
     StudyWarning,
     database,
     display,
-    execute,
+    progress,
     worker,
 )
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small, start
@@ -393,14 +394,15 @@ def test_the_clock_starts_anew_when_something_had_to_be_compiled(
     """The rate is that of the rounds since: 10 s each, after 1,000 s for every first."""
     now = 0.0
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(execute, "time", clock)
-    count = execute._Count(0, 100, 100)
+    monkeypatch.setattr(progress, "time", clock)
+    count = progress.Count(0, 100, 100)
     environment = '{"name":"world"}'
     told = []
     for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
         now += seconds
-        count.add([worker.failure(worker.Task("", environment, f'{{"id":"{rule}"}}', 0), "")], 1)
-        told.append(count.progress().seconds_left)
+        cell = Cell("", "", environment, f'{{"id":"{rule}"}}', "", "", seed=0, horizon=1)
+        count.add([worker.failure(cell, "")], 1)
+        told.append(count.progress.seconds_left)
     assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
 
 
@@ -437,7 +439,7 @@ def test_progress_in_words() -> None:
 
 
 def display_summary(state: StudyProgress) -> str:
-    from crossbandit.studies.display import summary
+    from crossbandit.studies.progress import summary
 
     return summary(state)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from crossbandit import environments, graphs, simulate, studies
+from crossbandit import algorithms, environments, graphs, simulate, studies
 from crossbandit.algorithms import from_json
 from crossbandit.environments import registered
 from crossbandit.environments.registry import has_random_losses
 from crossbandit.errors import StudyFileError
-from crossbandit.studies import Study, schema, shipped, shipped_names, template
+from crossbandit.studies import Study, shipped, shipped_names, template
 from tests.studies.helpers import SMALL, mischief, small
 
 PART = """[study]
@@ -437,7 +437,7 @@ def test_an_entry_that_runs_out_of_memory_without_a_word(monkeypatch: pytest.Mon
     def build(_: dict[str, Any]) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(schema, "build_algorithm", build)
+    monkeypatch.setattr(algorithms, "from_json", build)
     with pytest.raises(StudyFileError) as raised:
         Study.from_toml(GOOD)
     assert str(raised.value) == (

@@ -16,7 +16,7 @@ from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.plans import best_response, own_bids, policy, shading
 from crossbandit.evaluate.results import INVERSE, Evaluation, StrategyEvaluation
 from crossbandit.evaluate.stored import StoredLog
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.survey import doubt_about_units
 from crossbandit.validation import boolean, integer, reject
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.facts import Facts
     from crossbandit.evaluate.groups import Groups
     from crossbandit.evaluate.plans import Plan
-    from crossbandit.logs.outcomes import OutcomeCounts
+    from crossbandit.logs.auctions import OutcomeCounts
     from crossbandit.types import Floats
 
 _FEWEST = 20.0  # auctions without weights that weights must be worth

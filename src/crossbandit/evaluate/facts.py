@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from crossbandit.evaluate.stored import StoredLog
-    from crossbandit.logs.outcomes import OutcomeCounts
+    from crossbandit.logs.auctions import OutcomeCounts
     from crossbandit.types import Floats, Integers
 
 SAMPLE = 50_000  # auctions, at most

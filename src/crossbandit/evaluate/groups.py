@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.evaluate.facts import facts_of
 from crossbandit.evaluate.prices import PriceDistribution
-from crossbandit.logs.outcomes import MIXED
+from crossbandit.logs.auctions import MIXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

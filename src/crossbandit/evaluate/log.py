@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.logs.outcomes import OutcomeCounts
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.auctions import OutcomeCounts
+from crossbandit.logs.survey import doubt_about_units
 from crossbandit.validation import array, as_array, choice, number, reject
 
 if TYPE_CHECKING:

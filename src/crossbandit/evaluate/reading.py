@@ -9,11 +9,9 @@ import numpy as np
 from crossbandit.errors import LogError
 from crossbandit.evaluate.log import CensoredLog
 from crossbandit.evaluate.stored import StoredLog
-from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.auctions import ClassTable, OutcomeCounts
 from crossbandit.logs.faults import check_survey
-from crossbandit.logs.outcomes import OutcomeCounts
-from crossbandit.logs.survey import survey_log
-from crossbandit.logs.times import steps_back_in_time
+from crossbandit.logs.survey import steps_back_in_time, survey_log
 from crossbandit.validation import number
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import numpy as np
 from crossbandit.evaluate.facts import Facts, Range, distance, ranges
 from crossbandit.evaluate.groups import Groups, band_count, band_edges, least_size
 from crossbandit.evaluate.log import BOTH, LogPiece
-from crossbandit.logs.database import connect, literal
-from crossbandit.logs.outcomes import OutcomeCounts
-from crossbandit.logs.scratch import Scratch
+from crossbandit.logs.auctions import OutcomeCounts
+from crossbandit.logs.database import Scratch, connect, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crossbandit.evaluate.facts import BidFrequencies
-    from crossbandit.logs.auctions import Auctions
-    from crossbandit.logs.classes import ClassTable
+    from crossbandit.logs.auctions import Auctions, ClassTable
     from crossbandit.types import Floats
 
 PIECE = 100_000  # auctions that are in memory at a time, or those of one group if it has more

@@ -1,19 +1,21 @@
-"""Consecutive auctions of a log, as arrays."""
+"""Consecutive auctions of a log, as arrays: their columns, their classes, their outcomes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from crossbandit.errors import LogError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy.typing as npt
+    import pandas as pd
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
 
-# The arrays by the roles of the columns.
+# The names of the arrays, by the roles of the columns.
 COLUMNS = {
     "value": "values",
     "price": "prices",
@@ -23,6 +25,15 @@ COLUMNS = {
     "propensity": "propensities",
     "time": "times",
 }
+
+LIMIT = 4096  # levels of a column that are told apart; later ones are pooled
+SHOWN = 10  # levels in tables and figures, the most frequent ones
+OTHERS = "others"
+EMPTY = "(empty)"
+
+MIXED = "mixed"
+_ENOUGH = 20  # bids, before something is concluded from how many have won
+_NEARLY_NONE = 0.001  # of the bids
 
 
 class Auctions(NamedTuple):
@@ -45,7 +56,7 @@ class Auctions(NamedTuple):
     bids: Floats | None = None
     reserves: Floats | None = None
     classes: Integers | None = None
-    won: npt.NDArray[np.bool_] | None = None
+    won: Booleans | None = None
     propensities: Floats | None = None
     times: Floats | None = None
 
@@ -90,3 +101,197 @@ def concatenate(pieces: Sequence[Auctions]) -> Auctions:
         if column is not None
     }
     return Auctions(**columns)
+
+
+class OutcomeCounts(NamedTuple):
+    """Numbers of auctions by what became of the own bid.
+
+    Attributes:
+        auctions: How many there are.
+        wins: How many were won.
+        told: In how many the price is known.
+        told_wins: How many of the won ones those are.
+        bids: In how many a bid above 0 was made.
+        bids_won: How many of these won.
+        equal_wins: In how many a bid that equals the price won.
+        equal_losses: In how many such a bid lost.
+    """
+
+    auctions: int
+    wins: int
+    told: int
+    told_wins: int
+    bids: int
+    bids_won: int
+    equal_wins: int
+    equal_losses: int
+
+    @classmethod
+    def of(
+        cls, bids: Floats, won: Booleans, prices: Floats, reserves: Floats | float = 0.0
+    ) -> OutcomeCounts:
+        """Return the counts of some auctions.
+
+        Args:
+            bids: What was bid; 0 where no bid was made.
+            won: Whether each bid won.
+            prices: The price of each auction; NaN where it is not known.
+            reserves: The lowest bids that can win. Lower ones lose, also if they equal the price.
+        """
+        told, made = ~np.isnan(prices), bids > 0
+        equal = made & (bids == prices) & (bids >= reserves)
+        columns = (won, told, told & won, made, made & won, equal & won, equal & ~won)
+        return cls(won.size, *(int(one.sum()) for one in columns))
+
+    @property
+    def feedback(self) -> str:
+        """Who was told the price: one of the kinds of feedback, or "mixed"."""
+        told_losses, losses = self.told - self.told_wins, self.auctions - self.wins
+        if self.told == self.auctions:
+            return "always"
+        if not self.told:
+            return "won-lost"
+        if not self.told_wins and told_losses == losses:
+            return "after-loss"
+        return "after-win" if self.told_wins == self.wins and not told_losses else MIXED
+
+    @property
+    def rounded(self) -> bool:
+        """Whether equal bids won in some auctions and lost in others, because of rounded amounts.
+
+        If most winners were told a price that equals their bid, it is rather what they paid.
+        """
+        both = min(self.equal_wins, self.equal_losses) > 0
+        return both and 2 * self.equal_wins <= self.told_wins
+
+    @property
+    def ties(self) -> str:
+        """What equal bids do: "lose" if all that there are have lost, otherwise "win"."""
+        return "lose" if self.equal_losses and not self.equal_wins else "win"
+
+    def require_both_outcomes(self) -> None:
+        """Raise LogError if the auctions that were won, or those that were lost, seem missing."""
+        if self.bids < _ENOUGH:
+            return
+        for found, which, missing in (
+            (self.bids_won, "won", "low"),
+            (self.bids - self.bids_won, "lost", "high"),
+        ):
+            if found < _NEARLY_NONE * self.bids:
+                raise LogError(
+                    f"Your own bids win {100 * self.bids_won / self.bids:.3g} % of the "
+                    f"{self.bids:,} auctions in which you bid. If the auctions that you {which} "
+                    f"were dropped, nothing can be said of other bids: the auctions with {missing} "
+                    "competing bids are missing. Add them to the log; their prices need not be "
+                    "known."
+                )
+
+
+class ClassColumn(NamedTuple):
+    """A class column and its most frequent levels.
+
+    Attributes:
+        column: The name of the column.
+        levels: The levels, the most frequent first. The last may be "others".
+        auctions: The number of auctions of each level.
+        pooled: How many levels "others" stands for; 0 if there is no such entry.
+    """
+
+    column: str
+    levels: tuple[str, ...]
+    auctions: Floats
+    pooled: int
+
+
+class ClassTable:
+    """Numbers for the levels of class columns and for their combinations, in bounded memory.
+
+    A level has the next free number when it first occurs. When `LIMIT` numbers are used, all new
+    levels have the number `LIMIT`.
+
+    Args:
+        names: The names of the columns.
+
+    >>> import pandas as pd
+    >>> table = ClassTable(["site", "device"])
+    >>> table.numbers([pd.Series(["a", "b", "a"]), pd.Series(["x", "x", "y"])])
+    array([[0, 0, 0],
+           [1, 0, 1],
+           [0, 1, 2]])
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._levels: list[dict[str, int]] = [{} for _ in names]
+        self._combinations: dict[tuple[int, ...], int] = {}
+        self.auctions = np.zeros((len(self.names), LIMIT + 1))
+
+    def numbers(self, labels: Sequence[pd.Series[str]]) -> Integers:
+        """Return the numbers of some auctions: one per column, and one for the combination."""
+        columns = [
+            _find(levels, *column.factorize())
+            for levels, column in zip(self._levels, labels, strict=True)
+        ]
+        rows = np.stack(columns, axis=1)
+        if len(columns) == 1:
+            return np.hstack([rows, rows])
+        kinds, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size)
+        keys = [tuple(kinds[i].tolist()) for i in order]
+        joint = _find(self._combinations, rank[inverse.reshape(-1)], keys)
+        return np.column_stack([rows, joint])
+
+    def count(self, numbers: Integers) -> None:
+        """Count the auctions of each level."""
+        for i in range(len(self.names)):
+            self.auctions[i] += np.bincount(numbers[:, i], minlength=LIMIT + 1)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many numbers each column may use, the one for pooled levels included."""
+        return tuple(len(levels) + 1 for levels in self._levels)
+
+    def labels(self, column: int) -> list[str]:
+        """Return the levels of a column by their numbers; the last one stands for later levels."""
+        return [*self._levels[column], OTHERS][: LIMIT + 1]
+
+    def full(self) -> list[str]:
+        """Return the columns with more levels than are told apart."""
+        return [
+            name for name, counts in zip(self.names, self.auctions, strict=True) if counts[LIMIT]
+        ]
+
+    def places(self, column: int) -> Integers:
+        """Return where tables show the numbers of a column: 0 for the most frequent level."""
+        counts, size = self.auctions[column], len(self._levels[column])
+        order = np.argsort(-counts[:size], kind="stable")
+        places = np.minimum(np.argsort(order), SHOWN)
+        if size == SHOWN + 1 and not counts[LIMIT]:
+            places = np.argsort(order)
+        return np.append(places, min(size, SHOWN))
+
+    def column(self, column: int) -> ClassColumn:
+        """Return what tables show of a column."""
+        places, labels = self.places(column), list(self._levels[column])
+        counts = np.append(self.auctions[column, : len(labels)], self.auctions[column, LIMIT])
+        auctions: Floats = np.bincount(places, counts).astype(float)
+        auctions = auctions[: np.flatnonzero(auctions)[-1] + 1]
+        levels = [OTHERS] * auctions.size
+        for i in range(len(labels)):
+            if places[i] < SHOWN or len(labels) == SHOWN + 1:
+                levels[places[i]] = labels[i] or EMPTY
+        pooled = max(len(labels) - SHOWN, 0) if levels[-1] == OTHERS else 0
+        return ClassColumn(self.names[column], tuple(levels), auctions, pooled)
+
+
+def _find(known: dict[Any, int], codes: Integers, keys: Sequence[Any]) -> Integers:
+    """Return the numbers of keys[codes]; new keys are given the next ones, while there are any."""
+    found = np.empty(len(keys), dtype=np.int64)
+    for i, key in enumerate(keys):
+        if len(known) < LIMIT:
+            known.setdefault(key, len(known))
+        found[i] = known.get(key, LIMIT)
+    numbers: Integers = found[codes]
+    return numbers

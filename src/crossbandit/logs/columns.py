@@ -1,4 +1,4 @@
-"""Find the columns of a log by name or by number."""
+"""The columns of a log: finding them, and turning their text into numbers, in SQL."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
+from crossbandit.logs.database import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-# The columns that a log can have, and what their entries are called in messages.
+# The columns that a log can have, and what messages call their entries.
 ROLES = {
     "value": "value",
     "price": "highest competing bid",
@@ -55,6 +56,29 @@ _MEANING = {
 }
 _SEPARATORS = str.maketrans("", "", "-_")
 
+# What is wrong with a line.
+NO_PRICE = f"no {ROLES['price']}"
+WITH_COMMA = "is written with a comma"
+ABOVE = "the value is above"
+_COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
+_UNKNOWN = ("nan", "null", "none", "na", "n/a")  # in place of a price that is not known
+WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
+LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
+# A number from this on counts in that part of a second; a smaller one counts seconds.
+_PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
+_DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
+
+# How much of a unit of money, for one impression, is one of the log's units.
+UNITS = {
+    "units": 1.0,
+    "cents": 1e-2,
+    "micros": 1e-6,
+    "cpm": 1e-3,
+    "cpm-cents": 1e-5,
+    "cpm-micros": 1e-9,
+}
+LEAST, MOST = 1e-100, 1e100  # bounds of the highest value: sums and quotients stay finite
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -84,7 +108,7 @@ class Columns:
         text = str(wanted)
         if isinstance(wanted, str):
             key = plain([text])[0]
-            leaves = plain(name.rpartition(".")[2] for name in self.names)
+            leaves = plain(map(leaf, self.names))
             for name, names in ((text, self.names), (key, plain(self.names)), (key, leaves)):
                 if name in names:
                     return self._unique(name, names)
@@ -152,11 +176,16 @@ def plain(names: Iterable[str]) -> list[str]:
     return ["".join(name.lower().split()).translate(_SEPARATORS) for name in names]
 
 
+def leaf(name: str) -> str:
+    """Return the last part of the name of a nested field, such as "ext.deal"."""
+    return name.rpartition(".")[2]
+
+
 def is_header(fields: Iterable[str]) -> bool:
     """Return whether the first line of a text file is a header."""
     fields = list(fields)
-    known = plain(name for names in NAMES.values() for name in names)
-    return bool(set(known).intersection(plain(fields))) or not any(map(is_number, fields))
+    known = set(plain(name for names in NAMES.values() for name in names))
+    return not known.isdisjoint(plain(fields)) or not any(map(is_number, fields))
 
 
 def is_number(text: str) -> bool:
@@ -170,3 +199,97 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def number_sql(role: str, factor: float = 1.0) -> str:
+    """Return SQL for the entry of a column as a number, NULL if it is none.
+
+    Args:
+        role: A key of `ROLES`. "won" gives a truth value, "time" seconds since 1970.
+        factor: By which an amount is multiplied.
+
+    Returns:
+        An expression of SQL.
+    """
+    if role == "won":
+        text = "lower(trim(won::VARCHAR))"
+        return f"CASE WHEN {text} IN {WON} THEN true WHEN {text} IN {LOST} THEN false END"
+    if role == "time":
+        return time_sql("time")
+    number = f"TRY_CAST({role} AS DOUBLE)"
+    if role == "price":  # which may be unknown; in DuckDB, NaN is above all numbers
+        number = f"nullif({number}, 'nan'::DOUBLE)"
+    return number if factor == 1 else f"{number} * {factor!r}"
+
+
+def time_sql(column: str) -> str:
+    """Return SQL for a time in seconds since 1970, NULL if it is none.
+
+    Numbers count seconds, or milli-, micro- or nanoseconds if they are that large; other texts are
+    in the format ISO 8601, or digits such as 20260105103000. Times without an offset are in the
+    time zone of the connection.
+    """
+    text = f"trim({column}::VARCHAR)"
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    parts = " ".join(
+        f"WHEN abs({number}) >= {least!r} THEN {number} / {part!r}"
+        for least, part in _PARTS.items()
+    )
+    digits = f"try_strptime({text}, ['%Y%m%d%H%M%S%g', '%Y%m%d%H%M%S'])"
+    return (
+        f"CASE WHEN regexp_full_match({text}, {literal(_DIGITS)}) "
+        f"THEN epoch(TRY_CAST({digits} AS TIMESTAMPTZ)) {parts} "
+        f"ELSE coalesce({number}, epoch(TRY_CAST({text} AS TIMESTAMPTZ))) END"
+    )
+
+
+def fault_sql(
+    roles: Collection[str],
+    highest_value: float | None,
+    factors: Mapping[str, float],
+    *,
+    needs_price: bool,
+) -> str:
+    """Return SQL for what is wrong with a row, NULL if nothing is.
+
+    A column is called like its role; as a number, it has an underscore after its name.
+
+    Args:
+        roles: The columns that are read.
+        highest_value: A bound of the values.
+        factors: By which amounts are multiplied.
+        needs_price: Whether a row without a price is bad.
+
+    Returns:
+        An expression of SQL.
+    """
+    missing = [role for role in roles if role != "price" or needs_price]
+    numbers = [role for role in roles if role not in {"won", "time"}]
+    given = {role: f"{role} IS NOT NULL" for role in numbers}
+    if "price" in roles and not needs_price:
+        given["price"] += f" AND lower(trim(price::VARCHAR)) NOT IN {_UNKNOWN}"
+    cases = [
+        "WHEN broken IS NOT NULL THEN broken",
+        *(f"WHEN {role} IS NULL THEN 'no {ROLES[role]}'" for role in missing),
+        *(
+            f"WHEN {given[role]} AND ({role}_ IS NULL OR NOT isfinite({role}_)) THEN CASE "
+            f"WHEN regexp_full_match(trim({role}::VARCHAR), '{_COMMA}') "
+            f"THEN 'the {ROLES[role]} {WITH_COMMA}' ELSE 'the {ROLES[role]} is not a number' END"
+            for role in numbers
+        ),
+        *(f"WHEN {role}_ < 0 THEN 'the {ROLES[role]} is below 0'" for role in numbers),
+    ]
+    if "won" in roles:
+        cases.append("WHEN won_ IS NULL THEN 'the result is neither won nor lost'")
+    if "time" in roles:
+        cases.append("WHEN time_ IS NULL OR NOT isfinite(time_) THEN 'the time is not a time'")
+    if "propensity" in roles:
+        cases.append(
+            "WHEN propensity_ = 0 OR propensity_ > 1 "
+            "THEN 'the propensity is not above 0 and at most 1'"
+        )
+    if highest_value:
+        factor = factors.get("value", 1.0)
+        bound = f"{highest_value:g}" + ("" if factor == 1 else f" after times {factor:g}")
+        cases.append(f"WHEN value_ > {highest_value!r} THEN '{ABOVE} {bound}'")
+    return f"CASE {' '.join(cases)} END"

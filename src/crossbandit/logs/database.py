@@ -1,9 +1,12 @@
-"""DuckDB connections that read logs, and text for SQL."""
+"""DuckDB connections that read logs, temporary folders, and text for SQL."""
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import weakref
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-# Megabytes for DuckDB. It keeps text that it has read up to the limit, so text gets little.
+# Megabytes for DuckDB. It keeps text that it has read, up to the limit, so text gets little.
 TEXT, TABLES = 24, 128
 _MOST = 4096
 
@@ -42,6 +45,20 @@ class Memory:
                     raise
                 self.megabytes = min(8 * self.megabytes, _MOST)
                 connection.execute(f"SET memory_limit = '{self.megabytes}MB'")
+
+
+class Scratch:
+    """A temporary folder. It is removed when nothing uses this object any more, or at the end.
+
+    A copy in another process does not remove the folder.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="crossbandit-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def __reduce__(self) -> tuple[type[Path], tuple[str]]:
+        return Path, (str(self.folder),)
 
 
 @contextmanager
@@ -118,8 +135,3 @@ def literal(text: str) -> str:
 def identifier(name: str) -> str:
     """Return a name as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def listed(texts: Iterator[str] | list[str]) -> str:
-    """Return texts as an SQL list."""
-    return f"[{', '.join(map(literal, texts))}]"

@@ -1,17 +1,20 @@
-"""Bad lines of a log: how they are found in SQL, and what is said about them."""
+"""Bad lines of a log: where they are, and when a log is refused because of them.
+
+DuckDB numbers rows, and messages show lines. Blank lines and quoted line ends make the difference.
+Only the first bad lines are looked up in the files.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import ROLES
-from crossbandit.logs.lines import line_numbers
-from crossbandit.logs.numbers import ABOVE, WITH_COMMA
-from crossbandit.logs.source import FILE, MORE_COLUMNS, ROW, TOO_LONG
+from crossbandit.logs.columns import ABOVE, LEAST, MOST, NO_PRICE, ROLES, WITH_COMMA
+from crossbandit.logs.source import MORE_COLUMNS, PLACE, ROWS_OF_A_FILE, TOO_LONG
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
 
@@ -22,9 +25,7 @@ if TYPE_CHECKING:
 
 SHOWN_FAULTS = 10
 _SHOWN_TEXT = 40
-_ROWS_OF_A_FILE = 2**40  # more than any file has
-NO_PRICE = "no highest competing bid"
-LEAST, MOST = 1e-100, 1e100  # bounds of the highest value: sums and quotients stay finite
+_UP_TO_CLOSING = re.compile(r'(?:[^"]|"")*+"')
 
 
 class Fault(NamedTuple):
@@ -94,12 +95,11 @@ def _faults_of_copy(
     rejected: Mapping[tuple[str, int], str],
 ) -> tuple[Fault, ...]:
     """Return the first bad lines of a copy, by their places in the files that were copied."""
-    number = f"{FILE} * {_ROWS_OF_A_FILE} + {ROW} AS number"
-    rows = _bad_rows(log, connection, f"SELECT {number}, * FROM ({log.checked_sql()})")
+    rows = _bad_rows(log, connection, f"SELECT {PLACE} AS number, * FROM ({log.checked_sql()})")
     faults: list[Fault] = []
     for i, file in enumerate(origin.files):
-        first = i * _ROWS_OF_A_FILE
-        own = {row - first: why for row, why in rows.items() if row // _ROWS_OF_A_FILE == i}
+        first = i * ROWS_OF_A_FILE
+        own = {row - first: why for row, why in rows.items() if row // ROWS_OF_A_FILE == i}
         faults += _located(log, origin, file, own, rejected)
     return tuple(faults[:SHOWN_FAULTS])
 
@@ -161,10 +161,79 @@ def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 
+def line_numbers(
+    file: LogFile, rows: Collection[int], rejected: Collection[int]
+) -> tuple[dict[int, range], dict[int, range]]:
+    """Return the lines of rows and of rejected records, by their numbers; all count from 1.
+
+    A record is one line, or several if a quoted field contains line ends. Rows are the records that
+    are not skipped, blank or rejected. Where DuckDB reads unusual quotation marks differently, the
+    last rows may be missing from the answer.
+    """
+    of_rows: dict[int, range] = {}
+    of_rejected: dict[int, range] = {}
+    row = 0
+    for number, (lines, full) in enumerate(_records(file), file.layout.skipped + 1):
+        if number in rejected:
+            of_rejected[number] = lines
+        elif full:
+            row += 1
+            if row in rows:
+                of_rows[row] = lines
+        if len(of_rows) == len(rows) and len(of_rejected) == len(rejected):
+            break
+    return of_rows, of_rejected
+
+
+def _records(log: LogFile) -> Iterator[tuple[range, bool]]:
+    """Yield the lines of each record, and whether it is not blank."""
+    layout = log.layout
+    with log.open_text() as file:
+        for _ in range(layout.skipped):
+            file.readline()
+        first = layout.skipped + 1
+        inside = False
+        number = layout.skipped
+        for number, line in enumerate(file, first):
+            inside = layout.is_quoted and _ends_quoted(line, layout.separator, inside=inside)
+            if not inside:
+                yield range(first, number + 1), number > first or bool(line.strip("\r\n"))
+                first = number + 1
+        if inside:
+            yield range(first, number + 1), True
+
+
+def _ends_quoted(line: str, separator: str, *, inside: bool) -> bool:
+    """Return whether a line ends inside quotation marks; `inside` says whether it starts there.
+
+    A quotation mark opens a field only as its first character, and two marks inside a field stand
+    for one. The module `csv` follows the same rules, but fails at fields of 131,072 characters.
+    """
+    if '"' not in line:
+        return inside
+    place = 0
+    while True:
+        if not inside and line.startswith('"', place):
+            inside = True
+            place += 1
+        if inside:
+            closed = _UP_TO_CLOSING.match(line, place)
+            if closed is None:
+                return True
+            inside = False
+            place = closed.end()
+        place = line.find(separator, place) + 1
+        if place == 0:
+            return False
+
+
 def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
     """Raise LogError if a log has too many bad lines, too few auctions or impossible values.
 
-    all_prices: Whether the price must be known in all auctions.
+    Args:
+        log: The log.
+        survey: Its survey.
+        all_prices: Whether the price must be known in all auctions.
     """
     path = log.source.name
     if survey.without_price and all_prices:
@@ -183,14 +252,17 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
 
 def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
     """Raise LogError if a log has more bad lines than are allowed."""
-    if survey.bad > log.max_bad and survey.main_reason == NO_PRICE and not all_prices:
-        raise LogError(
-            f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have "
-            "no highest competing bid. It may be missing if the log says who won: name that column "
-            f"with --won-column (columns={{'won': ...}} in Python).\n{log.description}"
+    if survey.bad <= log.max_bad:
+        return
+    if survey.main_reason == NO_PRICE:
+        text = _too_few_prices(log, survey, all_prices=all_prices)
+    else:
+        text = (
+            f"{log.source.name} has {survey.bad:,} bad lines, and at most {log.max_bad:,} are "
+            f"allowed (--max-bad, max_bad=... in Python).{_advice(log, survey)} The first of "
+            f"them:\n{_shown(survey)}"
         )
-    if survey.bad > log.max_bad:
-        raise LogError(f"{_too_many_bad(log, survey)}\n{log.description}")
+    raise LogError(f"{text}\n{log.description}")
 
 
 def _censored(log: AuctionLog, survey: Survey) -> str:
@@ -218,22 +290,23 @@ def _too_few_good(log: AuctionLog, survey: Survey) -> str:
     return f"{message}{_advice(log, survey)} {which}:\n{_shown(survey)}\n{log.description}"
 
 
-def _too_many_bad(log: AuctionLog, survey: Survey) -> str:
-    path, cause = log.source.name, survey.main_reason
-    if cause == NO_PRICE:
+def _too_few_prices(log: AuctionLog, survey: Survey, *, all_prices: bool) -> str:
+    text = (
+        f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have no "
+        "highest competing bid. "
+    )
+    if not all_prices:
         return (
-            f"{survey.reasons[cause]:,} of the {survey.lines:,} lines of {path} have no highest "
-            "competing bid. If it is missing where you won, this log cannot be replayed: only the "
-            "auctions that you lost are left, and they give a wrong answer. A replay needs the "
-            "highest bid of the others in all auctions. `crossbandit evaluate` can use such a log "
-            "if it says what you bid and who won (--bid-column, --won-column). (Only if it is "
-            "missing by pure chance, allow more bad lines with --max-bad, max_bad=... in Python.) "
-            "The first of them:\n"
-            f"{_shown(survey)}"
+            f"{text}It may be missing if the log says who won: name that column with --won-column "
+            "(columns={'won': ...} in Python)."
         )
     return (
-        f"{path} has {survey.bad:,} bad lines, and at most {log.max_bad:,} are allowed (--max-bad, "
-        f"max_bad=... in Python).{_advice(log, survey)} The first of them:\n{_shown(survey)}"
+        f"{text}If it is missing where you won, this log cannot be replayed: only the auctions "
+        "that you lost are left, and they give a wrong answer. A replay needs the highest bid of "
+        "the others in all auctions. `crossbandit evaluate` can use such a log if it says what you "
+        "bid and who won (--bid-column, --won-column). (Only if it is missing by pure chance, "
+        "allow more bad lines with --max-bad, max_bad=... in Python.) The first of them:\n"
+        f"{_shown(survey)}"
     )
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
-import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import LEAST_BID, NAMES, plain
-from crossbandit.logs.layout import NO_BID, SEATS, LogFile
+from crossbandit.logs.columns import LEAST_BID, NAMES, leaf, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.logs.source import Source
 
+SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
+NO_BID = "nobid"  # a field in place of the bids, where there are none
 # The fields of a line, and the names under which each is found.
 _FIELDS = {
     "id": ("auction_id", "request_id", "bid_request_id", "id"),
@@ -128,7 +127,6 @@ IPINYOU = Format(
 )
 EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU)}
 
-_MACROS = re.compile(r"(?i)[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=")
 _IPINYOU_BIDS = (
     *("bidid", "timestamp", "ipinyouid", "useragent", "ip", "region", "city", "adexchange"),
     *("domain", "url", "urlid", "slotid", "slotwidth", "slotheight", "slotvisibility"),
@@ -137,55 +135,8 @@ _IPINYOU_BIDS = (
 _IPINYOU_IMPRESSIONS = [*_IPINYOU_BIDS]
 _IPINYOU_IMPRESSIONS[2:2] = ["logtype"]
 _IPINYOU_IMPRESSIONS[20:20] = ["payprice", "keypage"]
-_IPINYOU_NAMES = {len(names): names for names in (_IPINYOU_BIDS, _IPINYOU_IMPRESSIONS)}
-
-
-def find_format(name: str, source: Source) -> Format | None:
-    """Return the format that a log has.
-
-    Args:
-        name: A key of `EXCHANGES`, or another name of a format.
-        source: The log.
-
-    Returns:
-        That format; for "auto" the one whose marks the log has. None for plain columns.
-    """
-    if name != "auto":
-        return EXCHANGES.get(name)
-    names = {one for file in source.files for one in plain(map(_leaf, file.layout.names))}
-    found = (one for one in EXCHANGES.values() if any(mark <= names for mark in one.marks))
-    if all(map(_is_ipinyou, source.files)):
-        return IPINYOU
-    if any(map(_has_notice_urls, source.files)):
-        return OPENRTB
-    return next(found, None)
-
-
-def _is_ipinyou(file: LogFile) -> bool:
-    """Return whether a file has no header, the columns of iPinYou, and a time in the second."""
-    if with_names(file) is file:
-        return False
-    return re.fullmatch(r"20\d{15}", _first_line(file).split("\t")[1]) is not None
-
-
-def _has_notice_urls(file: LogFile) -> bool:
-    """Return whether the first line of a text has a URL with parameters named after macros."""
-    return file.layout.kind == "csv" and _MACROS.search(_first_line(file)) is not None
-
-
-def _first_line(file: LogFile) -> str:
-    open_text = gzip.open if file.layout.compressed else open
-    with open_text(file.path, "rt", encoding="latin-1") as lines:
-        return next((line for line in lines if line.strip()), "")
-
-
-def with_names(file: LogFile) -> LogFile:
-    """Return a file with the names of its columns, if it has no header and those of iPinYou."""
-    layout = file.layout
-    names = _IPINYOU_NAMES.get(layout.width)
-    if layout.kind != "csv" or layout.names or layout.separator != "\t" or names is None:
-        return file
-    return LogFile(file.path, replace(layout, names=tuple(names)))
+# The columns of its files, which have no header, by their number.
+IPINYOU_NAMES = {len(names): tuple(names) for names in (_IPINYOU_BIDS, _IPINYOU_IMPRESSIONS)}
 
 
 def field_places(form: Format, source: Source) -> dict[str, list[int]]:
@@ -199,14 +150,14 @@ def field_places(form: Format, source: Source) -> dict[str, list[int]]:
         Indices of columns; a field that the log does not have is missing.
     """
     names = source.columns.names
-    leaves = plain(map(_leaf, names))
+    leaves = plain(map(leaf, names))
     by_depth = sorted(range(len(names)), key=lambda i: names[i].count("."))  # id before site.id
     found = {
         name: [i for wanted in plain(usual) for i in by_depth if leaves[i] == wanted]
         for name, usual in form.fields.items()
     }
-    for role, leaf in (("seat", "price"), ("no_bid", NO_BID)):
-        found[role] = [i for i, name in enumerate(names) if name == f"{SEATS}.{leaf}"]
+    for role, inner in (("seat", "price"), ("no_bid", NO_BID)):
+        found[role] = [i for i, name in enumerate(names) if name == f"{SEATS}.{inner}"]
     return {name: places for name, places in found.items() if places}
 
 
@@ -220,8 +171,3 @@ def check_fields(source: Source, found: Mapping[str, list[int]]) -> None:
             "auction was worth to you: add the log of your bids, with the fields id, value and "
             "bid, or name the field with --value-column (columns={'value': ...} in Python)."
         )
-
-
-def _leaf(name: str) -> str:
-    """Return the last part of the name of a nested field."""
-    return name.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""Recognise how one file of a log is written: from its content, not from its name."""
+"""Recognise how the files of a log are written: from their content, not from their names."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import gzip
 import json
 import re
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import is_header, is_number
+from crossbandit.logs.columns import is_header, is_number, leaf, plain
 from crossbandit.logs.database import connect, first_line, literal
+from crossbandit.logs.formats import EXCHANGES, IPINYOU, IPINYOU_NAMES, NO_BID, OPENRTB, SEATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from crossbandit.logs.formats import Format
+    from crossbandit.logs.source import Source
 
 _SAMPLE_BYTES = 1 << 16
 _BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # of later parts of a file, in which JSON may have new fields
@@ -26,10 +30,9 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _SEPARATORS = ",\t;|"
 WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
-SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
-NO_BID = "nobid"  # a field in place of the bids, where there are none
 KINDS = ("csv", "jsonl", "parquet")  # of files, as `--format` names them
 _PARAMETERS = re.compile(r"[?&][\w-]+=")  # of a URL
+_MACROS = re.compile(r"(?i)[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=")
 _EXPECTED = "Give a CSV, JSON lines or Parquet file"
 
 
@@ -72,6 +75,11 @@ class LogFile(NamedTuple):
 
     path: Path
     layout: Layout
+
+    def open_text(self) -> IO[str]:
+        """Open the file in Latin-1, in which every byte is a character: decoding cannot fail."""
+        open_text = gzip.open if self.layout.compressed else open
+        return open_text(self.path, "rt", encoding="latin-1", newline="")
 
 
 def recognize_file(path: Path, kind: str | None = None, *, notices: bool = False) -> LogFile:
@@ -138,16 +146,16 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
         names = tuple(dict.fromkeys(_fields(path, whole, seats=notices)))
         seats = notices and any(name.startswith(f"{SEATS}.") for name in names)
-        return Layout("jsonl", names, len(names), WHITE_SPACE, 0, compressed, seats)
+        return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, seats=seats)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
             f"{path} is a list in JSON. Write one object per line, without brackets and commas "
             "around them."
         )
+    if notices and _PARAMETERS.search(lines[first]):
+        return Layout("lines", ("line",), 1, WHITE_SPACE, compressed=compressed)
     separator, fields = _split(lines[first].strip(" "))
     header = is_header(fields)
-    if notices and _PARAMETERS.search(lines[first]):
-        return Layout("lines", ("line",), 1, WHITE_SPACE, 0, compressed)
     names = tuple(fields) if header else ()
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 
@@ -228,3 +236,51 @@ def _split(line: str) -> tuple[str, list[str]]:
     if separator not in line or (" " in line and all(map(is_number, words))):
         return WHITE_SPACE, words
     return separator, next(csv.reader([line], delimiter=separator))
+
+
+def find_format(name: str, source: Source) -> Format | None:
+    """Return the format of an exchange that a log has.
+
+    Args:
+        name: A key of `EXCHANGES`, or another name of a format.
+        source: The log.
+
+    Returns:
+        That format; for "auto" the one whose marks the log has. None for plain columns.
+    """
+    if name != "auto":
+        return EXCHANGES.get(name)
+    if all(map(_is_ipinyou, source.files)):
+        return IPINYOU
+    if any(map(_has_notice_urls, source.files)):
+        return OPENRTB
+    names = {one for file in source.files for one in plain(map(leaf, file.layout.names))}
+    found = (one for one in EXCHANGES.values() if any(mark <= names for mark in one.marks))
+    return next(found, None)
+
+
+def with_names(file: LogFile) -> LogFile:
+    """Return a file with the names of its columns, if it has no header and those of iPinYou."""
+    layout = file.layout
+    names = IPINYOU_NAMES.get(layout.width)
+    if layout.kind != "csv" or layout.names or layout.separator != "\t" or names is None:
+        return file
+    return LogFile(file.path, replace(layout, names=names))
+
+
+def _is_ipinyou(file: LogFile) -> bool:
+    """Return whether a file has no header, the columns of iPinYou, and a time in the second."""
+    if with_names(file) is file:
+        return False
+    return re.fullmatch(r"20\d{15}", _beginning(file).split("\t")[1]) is not None
+
+
+def _has_notice_urls(file: LogFile) -> bool:
+    """Return whether the first line of a text has a URL with parameters named after macros."""
+    return file.layout.kind == "csv" and _MACROS.search(_beginning(file)) is not None
+
+
+def _beginning(file: LogFile) -> str:
+    """Return the first line that is not blank."""
+    with file.open_text() as lines:
+        return next((line for line in lines if line.strip()), "")

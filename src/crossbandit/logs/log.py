@@ -9,17 +9,14 @@ from __future__ import annotations
 import copy
 import zoneinfo
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import LogError
-from crossbandit.logs.auctions import COLUMNS, Auctions, concatenate
-from crossbandit.logs.classes import ClassTable
-from crossbandit.logs.columns import ROLES
-from crossbandit.logs.faults import LEAST, MOST
+from crossbandit.logs.auctions import COLUMNS, Auctions, ClassTable, concatenate
+from crossbandit.logs.columns import LEAST, MOST, ROLES, UNITS, fault_sql, number_sql
 from crossbandit.logs.formats import EXCHANGES
 from crossbandit.logs.layout import KINDS
-from crossbandit.logs.numbers import UNITS, fault_sql, number_sql
 from crossbandit.logs.opening import open_log
 from crossbandit.logs.source import FILE, ROW
 from crossbandit.validation import choice, integer, number, reject
@@ -153,7 +150,7 @@ class AuctionLog:
         for (level,) in found:
             logs[level] = copy.copy(self)
             object.__setattr__(logs[level], "data", self.source.name)  # a frame stays here
-            object.__setattr__(logs[level], "source", self.source.rows_with(name, level))
+            object.__setattr__(logs[level], "source", replace(self.source, only=(name, level)))
         return logs
 
     @classmethod

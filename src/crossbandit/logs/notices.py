@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
+from crossbandit.logs.columns import LOST, WON
 from crossbandit.logs.database import identifier, literal
 from crossbandit.logs.formats import check_fields, field_places
-from crossbandit.logs.numbers import LOST, WON
-from crossbandit.logs.source import BROKEN, FILE, ROW
+from crossbandit.logs.source import BROKEN, FILE, PLACE, ROW, ROWS_OF_A_FILE
 from crossbandit.logs.staging import ROWS, open_stage
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ def join_notices(
     with open_stage(source, timezone) as stage:
         stage.load(columns | extras)
         stage.connection.execute(_events_sql(form, fields, list(extras)))
-        told = _count(stage, "count(*) FILTER (least IS NOT NULL) > 0")
+        has_least = bool(_count(stage, "count(least)"))
         _group(stage, form, list(extras))
         _check_currency(stage, source, currency)
         _judge(stage, codes, currency)
-        price = _price_sql(form, has_least=bool(told))
-        remarks = _remarks(stage, form, codes, has_least=bool(told))
+        price = _price_sql(form, has_least=has_least)
+        remarks = _remarks(stage, form, codes, has_least=has_least)
         remarks += _unsaid_currency(stage, currency)
         if form.paid_is_price and "value" not in own:
             remarks += (_VALUE_IS_BID,)
@@ -106,7 +106,7 @@ def join_notices(
         copied = stage.write(_copy_sql(price, list(extras)), names)
     has = {*fields, "price", "won", *(["bid"] if "seat" in fields else [])}
     found = tuple(role for role in JOINED if role in has)
-    return JoinedLog(copied, found, remarks, form.ties if told else "lose")
+    return JoinedLog(copied, found, remarks, form.ties if has_least else "lose")
 
 
 def _events_sql(form: Format, fields: Mapping[str, list[int]], extras: list[str]) -> str:
@@ -167,7 +167,7 @@ def _clean(text: str) -> str:
 
 
 def _count(stage: Stage, what: str) -> int:
-    return int(stage.connection.execute(f"SELECT {what} FROM {_LINES}").fetchall()[0][0])
+    return int(stage.fetch(f"SELECT {what} FROM {_LINES}")[0][0])
 
 
 def _group(stage: Stage, form: Format, extras: list[str]) -> None:
@@ -177,8 +177,7 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
     joined = bool(_count(stage, f"{only_bids} AND ({apart})"))
     has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
-    place = f"{FILE} * {2**40} + {ROW}"
-    alone = f"({place}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
+    alone = f"({PLACE}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
     key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else alone
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
@@ -201,7 +200,7 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
             {"false" if by_imp else "coalesce(min(imp) < max(imp), false)"} AS several,
             min(upper(currency)) AS currency, max(upper(currency)) AS other_currency,
             greatest(count(*) FILTER (value IS NOT NULL AND kind = 'bid') - 1, 0) AS repeated,
-            coalesce(min({place}) FILTER (value IS NOT NULL), min({place})) AS place,
+            coalesce(min({PLACE}) FILTER (value IS NOT NULL), min({PLACE})) AS place,
             bool_or(kind = 'win') AS won, bool_or(kind = 'loss') AS lost,
             any_value(code) FILTER (kind = 'loss') AS code,
             any_value(price) FILTER (kind = 'loss') AS loss_price,
@@ -210,11 +209,11 @@ def _group(stage: Stage, form: Format, extras: list[str]) -> None:
 
 
 def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
-    rows = stage.connection.execute(
+    rows = stage.fetch(
         f"SELECT one, count(*) FROM (SELECT currency AS one FROM {_GROUPS} UNION ALL "
         f"SELECT other_currency FROM {_GROUPS} WHERE other_currency <> currency) "
         "WHERE one IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1"
-    ).fetchall()
+    )
     counted = ", ".join(f"{name} ({count:,})" for name, count in rows)
     if currency is None and len(rows) > 1:
         raise LogError(
@@ -232,8 +231,7 @@ def _judge(stage: Stage, codes: Sequence[str], currency: str | None) -> None:
     """Make a view of the auctions that says why one is dropped."""
     about_price = ", ".join(map(literal, codes)) or "NULL"
     other = "NULL" if currency is None else f"currency <> {literal(currency.upper())}"
-    query = f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost"
-    (has_losses,) = stage.connection.execute(query).fetchall()[0]
+    (has_losses,) = stage.fetch(f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost")[0]
     stage.connection.execute(f"""
         CREATE VIEW {_AUCTIONS} AS SELECT *, CASE
             WHEN value IS NULL THEN 'notice'
@@ -261,8 +259,8 @@ def _copy_sql(price: str, extras: list[str]) -> str:
     columns = ", ".join(f"({what})::VARCHAR AS c{i}" for i, what in enumerate(kept, 1))
     empty = ", ".join(f"NULL AS c{i}" for i in range(1, width + 1))
     return f"""
-        SELECT {columns}, NULL::VARCHAR AS {BROKEN}, place // {2**40} AS {FILE},
-            place % {2**40} AS {ROW}
+        SELECT {columns}, NULL::VARCHAR AS {BROKEN}, place // {ROWS_OF_A_FILE} AS {FILE},
+            place % {ROWS_OF_A_FILE} AS {ROW}
         FROM {_AUCTIONS} WHERE dropped IS NULL
         UNION ALL SELECT {empty}, broken, {FILE}, {ROW} FROM {_EVENTS} WHERE broken IS NOT NULL
         ORDER BY {FILE}, {ROW}"""
@@ -282,15 +280,13 @@ def _remarks(
     stage: Stage, form: Format, codes: Sequence[str], *, has_least: bool
 ) -> tuple[str, ...]:
     """Return what was read, what was dropped and why, and what was assumed."""
-    rows = stage.connection.execute(
-        f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1"
-    ).fetchall()
-    won, lost, silent, unexplained, repeated = stage.connection.execute(
+    rows = stage.fetch(f"SELECT dropped, count(*) FROM {_AUCTIONS} GROUP BY 1 ORDER BY 2 DESC, 1")
+    won, lost, silent, unexplained, repeated = stage.fetch(
         "SELECT count(*) FILTER (won), count(*) FILTER (NOT won), "
         "count(*) FILTER (NOT won AND NOT lost), count(*) FILTER (lost AND code IS NULL), "
         "coalesce(sum(repeated), 0)::BIGINT "
         f"FROM {_AUCTIONS} WHERE dropped IS NULL"
-    ).fetchall()[0]
+    )[0]
     remarks = [f"Read as {form.title}. Auctions won: {won:,}, lost: {lost:,}."]
     dropped = [(why, count) for why, count in rows if why is not None]
     if dropped:
@@ -299,10 +295,10 @@ def _remarks(
         remarks.append(f"Auctions that were dropped: {total:,} ({listed}).")
     if repeated:
         remarks.append(f"Lines that repeat a bid were not used: {repeated:,}.")
-    others = stage.connection.execute(
+    others = stage.fetch(
         f"SELECT substr(kind, 8), count(*) FROM {_EVENTS} WHERE kind LIKE 'other%' "
         "GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10"
-    ).fetchall()
+    )
     if others:
         listed = ", ".join(
             f"{form.reasons.get(kind, kind)!r} ({count:,})" for kind, count in others
@@ -326,7 +322,7 @@ def _unsaid_currency(stage: Stage, currency: str | None) -> tuple[str, ...]:
     if currency is None:
         return ()
     query = f"SELECT count(*) FROM {_AUCTIONS} WHERE dropped IS NULL AND currency IS NULL"
-    (count,) = stage.connection.execute(query).fetchall()[0]
+    (count,) = stage.fetch(query)[0]
     said = f"Auctions that do not say their currency count as {currency.upper()}: {count:,}."
     return (said,) if count else ()
 

@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, Any
 from crossbandit.errors import LogError
 from crossbandit.logs.columns import Columns, plain
 from crossbandit.logs.database import TABLES, TEXT, Memory, connect, identifier, literal
-from crossbandit.logs.layout import (
-    NO_BID,
-    SEATS,
-    WHITE_SPACE,
-    LogFile,
-    partition_options,
-    read_parquet,
-)
+from crossbandit.logs.formats import NO_BID, SEATS
+from crossbandit.logs.layout import WHITE_SPACE, LogFile, partition_options, read_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,8 +24,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from crossbandit.logs.database import Scratch
     from crossbandit.logs.layout import Layout
-    from crossbandit.logs.scratch import Scratch
 
 MORE_COLUMNS = "more columns than the first line has"
 NO_OBJECT = "no JSON object"
@@ -44,6 +38,8 @@ _NONE = "NULL::VARCHAR"
 FRAME = "log"  # the name of a data frame in SQL
 # Columns of a copy: what was wrong with the line, and the file and the row that it was in.
 BROKEN, FILE, ROW = "broken_", "file_", "row_"
+ROWS_OF_A_FILE = 2**40  # more than any file has
+PLACE = f"{FILE} * {ROWS_OF_A_FILE} + {ROW}"  # the file and the row as one number
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +112,6 @@ class Source:
             if self.frame is not None:
                 connection.register(FRAME, self.frame)
             yield connection
-
-    def rows_with(self, column: str, level: str) -> Source:
-        """Return a source with those rows of this copy that have a level in a column."""
-        return replace(self, only=(column, level))
 
     def part(self, file: LogFile) -> Source:
         """Return a source that has one of the files, and the same columns."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crossbandit.logs.database import TABLES, identifier, literal
+from crossbandit.logs.columns import time_sql
+from crossbandit.logs.database import TABLES, Scratch, identifier, literal
 from crossbandit.logs.layout import Layout, LogFile
-from crossbandit.logs.numbers import time_sql
-from crossbandit.logs.scratch import Scratch
 from crossbandit.logs.source import BROKEN, FILE, ROW, Source, rejected_records
 
 if TYPE_CHECKING:
@@ -39,6 +38,10 @@ class Stage:
         self.connection = connection
         self.scratch = scratch
         self.rejected: dict[tuple[str, int], str] = {}
+
+    def fetch(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        return self.connection.execute(query).fetchall()
 
     def load(self, places: Mapping[str, int]) -> None:
         """Read columns of all files, in order."""

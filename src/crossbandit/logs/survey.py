@@ -1,21 +1,42 @@
-"""Read a whole log once: counts, ranges, bad lines, and signs that a column is the wrong one."""
+"""Survey a log: counts, ranges, bad lines, and signs that something is wrong with its columns."""
 
 from __future__ import annotations
 
+import math
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.errors import LogError
+from crossbandit.logs.columns import plain, time_sql
 from crossbandit.logs.faults import first_faults
 from crossbandit.logs.source import rejected_records
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import duckdb
+
     from crossbandit.logs.faults import Fault
     from crossbandit.logs.log import AuctionLog
 
 _NEARLY_ALL = 0.99
 VALUE_BINS = 32  # of values, in each range from an amount to twice the amount
 _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
+TIMED_LINES = 100_000  # how many lines are checked for the order of time
+_SAMPLED = 1_000  # lines from which a column of times is recognised
+_MOST_COLUMNS = 64  # that are looked at
+_TIMES = (  # usual names of a column of times, as `plain` has them
+    *("timestamp", "time", "ts", "datetime"),
+    *("eventtime", "bidtime", "auctiontime", "bidtimestamp"),
+)
+_DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|(19|20)\d{12}(\d{3})?"
+_FROM, _TO = 946_684_800, 4_102_444_800  # 2000 and 2100, in seconds
+_OTHER_UNIT = 30.0  # ratio of the medians of values and other amounts
+_UNITS = {
+    100.0: "cents and whole units",
+    1_000.0: "an amount for a thousand impressions and for one",
+    1_000_000.0: "millionths (micros) and whole units",
+}
 
 
 class PriceSigns(NamedTuple):
@@ -91,51 +112,64 @@ class Survey(NamedTuple):
 
 def survey_log(log: AuctionLog) -> Survey:
     """Return the survey of a log; raise LogError if it has no lines at all."""
-    good = "fault IS NULL"
-    has_bids, has_results = "bid" in log.places, "won" in log.places
-    results = ["won_", "NOT won_", "won_ AND price_ >= 0", "NOT won_ AND price_ >= 0"]
-    counts = [f"count(*) FILTER ({good} AND {result})" for result in results]
-    query = f"""
-        SELECT count(*) FILTER ({good}), count(fault),
-            max(value_) FILTER ({good}), max(price_) FILTER ({good}),
-            approx_quantile(value_, 0.5) FILTER ({good} AND value_ > 0),
-            approx_quantile(price_, 0.5) FILTER ({good} AND price_ > 0),
-            count(*) FILTER ({good} AND {"bid_ > 0" if has_bids else "false"}),
-            histogram(fault),
-            count(*) FILTER ({good} AND price_ = 0),
-            count(*) FILTER ({good} AND price_ > 0 AND {"bid_ = price_" if has_bids else "false"}),
-            histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER))
-                FILTER ({good} AND price_ > 0 AND price_ <= value_),
-            histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER))
-                FILTER ({good} AND value_ > 0),
-            {", ".join(counts) if has_results else "NULL, NULL, NULL, NULL"}
-        FROM ({log.checked_sql()})
-    """
+    has_results = "won" in log.places
+    counted = _counted(has_bids="bid" in log.places, has_results=has_results)
+    query = f"SELECT {', '.join(counted.values())} FROM ({log.checked_sql()})"
     with log.source.connect(log.timezone) as connection:
         row = log.source.memory.fetch(connection, query)[0]
-        auctions, bad, *amounts, own_bids, reasons, zero, own_bid, ratios, bins = row[:-4]
+        found = dict(zip(counted, row, strict=True))
         rejected = rejected_records(log.source, connection)
-        faults = first_faults(log, connection, rejected) if bad or rejected else ()
-    bad += len(rejected) + sum(fault.lines - 1 for fault in faults)
-    if not auctions and not bad:
+        faults = first_faults(log, connection, rejected) if found["bad"] or rejected else ()
+    bad = found["bad"] + len(rejected) + sum(fault.lines - 1 for fault in faults)
+    if not found["auctions"] and not bad:
         why = " ".join(log.remarks) or "It has only a header."
         raise LogError(f"{log.source.name} has no auctions. {why}")
-    ratio, shared = max((ratios or {0: 0}).items(), key=itemgetter(1))
-    value, price, median_value, median_price = (amount or 0.0 for amount in amounts)
+    ratio, one_ratio = max((found["ratios"] or {0: 0}).items(), key=itemgetter(1))
     return Survey(
-        auctions=auctions,
+        auctions=found["auctions"],
         bad=bad,
-        highest_value=value,
-        highest_price=price,
-        median_value=median_value,
-        median_price=median_price,
-        own_bids=own_bids,
+        highest_value=found["highest_value"] or 0.0,
+        highest_price=found["highest_price"] or 0.0,
+        median_value=found["median_value"] or 0.0,
+        median_price=found["median_price"] or 0.0,
+        own_bids=found["own_bids"],
         faults=faults,
-        reasons=dict(sorted((reasons or {}).items(), key=itemgetter(1), reverse=True)),
-        signs=PriceSigns(zero, own_bid, shared, ratio / _RATIOS),
-        value_counts=dict(bins or {}),
-        results=Results(*row[-4:]) if has_results else None,
+        reasons=dict(sorted((found["reasons"] or {}).items(), key=itemgetter(1), reverse=True)),
+        signs=PriceSigns(found["zero"], found["own_bid"], one_ratio, ratio / _RATIOS),
+        value_counts=dict(found["value_counts"] or {}),
+        results=Results(*(found[name] for name in Results._fields)) if has_results else None,
     )
+
+
+def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
+    """Return SQL for what is counted in the rows of `checked_sql`, by names."""
+
+    def good(condition: str) -> str:
+        return f"FILTER (fault IS NULL AND {condition})"
+
+    results = {
+        "won": "won_",
+        "lost": "NOT won_",
+        "won_known": "won_ AND price_ >= 0",
+        "lost_known": "NOT won_ AND price_ >= 0",
+    }
+    return {
+        "auctions": f"count(*) {good('true')}",
+        "bad": "count(fault)",
+        "highest_value": f"max(value_) {good('true')}",
+        "highest_price": f"max(price_) {good('true')}",
+        "median_value": f"approx_quantile(value_, 0.5) {good('value_ > 0')}",
+        "median_price": f"approx_quantile(price_, 0.5) {good('price_ > 0')}",
+        "own_bids": f"count(*) {good('bid_ > 0')}" if has_bids else "0",
+        "reasons": "histogram(fault)",
+        "zero": f"count(*) {good('price_ = 0')}",
+        "own_bid": f"count(*) {good('price_ > 0 AND bid_ = price_')}" if has_bids else "0",
+        "ratios": f"histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER)) "
+        + good("price_ > 0 AND price_ <= value_"),
+        "value_counts": f"histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER)) "
+        + good("value_ > 0"),
+        **({name: f"count(*) {good(one)}" for name, one in results.items()} if has_results else {}),
+    }
 
 
 def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
@@ -145,3 +179,101 @@ def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
         log = log.with_prices()
         survey = survey_log(log)
     return log, survey
+
+
+def doubt_about_units(value: float, amount: float, what: str) -> Iterator[str]:
+    """Say so if values and other amounts seem to be in different units.
+
+    Args:
+        value: The median of the values above 0; 0 if there is none.
+        amount: Likewise, of the other amounts.
+        what: What the other amounts are called.
+
+    Yields:
+        At most one sentence.
+    """
+    if not value or not amount:
+        return
+    ratio = max(value / amount, amount / value)
+    if ratio < _OTHER_UNIT:
+        return
+    factor = min(_UNITS, key=lambda unit: abs(math.log(unit / ratio)))
+    usual = abs(math.log10(factor / ratio)) <= 0.5
+    about = factor if usual else float(f"{ratio:.1g}")
+    example = f", for example {_UNITS[factor]}" if usual else ""
+    high, low = ("values", what)[:: 1 if value > amount else -1]
+    yield (
+        f"The {high} are about {about:,.0f} times the {low}: half of the values are below "
+        f"{value:,.3g}, half of the {what} below {amount:,.3g}. Are they in "
+        f"different units{example}? Then the numbers are wrong: give the units with --value-unit "
+        "and --price-unit."
+    )
+
+
+class StepsBack(NamedTuple):
+    """How often a column of times goes back.
+
+    Attributes:
+        column: What messages call the column; empty if no column of times was found.
+        steps: How often a time is before the last one.
+    """
+
+    column: str
+    steps: int
+
+
+def steps_back_in_time(log: AuctionLog) -> StepsBack:
+    """Return how often the time goes back in the first lines of a log.
+
+    The column of times is the one that was given, one with a usual name, or else one with dates
+    or with seconds (or milliseconds, ...) between 2000 and 2100 in nearly every line. Of several,
+    the one that goes back least often counts.
+    """
+    columns = log.source.columns
+    lines = min(TIMED_LINES, log.limit or TIMED_LINES)
+    with log.source.connect(log.timezone) as connection:
+        places = _named(log) or _like_times(log, connection, min(lines, _SAMPLED))
+        if not places:
+            return StepsBack("", 0)
+        names = {f"t{place}": place for place in places}
+        steps = ", ".join(f"count(*) FILTER ({name} < before_{name})" for name in names)
+        # A line without a time is left out of the comparison.
+        moments = ", ".join(f"{time_sql(name)} AS {name}" for name in names)
+        before = ", ".join(
+            f"last_value({name} IGNORE NULLS) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 "
+            f"PRECEDING) AS before_{name}"
+            for name in names
+        )
+        query = (
+            f"SELECT {steps} FROM (SELECT *, {before} FROM (SELECT {moments} FROM "
+            f"(SELECT * FROM ({log.source.select(names)}) LIMIT {lines})))"
+        )
+        counts = connection.execute(query).fetchall()[0]
+    count, place = min(zip(counts, places, strict=True))
+    return StepsBack(columns.label(place), count)
+
+
+def _named(log: AuctionLog) -> list[int]:
+    """Return the column of times that was given, or one with a usual name."""
+    if "time" in log.places:
+        return [log.places["time"]]
+    names = plain(log.source.columns.names)
+    return [names.index(name) for name in _TIMES if name in names][:1]
+
+
+def _like_times(log: AuctionLog, connection: duckdb.DuckDBPyConnection, lines: int) -> list[int]:
+    """Return the columns whose first entries look like times."""
+    known = {*log.places.values(), *log.class_places.values()}
+    width = min(log.source.columns.width, _MOST_COLUMNS)
+    names = {f"t{place}": place for place in range(width) if place not in known}
+    if not names:
+        return []
+    likely = []
+    for name in names:
+        text, number = f"trim({name}::VARCHAR)", f"TRY_CAST({name}::VARCHAR AS DOUBLE)"
+        large = f"({number} >= {_FROM} AND {time_sql(name)} BETWEEN {_FROM} AND {_TO})"
+        like = f"coalesce(regexp_full_match({text}, '{_DATE}') OR {large}, false)"
+        likely.append(f"count(*) FILTER ({like}) >= 0.99 * count(*) AND count(*) > 1")
+    rows = f"SELECT * FROM ({log.source.select(names)}) LIMIT {lines}"
+    found = connection.execute(f"SELECT {', '.join(likely)} FROM ({rows})").fetchall()[0]
+    return [place for place, is_time in zip(names.values(), found, strict=True) if is_time]

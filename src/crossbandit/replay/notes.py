@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.logs.classes import LIMIT
+from crossbandit.logs.auctions import LIMIT
 from crossbandit.logs.faults import NO_PRICE
-from crossbandit.logs.times import TIMED_LINES, steps_back_in_time
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, steps_back_in_time
 from crossbandit.replay.learning import GUARDED, LAW
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
 from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.amounts import BidSpacing
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.classes import ClassTable
+    from crossbandit.logs.auctions import ClassTable
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.oracles import Hindsight

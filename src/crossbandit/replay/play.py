@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import LogError, LogWarning
-from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.auctions import ClassTable
 from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import survey_with_prices

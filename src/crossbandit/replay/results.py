@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.classes import ClassColumn
+    from crossbandit.logs.auctions import ClassColumn
     from crossbandit.logs.faults import Fault
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.replay.runs import StrategyResult

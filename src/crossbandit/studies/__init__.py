@@ -19,18 +19,18 @@ extras.require(
 )
 
 from crossbandit.modules import load_modules
-from crossbandit.studies.display import display
-from crossbandit.studies.execute import RunSummary, StudyProgress, run
-from crossbandit.studies.library import shipped, shipped_names, template
-from crossbandit.studies.plan import Cell, Study
-from crossbandit.studies.provenance import differences
-from crossbandit.studies.results import export, failures, load
-from crossbandit.studies.warning_types import (
+from crossbandit.studies.execute import (
     ChangedModulesWarning,
     FailedCellsWarning,
     MixedProvenanceWarning,
+    RunSummary,
     StudyWarning,
+    run,
 )
+from crossbandit.studies.plan import Cell, Study, shipped, shipped_names, template
+from crossbandit.studies.progress import StudyProgress, display
+from crossbandit.studies.provenance import differences
+from crossbandit.studies.results import export, failures, load
 
 __all__ = [
     "Cell",

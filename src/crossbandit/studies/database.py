@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -99,10 +99,8 @@ def connect(path: Path, *, read_only: bool) -> Any:
 
 def close(connection: Any) -> None:
     """Close a connection. What was committed is safe even if this fails."""
-    try:
+    with suppress(duckdb.Error):  # the rest is in the log file beside it, for the next opening
         connection.close()
-    except duckdb.Error:
-        return  # the rest is in the log file beside it, and is read at the next opening
 
 
 def columns(connection: Any, table: str) -> dict[str, str]:
@@ -147,19 +145,21 @@ def _create(path: Path, connection: Any) -> None:
         if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             connection.begin()
             for table, types in _TABLES.items():
-                definition = ", ".join(f"{name} {type_}" for name, type_ in types.items())
-                connection.execute(f"CREATE TABLE {table} ({definition})")
+                connection.execute(f"CREATE TABLE {table} ({_definition(types)})")
             connection.execute("INSERT INTO about VALUES (?)", [FORMAT])
             connection.commit()
     _check(path, connection)
     with clear_errors(path, "written"):
         for table, types in _LATER.items():
             if table not in _TABLES:
-                definition = ", ".join(f"{name} {type_}" for name, type_ in types.items())
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({definition})")
+                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({_definition(types)})")
                 continue
             for name in types.keys() - columns(connection, table).keys():
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {types[name]}")
+
+
+def _definition(types: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {type_}" for name, type_ in types.items())
 
 
 def _check(path: Path, connection: Any) -> None:

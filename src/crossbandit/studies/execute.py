@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections import Counter, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from crossbandit import backends
 from crossbandit.errors import StudyError
 from crossbandit.modules import source_hashes
-from crossbandit.studies.build import draws_table_per_seed, own_builders
+from crossbandit.studies.plan import draws_table_per_seed, own_builders
+from crossbandit.studies.progress import Count
 from crossbandit.studies.provenance import differences
-from crossbandit.studies.queue import Queue
 from crossbandit.studies.store import writable
-from crossbandit.studies.warning_types import (
-    ChangedModulesWarning,
-    FailedCellsWarning,
-    MixedProvenanceWarning,
-    StudyWarning,
-)
-from crossbandit.studies.worker import CellFailure, CellResult, kind, run_batch
+from crossbandit.studies.worker import Batch, CellFailure, CellResult, failure, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,35 +24,33 @@ if TYPE_CHECKING:
 
     from crossbandit.backends import Pool
     from crossbandit.studies.plan import Cell, Study
+    from crossbandit.studies.progress import StudyProgress
+
+# The time of a batch: much longer than sending it and storing its results (some 20 ms), and short
+# enough that little is lost when everything stops. With many workers, batches are longer, so that
+# the one process that writes gets at most some 30 batches per second.
+_BATCH_SECONDS = 1.0
+_BATCH_SECONDS_PER_WORKER = 0.03
+_MOST_CELLS = 500
+
+# A cell is given up after its worker has died this many times. The last time, it runs alone.
+_DEATHS = 3
 
 
-class StudyProgress(NamedTuple):
-    """The progress of a study.
+class StudyWarning(UserWarning):
+    """A warning about the results of a study."""
 
-    Attributes:
-        kept: Cells that were finished before. They are not in the other counts.
-        total: Cells to compute.
-        computed: Cells that have been computed.
-        failed: Cells that have failed.
-        rounds: Rounds of the cells that are done.
-        total_rounds: Rounds of all cells to compute.
-        rate: Cells per second; None until it can be estimated.
-        seconds_left: The estimated time to the end; None until it can be estimated.
-    """
 
-    kept: int
-    total: int
-    computed: int = 0
-    failed: int = 0
-    rounds: int = 0
-    total_rounds: int = 0
-    rate: float | None = None
-    seconds_left: float | None = None
+class ChangedModulesWarning(StudyWarning):
+    """Cells are kept although a module that they were computed with has changed."""
 
-    @property
-    def done(self) -> int:
-        """Cells that are done, with or without success."""
-        return self.computed + self.failed
+
+class MixedProvenanceWarning(StudyWarning):
+    """The cells of a study were computed with different versions or on different processors."""
+
+
+class FailedCellsWarning(StudyWarning):
+    """Cells failed, and are missing from the results."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +121,9 @@ def run(
         if changed:
             warnings.warn(_changed_text(changed), ChangedModulesWarning, stacklevel=2)
         missing = [cell for cell in cells if cell.key not in finished]
-        queue = Queue(_shared_tables_together(missing), study.modules)
-        count = _Count(len(cells) - queue.total, queue.total, queue.total_rounds)
-        tell(count.progress())
+        queue = _Queue(_shared_tables_together(missing), study.modules)
+        count = Count(len(cells) - queue.total, queue.total, queue.total_rounds)
+        tell(count.progress)
         if queue.total:
             with backends.open_pool(backend, jobs, address, warning=StudyWarning) as pool:
                 if pool.workers > 1:
@@ -139,14 +132,15 @@ def run(
                     store.add(results, sources)
                     failures += [one for one in results if isinstance(one, CellFailure)]
                     count.add(results, queue.finish(results))
-                    tell(count.progress())
+                    tell(count.progress)
         different = differences(store.provenances(keys))
     if different:
         warnings.warn(_mixed_text(different), MixedProvenanceWarning, stacklevel=2)
     if failures:
         text = _failed_text(failures, queue.total, str(directory))
         warnings.warn(text, FailedCellsWarning, stacklevel=2)
-    return RunSummary(count.computed, count.kept, count.failed, time.monotonic() - began)
+    done = count.progress
+    return RunSummary(done.computed, done.kept, done.failed, time.monotonic() - began)
 
 
 def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:
@@ -203,52 +197,7 @@ def _failed_text(failures: Sequence[CellFailure], total: int, directory: str) ->
     )
 
 
-class _Count:
-    """How many cells are done, and at which rate.
-
-    The clock starts again with the first result of an environment and an algorithm together:
-    before it, workers start, and load and compile what they need.
-    """
-
-    def __init__(self, kept: int, total: int, total_rounds: int) -> None:
-        self.kept = kept
-        self.computed = self.failed = 0
-        self._total = total
-        self._total_rounds = total_rounds
-        self._rounds = 0
-        self._first: tuple[float, int, int] | None = None
-        self._known: set[tuple[str, str]] = set()
-
-    def add(self, results: Sequence[CellResult | CellFailure], rounds: int) -> None:
-        failed = sum(isinstance(result, CellFailure) for result in results)
-        self.failed += failed
-        self.computed += len(results) - failed
-        self._rounds += rounds
-        kinds = {kind(result.environment, result.algorithm) for result in results}
-        if self._first is None or not kinds <= self._known:
-            self._known |= kinds
-            self._first = (time.monotonic(), self.computed + self.failed, self._rounds)
-
-    def progress(self) -> StudyProgress:
-        state = StudyProgress(
-            kept=self.kept,
-            total=self._total,
-            computed=self.computed,
-            failed=self.failed,
-            rounds=self._rounds,
-            total_rounds=self._total_rounds,
-        )
-        if self._first is None:
-            return state
-        since, cells, rounds = self._first
-        seconds = time.monotonic() - since
-        if self._rounds == rounds or seconds <= 0:
-            return state
-        left = seconds * (self._total_rounds - self._rounds) / (self._rounds - rounds)
-        return state._replace(rate=(state.done - cells) / seconds, seconds_left=left)
-
-
-def _execute(pool: Pool, queue: Queue) -> Iterator[Sequence[CellResult | CellFailure]]:
+def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[CellResult | CellFailure]]:
     """Yield results until no cell is waiting, whatever happens to the workers.
 
     When a worker dies, it is unknown which cell ended it. All cells that were with a worker are
@@ -265,3 +214,81 @@ def _execute(pool: Pool, queue: Queue) -> Iterator[Sequence[CellResult | CellFai
             yield from pool.map(run_batch, queue.batches(pool.workers))
         except pool.died as error:
             yield queue.return_lost(error)
+
+
+class _Queue:
+    """The cells that wait, and those that are with a worker.
+
+    Args:
+        cells: The cells to run, each once.
+        modules: The modules that a worker loads first.
+    """
+
+    def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:
+        self.total = len(cells)
+        self.total_rounds = sum(cell.horizon for cell in cells)
+        self._modules = modules
+        self._waiting = deque(cells)
+        self._sent: dict[str, Cell] = {}
+        self._deaths: Counter[str] = Counter()
+        self._pace: dict[str, float] = {}  # seconds per round, by algorithm
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def batches(self, workers: int) -> Iterator[Batch]:
+        """Yield the waiting cells, in batches that take about the same time."""
+        longest = max(_BATCH_SECONDS, _BATCH_SECONDS_PER_WORKER * workers)
+        fair = max(1, len(self._waiting) // (4 * workers))  # leave something for every worker
+        while self._waiting:
+            cells = [self._waiting.popleft()]
+            spent = self._expected_seconds(cells[0])
+            while self._waiting and len(cells) < min(fair, _MOST_CELLS):
+                spent += self._expected_seconds(self._waiting[0])
+                if spent > longest:
+                    break
+                cells.append(self._waiting.popleft())
+            yield self._send(cells)
+
+    def alone(self) -> Iterator[Batch]:
+        """Yield, one by one, the cells that are given up if their worker dies once more."""
+        suspects = [cell for cell in self._waiting if self._deaths[cell.key] == _DEATHS - 1]
+        for cell in suspects:
+            self._waiting.remove(cell)
+            yield self._send([cell])
+
+    def finish(self, results: Iterable[CellResult | CellFailure]) -> int:
+        """Remove cells that are done, note their pace, and return how many rounds they have."""
+        rounds = 0
+        for result in results:
+            cell = self._sent.pop(result.cell, None)
+            if cell is not None:
+                rounds += cell.horizon
+            if isinstance(result, CellResult):
+                self._pace[result.algorithm] = result.seconds / result.horizon
+        return rounds
+
+    def return_lost(self, error: BaseException) -> list[CellFailure]:
+        """Put the cells of a dead worker back into the queue; return those that are given up."""
+        given_up = []
+        for cell in self._sent.values():
+            self._deaths[cell.key] += 1
+            if self._deaths[cell.key] < _DEATHS:
+                self._waiting.append(cell)
+                continue
+            reason = str(error).strip().partition("\n")[0] or type(error).__name__
+            text = f"The worker died {_DEATHS} times while it ran this cell: {reason}"
+            given_up.append(failure(cell, text))
+        # Cells that are given up stay in `_sent` until `finish`.
+        self._sent = {failed.cell: self._sent[failed.cell] for failed in given_up}
+        return given_up
+
+    def _expected_seconds(self, cell: Cell) -> float:
+        if self._deaths[cell.key]:
+            return float("inf")  # in a batch of its own
+        slowest = max(self._pace.values(), default=float("inf"))
+        return self._pace.get(cell.algorithm, slowest) * cell.horizon
+
+    def _send(self, cells: list[Cell]) -> Batch:
+        self._sent.update((cell.key, cell) for cell in cells)
+        return Batch(cells, self._modules)

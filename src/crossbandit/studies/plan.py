@@ -1,19 +1,28 @@
-"""What a study is: a list of cells, each identified by its content."""
+"""What a study is: a list of cells, each identified by its content; the shipped studies."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
+from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from crossbandit import algorithms, graphs
 from crossbandit.algorithms import Algorithm, from_json
-from crossbandit.errors import InvalidParameterError
-from crossbandit.validation import integer
+from crossbandit.environments import registry as environments
+from crossbandit.errors import StudyFileError
+from crossbandit.graphs.builders import build as build_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+
+    from crossbandit.environments import Environment
+
+TABLE_PER_SEED = "seed"
+"""The value of `table_seed` that means the seed of the cell."""
 
 # Part of the content of every cell. Increase it when the same configuration gives another run.
 FORMAT = 1
@@ -97,27 +106,19 @@ class Study:
         Args:
             *algorithms: Algorithms, or ids of algorithms, which then have their defaults.
         """
-        settings = {
-            (cell.part, cell.environment, cell.environment_name, cell.seed, cell.horizon): None
+        one_per_setting = {
+            (cell.part, cell.environment, cell.environment_name, cell.seed): cell
             for cell in self.cells
         }
         known = {(cell.part, cell.key) for cell in self.cells}
         cells = list(self.cells)
-        for algorithm in map(_algorithm, algorithms):
-            text = canonical(algorithm.to_json())
-            for part, environment, environment_name, seed, horizon in settings:
-                cell = Cell(
-                    key=content_key(environment, text, seed),
-                    part=part,
-                    environment=environment,
-                    algorithm=text,
-                    environment_name=environment_name,
-                    algorithm_name=algorithm.id,
-                    seed=seed,
-                    horizon=horizon,
-                )
-                if (part, cell.key) not in known:
-                    cells.append(cell)
+        for added in algorithms:
+            rule = added if isinstance(added, Algorithm) else from_json({"id": added})
+            text = canonical(rule.to_json())
+            for cell in one_per_setting.values():
+                key = content_key(cell.environment, text, cell.seed)
+                if (cell.part, key) not in known:
+                    cells.append(cell._replace(key=key, algorithm=text, algorithm_name=rule.id))
         return Study(self.name, tuple(cells), self.modules)
 
     def __repr__(self) -> str:
@@ -143,13 +144,91 @@ def content_key(environment: str, algorithm: str, seed: int) -> str:
     return sha256(content.encode()).hexdigest()
 
 
-def checked_seed(value: object) -> int:
-    """Return a seed that fits into the results file."""
-    seed = integer("a study", "seeds", value, at_least=0, at_most=None)
-    if seed >= 2**63:
-        raise InvalidParameterError(f"A seed of a study must be below 2^63. Got {seed}.")
-    return seed
+def build_environment(data: dict[str, Any], seed: int) -> Environment:
+    """Return the environment with this name and these parameters.
+
+    Args:
+        data: The name and the parameters; graphs and context distributions are tables.
+        seed: The seed of the cell, which is the `table_seed` if that is "seed".
+    """
+    parameters = {key: _part(value) for key, value in data.items() if key != "name"}
+    if draws_table_per_seed(data):
+        parameters["table_seed"] = seed
+    environment: Environment = environments.build(data["name"], **parameters)
+    return environment
 
 
-def _algorithm(algorithm: Algorithm | str) -> Algorithm:
-    return algorithm if isinstance(algorithm, Algorithm) else from_json({"id": algorithm})
+def draws_table_per_seed(data: Mapping[str, Any]) -> bool:
+    """Return whether an environment draws new losses for each seed."""
+    return bool(data.get("table_seed") == TABLE_PER_SEED)
+
+
+def _part(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    parameters = dict(value)
+    name = parameters.pop("name")
+    if name in graphs.registered():
+        return build_graph(name, **parameters)
+    return environments.build_distribution(name, **parameters)
+
+
+@lru_cache(maxsize=10_000)
+def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Return the names and builders that a cell uses and that are not part of this package.
+
+    Args:
+        environment: The environment of the cell, as JSON.
+        algorithm: Its algorithm, as JSON.
+    """
+    data = json.loads(environment)
+    names = [(json.loads(algorithm)["id"], algorithms.registered())]
+    names.append((data["name"], environments.registered()))
+    known = {**environments.registered_distributions(), **graphs.registered()}
+    names += [(value["name"], known) for value in data.values() if isinstance(value, dict)]
+    builders = [(name, registered[name]) for name, registered in names if name in registered]
+    return tuple(
+        (name, builder)
+        for name, builder in builders
+        if not getattr(builder, "__module__", "").startswith("crossbandit.")
+    )
+
+
+def shipped_names() -> list[str]:
+    """Return the names of the studies that come with the package."""
+    folder = resources.files("crossbandit.studies") / "shipped"
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def shipped(name: str) -> Study:
+    """Return a study that comes with the package.
+
+    Args:
+        name: "paper" for the evaluation in the paper, "quick" for a small part of it, "adaptive"
+            for the evaluation of the adaptive learner, "budgets" for auctions with a budget, or
+            "graphs" for all algorithms on many graphs.
+
+    Raises:
+        StudyFileError: There is no such study.
+
+    >>> shipped("quick")
+    Study('quick', 168 cells)
+    """
+    if name not in shipped_names():
+        known = ", ".join(shipped_names())
+        raise StudyFileError(f"There is no shipped study {name!r}. Shipped studies: {known}.")
+    return Study.from_toml(_text("shipped", f"{name}.toml"))
+
+
+def template() -> str:
+    """Return a commented study file to start from."""
+    return _text("template.toml")
+
+
+def _text(*path: str) -> str:
+    entry = resources.files("crossbandit.studies").joinpath(*path)
+    return entry.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import subprocess
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import crossbandit
 
@@ -48,12 +48,28 @@ def differences(texts: Iterable[str | None]) -> dict[str, list[str]]:
     >>> differences(['{"numpy": "2.1"}', '{"numpy": "2.2"}'])
     {'numpy': ['2.1', '2.2']}
     """
-    all_facts = [json.loads(text) if text else {} for text in dict.fromkeys(texts)]
-    names = dict.fromkeys(name for facts in all_facts for name in facts)
-    values = {
-        name: sorted({str(facts.get(name) or _UNKNOWN) for facts in all_facts}) for name in names
+    found = fact_values(texts)
+    return {name: sorted(values) for name, values in found.items() if len(values) > 1}
+
+
+def fact_values(texts: Iterable[str | None]) -> dict[str, list[str]]:
+    """Return the values of every fact, each once, in the order of the cells.
+
+    Args:
+        texts: As for `differences`.
+    """
+    cells = [_object(text) for text in dict.fromkeys(texts)]
+    names = dict.fromkeys(name for cell in cells for name in cell)
+    return {
+        name: list(dict.fromkeys(str(cell.get(name) or _UNKNOWN) for cell in cells))
+        for name in names
     }
-    return {name: found for name, found in values.items() if len(found) > 1}
+
+
+def _object(text: object) -> dict[str, Any]:
+    """Return a JSON object; an empty one for anything else."""
+    found = json.loads(text) if text and isinstance(text, str) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _commit() -> str | None:

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 from crossbandit import algorithms, environments
 from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.registry import has_random_losses
-from crossbandit.errors import CrossbanditError, StudyError, StudyFileError
+from crossbandit.errors import (
+    CrossbanditError,
+    InvalidParameterError,
+    StudyError,
+    StudyFileError,
+)
 from crossbandit.modules import load_modules
-from crossbandit.studies.build import TABLE_PER_SEED, build_algorithm, build_environment
 from crossbandit.studies.grid import (
     MOST_CELLS,
     build_or_fail,
@@ -21,9 +25,16 @@ from crossbandit.studies.grid import (
     label_of,
     registered_name,
 )
-from crossbandit.studies.line_numbers import first_excess, line_numbers
-from crossbandit.studies.location import Location, shown
-from crossbandit.studies.plan import Cell, Study, canonical, checked_seed, content_key
+from crossbandit.studies.location import Location, first_excess, line_numbers, shown
+from crossbandit.studies.plan import (
+    TABLE_PER_SEED,
+    Cell,
+    Study,
+    build_environment,
+    canonical,
+    content_key,
+)
+from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -136,7 +147,7 @@ def _part(location: Location, part: dict[str, Any]) -> tuple[str, list[Cell]]:
     seeds = _seeds(location, part)
 
     def environments_of(here: Location, table: dict[str, Any]) -> Iterator[_Entry]:
-        return _environments(here, table, part, seeds[0])
+        return _environments(here, table, part, location, seeds[0])
 
     entries = _entries(location, part, "environments", environments_of)
     rules = _entries(location, part, "algorithms", _algorithms)
@@ -190,9 +201,17 @@ def _seed_range(location: Location, item: Any) -> range:
             location.fail(f'must be seeds, or a range such as "200..209". Got {shown(item)}.')
         first, last = int(found[1]), int(found[2])
     try:
-        return range(checked_seed(first), checked_seed(last) + 1)
+        return range(_checked_seed(first), _checked_seed(last) + 1)
     except CrossbanditError as error:
         location.fail(str(error))
+
+
+def _checked_seed(value: object) -> int:
+    """Return a seed that fits into the results file."""
+    seed = integer("a study", "seeds", value, at_least=0, at_most=None)
+    if seed >= 2**63:
+        raise InvalidParameterError(f"A seed of a study must be below 2^63. Got {seed}.")
+    return seed
 
 
 def _entries(
@@ -221,7 +240,11 @@ def _entries(
 
 
 def _environments(
-    location: Location, table: dict[str, Any], part: Mapping[str, Any], seed: int
+    location: Location,
+    table: dict[str, Any],
+    part: Mapping[str, Any],
+    part_location: Location,
+    seed: int,
 ) -> Iterator[_Entry]:
     known = environments.registered()
     name = registered_name(location, table, "name", "environment", known)
@@ -231,8 +254,7 @@ def _environments(
         if "horizon" in parameters:
             location.at("horizon").fail("given here and in the part. Leave one out.")
         parameters["horizon"] = part["horizon"]
-        path = (*location.path[:2], "horizon")
-        elsewhere["horizon"] = Location(location.source, location.lines, path)
+        elsewhere["horizon"] = part_location.at("horizon")
     if has_random_losses(name):
         parameters.setdefault("table_seed", TABLE_PER_SEED)
     for data in combinations(location, name, known[name], parameters, elsewhere):
@@ -259,6 +281,6 @@ def _algorithms(location: Location, table: dict[str, Any]) -> Iterator[_Entry]:
     parameters = {key: value for key, value in table.items() if key not in {"name", "id", "label"}}
     for data in combinations(location, id_, known[id_], parameters, {}):
         data["id"] = data.pop("name")
-        algorithm: Algorithm = build_or_fail(location, {}, data, build_algorithm)
+        algorithm: Algorithm = build_or_fail(location, {}, data, algorithms.from_json)
         full = algorithm.to_json()
         yield _Entry(label_of(location, table, full), canonical(full))

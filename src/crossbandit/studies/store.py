@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,8 @@ import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
-from crossbandit.studies.build import own_builders
 from crossbandit.studies.database import FILE_NAME, clear_errors, close, connect
+from crossbandit.studies.plan import own_builders
 from crossbandit.studies.worker import CellFailure, CellResult
 
 if TYPE_CHECKING:
@@ -126,14 +126,9 @@ class Store:
                 yield self._connection
                 self._connection.commit()
             except BaseException:
-                self._undo()
+                with suppress(duckdb.Error):  # of a broken connection; the first error says why
+                    self._connection.rollback()
                 raise
-
-    def _undo(self) -> None:
-        try:
-            self._connection.rollback()
-        except duckdb.Error:
-            return  # the connection is broken; the first error has the reason
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
 import json
 import math
 import time
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import crossbandit
+from crossbandit.algorithms import from_json
 from crossbandit.environments.environment import horizon_of
 from crossbandit.modules import load_modules
 from crossbandit.simulation import simulate
 from crossbandit.simulation.simulate import play_through
 from crossbandit.streams import fixed
-from crossbandit.studies.build import build_algorithm, build_environment, draws_table_per_seed
+from crossbandit.studies.plan import build_environment, draws_table_per_seed
 from crossbandit.studies.provenance import provenance
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
+    from crossbandit.studies.plan import Cell
     from crossbandit.types import Integers
 
 CURVE_POINTS = 200
@@ -40,15 +43,6 @@ _PACKAGE = str(Path(crossbandit.__file__).parent)
 
 # The pairs of environment and algorithm that this process has compiled, by name.
 _WARM: set[tuple[str, str]] = set()
-
-
-class Task(NamedTuple):
-    """The part of a cell that a worker needs."""
-
-    key: str
-    environment: str
-    algorithm: str
-    seed: int
 
 
 class CellResult(NamedTuple):
@@ -87,22 +81,22 @@ class CellFailure(NamedTuple):
 class Batch(NamedTuple):
     """Cells that are sent to a worker together."""
 
-    tasks: Sequence[Task]
+    cells: Sequence[Cell]
     modules: tuple[str, ...]
 
 
 def run_batch(batch: Batch) -> list[CellResult | CellFailure]:
     """Run the cells one after the other. A cell that fails does not stop the next."""
-    return [_run(task, batch.modules) for task in batch.tasks]
+    return [_run(cell, batch.modules) for cell in batch.cells]
 
 
-def failure(task: Task, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
+def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
     """Return the record of a cell that failed, or that is given up."""
     return CellFailure(
-        cell=task.key,
-        environment=task.environment,
-        algorithm=task.algorithm,
-        seed=task.seed,
+        cell=cell.key,
+        environment=cell.environment,
+        algorithm=cell.algorithm,
+        seed=cell.seed,
         error=error,
         version=crossbandit.__version__,
         location=location,
@@ -111,13 +105,13 @@ def failure(task: Task, error: str, *, location: str = "", traceback: str = "") 
     )
 
 
-def _run(task: Task, modules: tuple[str, ...]) -> CellResult | CellFailure:
+def _run(cell: Cell, modules: tuple[str, ...]) -> CellResult | CellFailure:
     try:
         load_modules(modules)
-        return _simulate(task)
+        return _simulate(cell)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
         return failure(
-            task,
+            cell,
             "".join(traceback.format_exception_only(error)).strip(),
             location=_location(error),
             traceback="".join(traceback.format_exception(error)),
@@ -132,26 +126,26 @@ def _location(error: BaseException) -> str:
     return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
 
 
-def _simulate(task: Task) -> CellResult:
-    data = json.loads(task.environment)
-    environment = _environment(task.environment, task.seed if draws_table_per_seed(data) else 0)
-    algorithm = build_algorithm(json.loads(task.algorithm))
+def _simulate(cell: Cell) -> CellResult:
+    data = json.loads(cell.environment)
+    environment = _environment(cell.environment, cell.seed if draws_table_per_seed(data) else 0)
+    algorithm = from_json(json.loads(cell.algorithm))
     horizon = horizon_of(environment)
     record = "full" if horizon <= _FULL_ROUNDS else "thin"
-    if kind(task.environment, task.algorithm) not in _WARM:
-        _warm_up(algorithm, environment, task.seed)
-        _WARM.add(kind(task.environment, task.algorithm))
+    if kind(cell.environment, cell.algorithm) not in _WARM:
+        _warm_up(algorithm, environment, cell.seed)
+        _WARM.add(kind(cell.environment, cell.algorithm))
     began = time.perf_counter()
-    run = simulate(algorithm, environment, seed=task.seed, record=record, show_progress=False)
+    run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
     seconds = time.perf_counter() - began
     if not np.isfinite(run.final_regret):
         raise ArithmeticError(f"the regret is {run.final_regret}")
     points = curve_points(run.rounds.size)
     return CellResult(
-        cell=task.key,
-        environment=task.environment,
-        algorithm=task.algorithm,
-        seed=task.seed,
+        cell=cell.key,
+        environment=cell.environment,
+        algorithm=cell.algorithm,
+        seed=cell.seed,
         horizon=horizon,
         final_regret=run.final_regret,
         loss=run.loss,
@@ -210,12 +204,12 @@ class _WarmUpDoneError(Exception):
 
 def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
     """Play the first batch of a run, so that its time does not include loading and compiling."""
-    batches = iter([False])
+    batches = itertools.count()
 
     def stopped() -> bool:
-        for go_on in batches:
-            return go_on
-        raise _WarmUpDoneError
+        if next(batches):
+            raise _WarmUpDoneError
+        return False
 
     # If something is wrong with the cell, its run will report it.
     with contextlib.suppress(Exception, SystemExit):

@@ -11,11 +11,9 @@ from crossbandit.environments.amounts import bids_for_values
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs import AuctionLog, Auctions
-from crossbandit.logs.classes import ClassTable
+from crossbandit.logs.auctions import MIXED, ClassTable, OutcomeCounts
 from crossbandit.logs.faults import check_survey
-from crossbandit.logs.outcomes import MIXED, OutcomeCounts
-from crossbandit.logs.survey import survey_log
-from crossbandit.logs.units import doubt_about_units
+from crossbandit.logs.survey import doubt_about_units, survey_log
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:

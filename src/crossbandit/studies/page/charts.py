@@ -12,8 +12,8 @@ from crossbandit.studies.page.claims import ENTRY_TOLERANCE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.studies.page.comparisons import Spread
     from crossbandit.studies.page.sweeps import Entry, Setting, Sweep
-    from crossbandit.studies.page.variation import Spread
 
 REFERENCE = "square root"
 _STEPS = 40

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossbandit.report.text import count, ranges
-from crossbandit.studies.page.labels import as_text
+from crossbandit.studies.page.summaries import as_text
+from crossbandit.studies.plan import draws_table_per_seed
+from crossbandit.studies.provenance import fact_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
 Facts = tuple[tuple[str, str], ...]
 
 _NAMES = {
+    "crossbandit": "Crossbandit",
     "commit": "Commit",
     "python": "Python",
     "numpy": "NumPy",
     "numba": "Numba",
     "processor": "Processor",
 }
-_UNKNOWN = "unknown"
-_PER_SEED = "seed"  # the table_seed of an environment that draws a table for every seed
 _SHOWN = 4  # values of a fact that the page lists
 
 
@@ -48,7 +48,7 @@ def warnings(frame: pd.DataFrame) -> tuple[str, ...]:
     mixed = {name: values for name, values in _values(frame).items() if len(values) > 1}
     if not mixed:
         return ()
-    what = ", ".join(_NAMES.get(name, "Crossbandit") for name in mixed)
+    what = ", ".join(_NAMES.get(name, name) for name in mixed)
     sentence = (
         "The runs of this study were not all made with the same software and processor. They "
         f"differ in: {what}. This may be the reason for differences between cells."
@@ -58,26 +58,10 @@ def warnings(frame: pd.DataFrame) -> tuple[str, ...]:
 
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the values of every fact about the runs, those of the version first."""
-    cells = [_parsed(text) for text in _column(frame, "provenance")]
-    versions = [str(version) for version in frame["version"]]
-    names = dict.fromkeys(name for cell in cells for name in cell)
-    return {
-        "crossbandit": list(dict.fromkeys(versions)),
-        **{
-            name: list(dict.fromkeys(str(cell.get(name) or _UNKNOWN) for cell in cells))
-            for name in sorted(names, key=[*_NAMES, *names].index)
-            if name != "crossbandit"
-        },
-    }
-
-
-def _column(frame: pd.DataFrame, name: str) -> list[Any]:
-    return list(frame[name]) if name in frame.columns else []
-
-
-def _parsed(text: object) -> dict[str, Any]:
-    found = json.loads(text) if isinstance(text, str) else text
-    return found if isinstance(found, dict) else {}
+    found = fact_values(frame.get("provenance", ()))
+    versions = dict.fromkeys(str(version) for version in frame["version"])
+    found["crossbandit"] = list(versions)  # older results have no provenance
+    return {name: found[name] for name in dict.fromkeys([*_NAMES, *found]) if name in found}
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -104,7 +88,7 @@ def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
     kinds: dict[bool, list[str]] = {}
     for summary in summaries:
         if "table_seed" in summary.setting:
-            per_seed = summary.setting["table_seed"] == _PER_SEED
+            per_seed = draws_table_per_seed(summary.setting)
             kinds.setdefault(per_seed, []).append(summary.environment)
     if not kinds:
         return []
