@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -63,6 +63,22 @@ class Problem(msgspec.Struct):
 
     code: str
     message: str
+
+
+class Answer(NamedTuple):
+    """An answer that is not just a struct.
+
+    Attributes:
+        content: The body.
+        kind: Its media type.
+        status: The HTTP status.
+        headers: More headers.
+    """
+
+    content: bytes = b""
+    kind: bytes = JSON
+    status: int = 200
+    headers: Headers = []  # noqa: RUF012 - never changed
 
 
 class Refusal(Exception):  # noqa: N818 - it becomes an answer

@@ -9,9 +9,9 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from crossbandit.service.http.access import Access
+from crossbandit.service.http.access import OPEN, READ, Access
 from crossbandit.service.http.answers import Refusal, send_refusal
-from crossbandit.service.http.gate import OPEN, READ, Endpoint, Gate
+from crossbandit.service.http.gate import Endpoint, Gate
 from crossbandit.service.http.handlers import Service
 from crossbandit.service.http.metrics import RequestMetrics
 from crossbandit.service.http.openapi import document
@@ -21,7 +21,7 @@ from crossbandit.service.page import page_routes
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection
 
-    from crossbandit.service.http.gate import Operation
+    from crossbandit.service.http.operations import Operation
     from crossbandit.service.node import Node
 
 LOOPBACK = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from crossbandit.service.http.answers import TEXT, Refusal
+from crossbandit.service.http.answers import TEXT, Answer, Refusal
 from crossbandit.service.http.bodies import Alive, Bidder, BidderNames, Policy, PriceLaw, Ready
-from crossbandit.service.http.figure_metrics import node_families
-from crossbandit.service.http.gate import Answer
 from crossbandit.service.http.handlers import check_classes
-from crossbandit.service.http.metrics import metrics_text
+from crossbandit.service.http.metrics import metrics_text, node_families
 
 if TYPE_CHECKING:
     from crossbandit.service.figures import BidderFigures
@@ -81,8 +79,8 @@ def policy(service: Service, call: Call) -> Policy:
 def price_law(service: Service, call: Call) -> PriceLaw:
     """Show the law of the highest competing bid."""
     check_classes(service.node, call.name, call.query.classes)
-    maker = service.node.bidder(call.name)
-    return PriceLaw.of(maker.price_law(call.query.value, **call.query.classes))
+    law = service.node.bidder(call.name).price_law(call.query.value, **call.query.classes)
+    return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
 
 
 def figures(service: Service, call: Call) -> BidderFigures:

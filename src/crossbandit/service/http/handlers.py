@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from crossbandit.client.transport import bidder_path
+from crossbandit.client.transport import Transport, bidder_path
+from crossbandit.errors import ServiceAwayError
 from crossbandit.service.causes import HeldElsewhereError, PausedError
-from crossbandit.service.http.answers import BYTES, STATUS, Refusal
-from crossbandit.service.http.bodies import (
-    DecidedMany,
-)
-from crossbandit.service.http.forwarding import forwarded
-from crossbandit.service.http.gate import Answer
-from crossbandit.service.settings import Reported
+from crossbandit.service.contents import Reported
+from crossbandit.service.http.answers import BYTES, STATUS, Answer, Refusal
+from crossbandit.service.http.bodies import DecidedMany
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from crossbandit.client.transport import Transport
+    from crossbandit.service.contents import Decided
     from crossbandit.service.http.bodies import Auctions
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
-    from crossbandit.service.settings import BidderSettings, Decided
+    from crossbandit.service.settings import BidderSettings
 
     _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
+_FORWARDED = b"crossbandit-forwarded"  # a header
+_TIMEOUT = 5.0  # seconds for another node to answer
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
 
 
@@ -115,10 +114,44 @@ async def _decide_there(
     try:
         waiting = await asyncio.to_thread(ask)
     except HeldElsewhereError as error:
-        path = bidder_path(name, what)
-        return await forwarded(service.transports, error, path, call.body, call.headers)
+        return await _forwarded(service, error, bidder_path(name, what), call)
     made: list[Decided] = await asyncio.gather(*map(asyncio.wrap_future, waiting))
     return made
+
+
+async def _forwarded(service: Service, error: HeldElsewhereError, path: str, call: Call) -> Answer:
+    """Forward a request, with its access token, to the node that decides for its bidder.
+
+    Args:
+        service: What handlers use.
+        error: The error that names the node.
+        path: The path of the request.
+        call: The request.
+
+    Returns:
+        The answer of that node.
+
+    Raises:
+        HeldElsewhereError: The address of the node is not known; or the request was forwarded
+            before, so that two nodes would forward it to each other for ever.
+        Refusal: The node does not answer.
+    """
+    if error.url is None or _FORWARDED in call.headers:
+        raise error
+    if error.url not in service.transports:
+        service.transports[error.url] = Transport(error.url, timeout=_TIMEOUT)
+    transport = service.transports[error.url]
+    headers = {_FORWARDED.decode(): "1"}
+    if b"authorization" in call.headers:
+        headers["Authorization"] = call.headers[b"authorization"].decode("latin-1")
+    content = msgspec.json.encode(call.body)
+    try:
+        response = await asyncio.to_thread(transport.request, "POST", path, content, headers)
+    except ServiceAwayError:
+        raise Refusal(
+            "not-ready", "The node that decides for this bidder does not answer. Try again soon."
+        ) from None
+    return Answer(response.content, status=response.status)
 
 
 def _rows(body: Auctions) -> list[_Row]:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import crossbandit
+from crossbandit.service.http.access import OPEN
 from crossbandit.service.http.answers import STATUS, Problem
-from crossbandit.service.http.bodies import described
-from crossbandit.service.http.gate import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.service.http.gate import Operation
+    from crossbandit.service.http.operations import Operation
 
 _TEMPLATE = "#/components/schemas/{name}"
 _PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
@@ -94,7 +94,7 @@ def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str,
     if one.query is None:
         return []
     schema = schemas.pop(one.query.__name__)
-    texts, required = described(one.query), schema.get("required", [])
+    texts, required = _described(one.query), schema.get("required", [])
     found = []
     for name, inner in schema["properties"].items():
         where: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
@@ -139,7 +139,7 @@ def _problems(one: Operation) -> dict[str, Any]:
 def _describe(schema: dict[str, Any], kind: Any) -> None:
     """Copy the descriptions in a docstring to a schema."""
     schema["description"] = (kind.__doc__ or "").partition("\n")[0]
-    for name, text in described(kind).items():
+    for name, text in _described(kind).items():
         inner = schema.get("properties", {}).get(name)
         if inner is not None and "$ref" not in inner:
             inner.setdefault("description", text)
@@ -164,3 +164,27 @@ def _all_structs(kinds: Sequence[Any]) -> list[Any]:
     for kind in kinds:
         visit(msgspec.inspect.type_info(kind))
     return list(found.values())
+
+
+def _described(kind: Any) -> dict[str, str]:
+    """Return the descriptions under `Attributes` in the docstring of a struct, by name.
+
+    Args:
+        kind: The struct.
+
+    >>> _described(Problem)["code"]
+    'A short name of the error. It does not change between versions.'
+    """
+    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        text = line.strip()
+        if line.startswith(" " * 4) and not line.startswith(" " * 5) and ":" in text:
+            name, _, text = text.partition(":")
+            found[name] = text.strip()
+        elif name and text:
+            found[name] += f" {text}"
+        elif not text:
+            break
+    return found

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http import bidders, bodies, handlers
-from crossbandit.service.http.gate import OPEN, READ, Operation
-from crossbandit.service.settings import BidderSettings, Decided, Outcome, Reported
+from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
+from crossbandit.service.settings import BidderSettings
 
-DECIDE, REPORT, ADMIN = "decide", "report", "admin"
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossbandit.service.http.gate import Call
 
 _ONE = "/v1/bidders/{name}"
 _DECIDING = ("paused", "not-ready", "store-unavailable")
 _STORING = ("store-unavailable", "too-many-requests")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of the service, with its documentation.
+
+    Attributes:
+        method: The HTTP method.
+        path: The path, with `{name}` for the bidder.
+        role: The role that it needs; "read" for any token, "open" for none.
+        handler: A function of the service and the `Call`. A plain function runs in a thread.
+        summary: One sentence for the documentation.
+        body: The type of the body, or None.
+        query: The type of the query, or None.
+        answer: The type of the answer, or its media type.
+        status: The HTTP status of success.
+        codes: The error codes that not all operations have.
+    """
+
+    method: str
+    path: str
+    role: str
+    handler: Callable[[Any, Call], Any]
+    summary: str
+    body: Any = None
+    query: Any = None
+    answer: Any = None
+    status: int = 200
+    codes: tuple[str, ...] = ()
+
 
 # Routes are searched in this order, so the most frequent requests come first.
 OPERATIONS = (
