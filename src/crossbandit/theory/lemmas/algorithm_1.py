@@ -14,12 +14,10 @@ from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, thres
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate_many
 from crossbandit.theory.definition import mixed, softmax
-from crossbandit.theory.exact.differences import Differences
-from crossbandit.theory.exact.driving import act, cumulative, fork
-from crossbandit.theory.exact.enumeration import inside
+from crossbandit.theory.exact.enumeration import act, cumulative, fork, inside
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
-from crossbandit.theory.lemmas.stable_epoch import StableEpoch, coordinates, epoch_at
-from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
+from crossbandit.theory.lemmas.stability import StableEpoch, coordinates, epoch_at
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit import graphs
 from crossbandit.algorithms import tuning
-from crossbandit.theory.rates.rates import Rate, joined, measure_rate
-from crossbandit.theory.runs.instances import GraphBenchmark
+from crossbandit.theory.rates import Rate, joined, measure_rate
+from crossbandit.theory.runs.environments import GraphBenchmark
 from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Subject, statement
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.theory.rates.rates import Rule
+    from crossbandit.theory.rates import Rule
 
 # The theorem's rule with smaller constants, so that its rate is visible at horizons that can be
 # simulated. Its form, with all logarithms, is that of the theorem. The conditions of Lemma 8 do not
