@@ -12,15 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.answers import (
-    JSON,
-    STATUS,
-    Answer,
-    Refusal,
-    refusal_of,
-    send_answer,
-    send_refusal,
-)
+from crossbandit.service.http.answers import JSON, Answer, Refusal, refusal_of, send_answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,14 +150,10 @@ class Endpoint:
         try:
             answer = await self._answer(operation, scope, receive)
         except Exception as error:  # noqa: BLE001 - every error gets an answer
-            refusal = refusal_of(error)
-            status = STATUS[refusal.code]
-            await send_refusal(send, refusal)
-        else:
-            status = answer.status
-            await send_answer(send, status, answer.content, answer.kind, answer.headers)
+            answer = refusal_of(error).answer()
+        await send_answer(send, answer)
         path = next(iter(self.operations.values())).path
-        self.gate.metrics.note(path, method, status, time.perf_counter() - began)
+        self.gate.metrics.note(path, method, answer.status, time.perf_counter() - began)
 
     async def _answer(self, operation: Operation | None, scope: Any, receive: Any) -> Answer:
         if operation is None:

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "#/components/schemas/{name}"
 _PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
-_ALL = ("too-many-requests",)
-_WITH_ROLE = ("unauthorized", "forbidden")
+_NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The name of the bidder.",
+    "schema": {"type": "string", "minLength": 1},
+}
+_WITH_ROLE = ("unauthorized", "forbidden", "too-many-requests")
 _WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
 
 
@@ -59,7 +65,10 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": one.handler.__name__.replace("_", "-"),
         "summary": one.summary,
-        "parameters": [*_path_parameters(one), *_query_parameters(one, schemas)],
+        "parameters": [
+            *([_NAME] if "{name}" in one.path else []),
+            *_query_parameters(one, schemas),
+        ],
         "responses": {str(one.status): _done(one), **_problems(one)},
     }
     if one.role != OPEN:
@@ -72,21 +81,6 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
             "content": {"application/json": {"schema": reference}},
         }
     return found
-
-
-def _path_parameters(one: Operation) -> list[dict[str, Any]]:
-    if "{name}" not in one.path:
-        return []
-    schema = {"type": "string", "minLength": 1}
-    return [
-        {
-            "name": "name",
-            "in": "path",
-            "required": True,
-            "description": "The name of the bidder.",
-            "schema": schema,
-        }
-    ]
 
 
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
@@ -120,7 +114,7 @@ def _problems(one: Operation) -> dict[str, Any]:
     """Return the answers for errors, by status."""
     codes = [*one.codes]
     if one.role != OPEN:
-        codes += [*_WITH_ROLE, *_ALL]
+        codes += _WITH_ROLE
     if one.body is not None:
         codes += _WITH_BODY
     if one.query is not None:
