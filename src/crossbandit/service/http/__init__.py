@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
+from crossbandit.service.http import bidders  # noqa: F401 - it registers operations
 from crossbandit.service.http.access import OPEN, READ, Access, AccessToken, read_tokens
 from crossbandit.service.http.answers import Refusal, send_answer
 from crossbandit.service.http.gate import Endpoint, Gate

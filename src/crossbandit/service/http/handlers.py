@@ -11,15 +11,15 @@ import msgspec
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import ServiceAwayError
 from crossbandit.service.causes import HeldElsewhereError, PausedError
-from crossbandit.service.contents import Reported
+from crossbandit.service.contents import Decided, Outcome, Reported
+from crossbandit.service.http.access import DECIDE, REPORT
 from crossbandit.service.http.answers import BYTES, STATUS, Answer, Refusal
-from crossbandit.service.http.bodies import DecidedMany
+from crossbandit.service.http.bodies import Auction, Auctions, DecidedMany, Outcomes
+from crossbandit.service.http.operations import BIDDER, DECIDING, STORING, operation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from crossbandit.service.contents import Decided
-    from crossbandit.service.http.bodies import Auctions
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
@@ -66,8 +66,9 @@ class Service:
             transport.close()
 
 
+@operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
 async def decide(service: Service, call: Call) -> Any:
-    """Decide in one auction."""
+    """Decide what to bid in one auction."""
     body = call.body
     check_classes(service.node, call.name, body.classes)
     if service.node.settings(call.name).limited:
@@ -79,21 +80,20 @@ async def decide(service: Service, call: Call) -> Any:
     )
 
 
-async def decide_many(service: Service, call: Call) -> Any:
-    """Decide in many auctions, some at a time, so that other requests get a turn."""
-    node, name = service.node, call.name
-    check_classes(service.node, name, call.body.classes)
-    rows = _rows(call.body)
-    _check_rows(node.settings(name), rows)
-    if node.settings(name).limited:
-        found = await _decide_there(service, call, rows, "/decide-many")
-        return found if isinstance(found, Answer) else DecidedMany(found)
-    made: list[Any] = []
-    for number, (value, reserve, classes) in enumerate(rows):
-        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
-        if number % _AT_ONCE == _AT_ONCE - 1:
-            await asyncio.sleep(0)
-    return DecidedMany(made)
+@operation(
+    "POST",
+    f"{BIDDER}/outcome",
+    REPORT,
+    body=Outcome,
+    answer=Reported,
+    codes=(*STORING, "damaged-token", "foreign-token"),
+)
+async def outcome(service: Service, call: Call) -> Reported:
+    """Report the outcome of one auction. When the answer arrives, it is stored durably."""
+    done = await asyncio.wrap_future(service.node.report(call.name, [call.body]))
+    for error in done.errors:
+        raise Refusal(error.cause if error.cause in STATUS else "invalid", error.message)
+    return done
 
 
 async def _decide_there(
@@ -215,16 +215,9 @@ def check_classes(node: Node, name: str, given: Collection[str]) -> None:
         )
 
 
-async def outcome(service: Service, call: Call) -> Reported:
-    """Store one outcome."""
-    done = await asyncio.wrap_future(service.node.report(call.name, [call.body]))
-    for error in done.errors:
-        raise Refusal(error.cause if error.cause in STATUS else "invalid", error.message)
-    return done
-
-
+@operation("POST", f"{BIDDER}/outcomes", REPORT, body=Outcomes, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
-    """Store many outcomes, some at a time, so that other requests get a turn."""
+    """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
     waiting = []
     for start in range(0, len(rows), _AT_ONCE):
@@ -239,8 +232,35 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
+@operation(
+    "POST", f"{BIDDER}/decide-many", DECIDE, body=Auctions, answer=DecidedMany, codes=DECIDING
+)
+async def decide_many(service: Service, call: Call) -> Any:
+    """Decide what to bid in many auctions."""
+    node, name = service.node, call.name
+    check_classes(service.node, name, call.body.classes)
+    rows = _rows(call.body)
+    _check_rows(node.settings(name), rows)
+    if node.settings(name).limited:
+        found = await _decide_there(service, call, rows, "/decide-many")
+        return found if isinstance(found, Answer) else DecidedMany(found)
+    made: list[Any] = []
+    for number, (value, reserve, classes) in enumerate(rows):
+        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+    return DecidedMany(made)
+
+
+@operation(
+    "GET",
+    f"{BIDDER}/snapshot",
+    DECIDE,
+    answer="application/octet-stream",
+    codes=("limited", *DECIDING),
+)
 async def snapshot(service: Service, call: Call) -> Answer:
-    """Return the snapshot from which a client decides."""
+    """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
     node, name = service.node, call.name
     if node.settings(name).limited:
         raise Refusal(
