@@ -57,18 +57,6 @@ _SIZES = {
 }
 
 
-def experiments_rule(subject: Subject, problem: Problem) -> Subject:
-    """Return the subject as the paper's experiments tune it."""
-    del problem
-    return replace(subject, tuning="experiment")
-
-
-def theorems_rule(subject: Subject, problem: Problem) -> Subject:
-    """Return the subject as the theorem tunes it, with constants that satisfy the proof."""
-    del problem
-    return replace(subject, tuning="theorem")
-
-
 def small_constants(subject: Subject, problem: Problem) -> Subject:
     """Return the subject as the theorem tunes it, with constants that are too small for it."""
     return replace(subject, **tuning.theorem(problem, _SMALL).parameters._asdict())
@@ -78,13 +66,19 @@ def small_constants(subject: Subject, problem: Problem) -> Subject:
 def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Exponents, with bootstrap intervals, are at most those of the theorem's bound."""
     sizes = _SIZES[effort]
-    experiment = partial(experiments_rule, subject)
+
+    def experiment(_: Problem) -> Subject:
+        return replace(subject, tuning="experiment")
+
+    def theorem(_: Problem) -> Subject:
+        return replace(subject, tuning="theorem")
+
     small = partial(small_constants, subject)
     families = _families(effort)
     yield _in_horizon("experiment's rule", experiment, families, sizes)
     ring = {"paper's ring": families["paper's ring"]}
     yield _in_horizon("theorem's rule, small constants", small, ring, sizes)
-    yield _with_proven_constants(partial(theorems_rule, subject), sizes)
+    yield _with_proven_constants(theorem, sizes)
     yield _in_alpha("experiment's rule", experiment, effort)
     yield _in_alpha("theorem's rule, small constants", small, effort)
     yield _in_contexts("experiment's rule", experiment, sizes)
