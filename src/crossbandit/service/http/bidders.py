@@ -41,7 +41,7 @@ _NOT_READY = ("not-ready", "store-unavailable")
 def policy(service: Service, call: Call) -> Policy:
     """Get the probability of each bid."""
     asked = call.query
-    check_classes(service.node, call.name, asked.classes)
+    check_classes(service.node.settings(call.name), asked.classes)
     maker = service.node.bidder(call.name)
     chances = maker.policy(asked.value, reserve=asked.reserve, **asked.classes)
     return Policy(maker.bids.tolist(), chances.tolist())
@@ -52,7 +52,7 @@ def policy(service: Service, call: Call) -> Policy:
 )
 def price_law(service: Service, call: Call) -> PriceLaw:
     """Get the law of the highest competing bid."""
-    check_classes(service.node, call.name, call.query.classes)
+    check_classes(service.node.settings(call.name), call.query.classes)
     law = service.node.bidder(call.name).price_law(call.query.value, **call.query.classes)
     return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
 

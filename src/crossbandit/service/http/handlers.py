@@ -69,11 +69,11 @@ class Service:
 @operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
 async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
-    body = call.body
-    check_classes(service.node, call.name, body.classes)
-    if service.node.settings(call.name).limited:
+    body, settings = call.body, service.node.settings(call.name)
+    check_classes(settings, body.classes)
+    if settings.limited:
         rows = [(body.value, body.reserve, body.classes)]
-        made = await _decide_there(service, call, rows, "/decide")
+        made = await _decide_under_limits(service, call, rows, "/decide")
         return made if isinstance(made, Answer) else made[0]
     return service.node.decide(
         call.name, body.value, reserve=body.reserve, at=body.at, classes=body.classes
@@ -96,7 +96,89 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-async def _decide_there(
+@operation("POST", f"{BIDDER}/outcomes", REPORT, body=Outcomes, answer=Reported, codes=STORING)
+async def outcomes(service: Service, call: Call) -> Reported:
+    """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
+    rows = call.body.outcomes
+    waiting = []
+    for start in range(0, len(rows), _AT_ONCE):
+        waiting.append(service.node.report(call.name, rows[start : start + _AT_ONCE]))
+        await asyncio.sleep(0)
+    parts = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    errors = [
+        msgspec.structs.replace(error, index=error.index + number * _AT_ONCE)
+        for number, part in enumerate(parts)
+        for error in part.errors
+    ]
+    return Reported(sum(part.accepted for part in parts), tuple(errors))
+
+
+@operation(
+    "POST", f"{BIDDER}/decide-many", DECIDE, body=Auctions, answer=DecidedMany, codes=DECIDING
+)
+async def decide_many(service: Service, call: Call) -> Any:
+    """Decide what to bid in many auctions."""
+    node, name, settings = service.node, call.name, service.node.settings(call.name)
+    check_classes(settings, call.body.classes)
+    rows = _rows(call.body)
+    _check_rows(settings, rows)
+    if settings.limited:
+        found = await _decide_under_limits(service, call, rows, "/decide-many")
+        return found if isinstance(found, Answer) else DecidedMany(found)
+    made: list[Any] = []
+    for number, (value, reserve, classes) in enumerate(rows):
+        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)
+    return DecidedMany(made)
+
+
+@operation(
+    "GET",
+    f"{BIDDER}/snapshot",
+    DECIDE,
+    answer="application/octet-stream",
+    codes=("limited", *DECIDING),
+)
+async def snapshot(service: Service, call: Call) -> Answer:
+    """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
+    node, name = service.node, call.name
+    if node.settings(name).limited:
+        raise Refusal(
+            "limited", "A bidder with limits has no snapshots. Ask the service to decide."
+        )
+    if node.directory.bidders[name].row.paused:
+        raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
+    version, content = node.policy_bytes(name)
+    # The tag also changes if a bidder is created again, or if tokens are signed from now on.
+    signed = b"0" if node.key is None else b"1"
+    tag = f'"{version}-{node.directory.bidders[name].row.owner}-'.encode() + signed + b'"'
+    headers = [(b"etag", tag), (b"crossbandit-signed", signed)]
+    if call.headers.get(b"if-none-match") == tag:
+        return Answer(status=304, headers=headers)
+    return Answer(content, BYTES, headers=headers)
+
+
+def check_classes(settings: BidderSettings, given: Collection[str]) -> None:
+    """Raise unless the given classes are those of a bidder.
+
+    Args:
+        settings: The settings of the bidder.
+        given: The names of the given classes.
+
+    Raises:
+        Refusal: They are not.
+    """
+    classes = settings.classes
+    if len(given) != len(classes) or any(one not in given for one in classes):
+        expected = ", ".join(map(repr, classes)) or "no classes"
+        raise Refusal(
+            "invalid",
+            f"'classes' must hold {expected}. Got {', '.join(map(repr, given)) or 'none'}.",
+        )
+
+
+async def _decide_under_limits(
     service: Service, call: Call, rows: Sequence[_Row], what: str
 ) -> list[Decided] | Answer:
     """Decide for a bidder with limits, here or at the node that has its lease.
@@ -193,86 +275,3 @@ def _column(name: str, given: Any, count: int) -> Sequence[Any]:
             f"{len(given)}.",
         )
     return given
-
-
-def check_classes(node: Node, name: str, given: Collection[str]) -> None:
-    """Raise unless the given classes are those of a bidder.
-
-    Args:
-        node: The node.
-        name: The bidder.
-        given: The names of the given classes.
-
-    Raises:
-        Refusal: They are not.
-    """
-    classes = node.settings(name).classes
-    if len(given) != len(classes) or any(one not in given for one in classes):
-        expected = ", ".join(map(repr, classes)) or "no classes"
-        raise Refusal(
-            "invalid",
-            f"'classes' must hold {expected}. Got {', '.join(map(repr, given)) or 'none'}.",
-        )
-
-
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=Outcomes, answer=Reported, codes=STORING)
-async def outcomes(service: Service, call: Call) -> Reported:
-    """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
-    rows = call.body.outcomes
-    waiting = []
-    for start in range(0, len(rows), _AT_ONCE):
-        waiting.append(service.node.report(call.name, rows[start : start + _AT_ONCE]))
-        await asyncio.sleep(0)
-    parts = await asyncio.gather(*map(asyncio.wrap_future, waiting))
-    errors = [
-        msgspec.structs.replace(error, index=error.index + number * _AT_ONCE)
-        for number, part in enumerate(parts)
-        for error in part.errors
-    ]
-    return Reported(sum(part.accepted for part in parts), tuple(errors))
-
-
-@operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=Auctions, answer=DecidedMany, codes=DECIDING
-)
-async def decide_many(service: Service, call: Call) -> Any:
-    """Decide what to bid in many auctions."""
-    node, name = service.node, call.name
-    check_classes(service.node, name, call.body.classes)
-    rows = _rows(call.body)
-    _check_rows(node.settings(name), rows)
-    if node.settings(name).limited:
-        found = await _decide_there(service, call, rows, "/decide-many")
-        return found if isinstance(found, Answer) else DecidedMany(found)
-    made: list[Any] = []
-    for number, (value, reserve, classes) in enumerate(rows):
-        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
-        if number % _AT_ONCE == _AT_ONCE - 1:
-            await asyncio.sleep(0)
-    return DecidedMany(made)
-
-
-@operation(
-    "GET",
-    f"{BIDDER}/snapshot",
-    DECIDE,
-    answer="application/octet-stream",
-    codes=("limited", *DECIDING),
-)
-async def snapshot(service: Service, call: Call) -> Answer:
-    """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
-    node, name = service.node, call.name
-    if node.settings(name).limited:
-        raise Refusal(
-            "limited", "A bidder with limits has no snapshots. Ask the service to decide."
-        )
-    if node.directory.bidders[name].row.paused:
-        raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
-    version, content = node.policy_bytes(name)
-    # The tag also changes if a bidder is created again, or if tokens are signed from now on.
-    signed = b"0" if node.key is None else b"1"
-    tag = f'"{version}-{node.directory.bidders[name].row.owner}-'.encode() + signed + b'"'
-    headers = [(b"etag", tag), (b"crossbandit-signed", signed)]
-    if call.headers.get(b"if-none-match") == tag:
-        return Answer(status=304, headers=headers)
-    return Answer(content, BYTES, headers=headers)
