@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 NU = np.array([0.25, 0.75])
 _ETA = 0.8  # so large that the fallback occurs
-_TWO_LOOPLESS = FeedbackGraph([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
+TWO_LOOPLESS = FeedbackGraph([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
 _EDGE = 1e-12
 
 
@@ -62,7 +62,7 @@ _ALL: dict[Effort, int | None] = dict.fromkeys(Effort, None)
 # of two pairs show mistakes in what is summed over the pairs of an epoch.
 _INSTANCES = (
     _Instance("two arms", loopless_clique(2), 2, {Effort.QUICK: 8, Effort.FULL: 10}, _ALL),
-    _Instance("three arms", _TWO_LOOPLESS, 2, {Effort.QUICK: 6, Effort.FULL: 8}, _ALL),
+    _Instance("three arms", TWO_LOOPLESS, 2, {Effort.QUICK: 6, Effort.FULL: 8}, _ALL),
     _Instance("self-loops", threshold(3), 2, {Effort.QUICK: 6, Effort.FULL: 8}, _ALL),
     _Instance(
         "two pairs",

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
-from crossbandit.theory.definition import mixed
+from crossbandit.theory.definition import heaviest, mixed
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded, distribution, geometric
 from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
@@ -159,12 +159,12 @@ def graph_sum(
     epoch: StableEpoch, graph: FeedbackGraph, reveals: Booleans, m_hat: Floats, p: Floats
 ) -> Sides:
     """The graph-sum bound over the regular arms, with the constants of Lemmas 4 and 6."""
-    loopless = graph.arms_without_self_loop
-    special = max(loopless, key=lambda a: (m_hat[a], -a)) if loopless else -1
-    w = epoch.m @ reveals / 2
-    regular = np.arange(graph.arms) != special
-    left = ((epoch.nu @ p) / (w + epoch.gamma))[regular].sum()
-    return Sides(float(left), graph_bound(graph, epoch.rho, float(np.abs(m_hat - epoch.m).max())))
+    special = heaviest(m_hat, graph.arms_without_self_loop)
+    ratios = (epoch.nu @ p) / (epoch.m @ reveals / 2 + epoch.gamma)
+    regular = np.delete(ratios, [] if special is None else special)
+    return Sides(
+        float(regular.sum()), graph_bound(graph, epoch.rho, float(np.abs(m_hat - epoch.m).max()))
+    )
 
 
 def graph_bound(graph: FeedbackGraph, rho: float, epsilon: float) -> float:

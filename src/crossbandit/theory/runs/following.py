@@ -17,10 +17,11 @@ import numpy as np
 
 from crossbandit.environments import Environment, paper_benchmark
 from crossbandit.errors import CheckFailedError
-from crossbandit.graphs import FeedbackGraph, loopless_clique, random_strongly_observable
+from crossbandit.graphs import loopless_clique, random_strongly_observable
 from crossbandit.streams import fixed, stream
 from crossbandit.theory.definition import Definition, Moment, PairDraws, drawn_arm
 from crossbandit.theory.exact.enumeration import policies, simulate_and_keep
+from crossbandit.theory.exact.laws import TWO_LOOPLESS
 from crossbandit.theory.runs.environments import GraphBenchmark, view_environment
 from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, statement
 
@@ -138,13 +139,12 @@ class _Instance(NamedTuple):
 def _instances() -> tuple[_Instance, ...]:
     """Return both forms of losses, several kinds of graph, and epochs that do not fit T."""
     steep = {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05, "epoch_length": 6}
-    two_loopless = FeedbackGraph([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
     random = random_strongly_observable(6, density=0.4, seed=3)
     return (
         _Instance({"tuning": "experiment"}, paper_benchmark(1_000, alpha=4, contexts=20)),
         _Instance(steep, paper_benchmark(500, alpha=2, contexts=7)),
         _Instance(steep, GraphBenchmark(loopless_clique(4), 500, 7)),
-        _Instance(steep, GraphBenchmark(two_loopless, 502, 5, favour=0.5)),
+        _Instance(steep, GraphBenchmark(TWO_LOOPLESS, 502, 5, favour=0.5)),
         _Instance(steep, GraphBenchmark(random, 300, 11)),
     )
 
