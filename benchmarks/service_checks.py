@@ -9,12 +9,13 @@ import numpy as np
 from crossbandit.learners.tokens import to_text
 from crossbandit.service import BidderSettings, BudgetSettings, open_store
 from crossbandit.service.contents import Row, rows_of
-from crossbandit.service.live import LiveBidder, restored
-from crossbandit.service.recovery import restore
-from crossbandit.service.store.rows import OUTCOMES, Checkpoint, Session
+from crossbandit.service.live import LiveBidder, restore, restored
+from crossbandit.service.store.rows import OUTCOMES, Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from crossbandit.service.store import Session
 
 NAMES = ("plain", "limited")
 

@@ -38,7 +38,7 @@ from benchmarks.postgresql_server import PostgresqlServer
 from benchmarks.service_checks import NAMES, check, said, settings_of
 from crossbandit.errors import CrossbanditError
 from crossbandit.service import Decided, Node, Outcome, ServiceError, open_store
-from crossbandit.service.live import new_bidder, restored
+from crossbandit.service.live import LiveBidder, restored
 
 if TYPE_CHECKING:
     from crossbandit.service.store.rows import Checkpoint
@@ -138,7 +138,7 @@ class Run:
         self.copies = 0
         session = open_store(address).session()
         for name, settings in settings_of(budget).items():
-            live = new_bidder(settings)
+            live = LiveBidder(settings.build())
             self.first[name] = live.checkpoint()
             text = msgspec.json.encode(settings).decode()
             owner = live.bidder.learner.learner
@@ -196,7 +196,7 @@ class Run:
 def warm_up() -> None:
     """Load all compiled code, so that processes made by `fork` have it."""
     for settings in settings_of(100.0).values():
-        live = restored(new_bidder(settings).checkpoint(), None)
+        live = restored(LiveBidder(settings.build()).checkpoint(), None)
         bidder = live.bidder if settings.limited else live.bidder.snapshot()
         bids = bidder.bid_many([5.0, 6.0, 7.0])
         prices = [9.0] * 3

@@ -19,8 +19,7 @@ import numpy as np
 from benchmarks.measure import Result
 from benchmarks.postgresql_server import PostgresqlServer, programs
 from crossbandit.service import BidderSettings, Node, Outcome, open_store
-from crossbandit.service.live import restored
-from crossbandit.service.recovery import restore
+from crossbandit.service.live import restore, restored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ import pytest
 from crossbandit.cli.serve import serve
 from crossbandit.client.transport import Transport
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.bidders_file import add_bidders
 from crossbandit.service.serving import (
-    add_bidders,
     bound_socket,
     default_url,
     is_loopback,

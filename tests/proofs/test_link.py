@@ -11,7 +11,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, Problem
 from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.theory.exact.driving import act, policies
+from crossbandit.theory.exact.enumeration import act, policies
 from crossbandit.types import Floats, Integers
 from tests.proofs.extraction import (
     PROOFS,

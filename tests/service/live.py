@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from crossbandit.service.http.protocol import TimedProtocol
+from crossbandit.service.serving import TimedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,7 +20,7 @@ from crossbandit.service import (
     StoreError,
     open_store,
 )
-from crossbandit.service.recovery import restore
+from crossbandit.service.live import restore
 from crossbandit.service.store import sqlite
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until

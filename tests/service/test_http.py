@@ -367,7 +367,7 @@ def exchanged(url: str, *parts: bytes) -> bytes:
 def test_headers_that_do_not_come_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.http.protocol._SECONDS", 0.2)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 0.2)
     whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with served(app) as url:
         for parts in ([], [b"GET /healthz HTTP/1.1\r\nHost: "]):
@@ -380,8 +380,8 @@ def test_headers_that_do_not_come_are_refused(
 def test_headers_that_are_too_large_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.http.protocol._SECONDS", 2.0)
-    monkeypatch.setattr("crossbandit.service.http.protocol._MOST_BYTES", 1000)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 2.0)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_BYTES", 1000)
     with served(app) as url:
         parts = [b"GET /healthz HTTP/1.1\r\n", *[b"X: y\r\n" * 60] * 3]
         assert exchanged(url, *parts).startswith(b"HTTP/1.1 431 ")

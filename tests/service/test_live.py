@@ -15,12 +15,11 @@ from crossbandit.service.contents import (
     Change,
     Request,
     Row,
-    change_content,
-    rows_content,
+    encode,
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import LiveBidder, new_bidder, restored
+from crossbandit.service.live import LiveBidder, restored
 from crossbandit.service.store.rows import CHANGE, OUTCOMES, DecisionRow, Entries
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Script:
 
     def __init__(self, settings: BidderSettings, renew: float = 0.02) -> None:
         self.settings, self.rng, self.renew = settings, np.random.default_rng(0), renew
-        self.live = new_bidder(settings)
+        self.live = LiveBidder(settings.build())
         self.first = self.live.checkpoint()
         self.time, self.entry = 1_800_000_000.0, 0
         self.entries: list[Entries] = []
@@ -92,7 +91,7 @@ class Script:
             turned = Row(one.token, not one.won, 9.5 if one.won else None, None, correction=True)
             rows = [*rows, turned]
         if rows:
-            self.add(len(rows), OUTCOMES, rows_content(rows))
+            self.add(len(rows), OUTCOMES, encode(rows))
 
     def add(self, size: int, kind: str, content: bytes) -> None:
         self.entries.append(Entries(self.entry + 1, size, self.time, kind, content))
@@ -138,7 +137,7 @@ def test_the_state_is_a_function_of_the_log(name: str) -> None:
             [BudgetSettings(55.0, per="day"), BudgetSettings(7.0, per="hour", pacing="even")],
             ReturnOnSpendSettings(1.5, keep="long-run"),
         )
-        script.add(1, CHANGE, change_content(change))
+        script.add(1, CHANGE, encode(change))
         script.run(20)
         check_that_any_reading_agrees(script)
     tally = script.live.tally
@@ -202,7 +201,7 @@ def test_missing_losses_are_shown_and_refused_if_wanted(missing: str) -> None:
         bids = decider.bid_many(values)
         won = (bids.amounts >= prices) & (bids.amounts > 0)
         rows = [Row(bid.token, won=True) for bid in bids.part(won)]
-        script.add(len(rows), OUTCOMES, rows_content(rows))
+        script.add(len(rows), OUTCOMES, encode(rows))
         decider.learner.follow(script.live.bidder.snapshot(1).learner)
     shown = learned_figures(script.live, script.time, None)
     assert "those that lost are missing" in shown.alerts[0]
@@ -234,13 +233,13 @@ def test_a_correction_takes_back_what_was_counted() -> None:
     while not script.pending or not script.pending[-1].won:
         script.decide()
     won = script.pending[-1]
-    script.add(1, OUTCOMES, rows_content([won]))
+    script.add(1, OUTCOMES, encode([won]))
     assert script.live.tally.spend > 0
     lost = Row(won.token, won=False, highest_competing_bid=9.9, correction=True)
-    script.add(1, OUTCOMES, rows_content([lost]))
+    script.add(1, OUTCOMES, encode([lost]))
     tally = script.live.tally
     assert (tally.won, tally.lost, tally.spend, tally.value) == (0, 1, 0.0, 0.0)
-    script.add(1, OUTCOMES, rows_content([lost]))  # again: nothing changes
+    script.add(1, OUTCOMES, encode([lost]))  # again: nothing changes
     assert (tally.won, tally.lost, tally.corrected) == (0, 1, 2)
 
 
@@ -248,14 +247,14 @@ def test_a_made_up_token_is_counted_and_harms_nothing() -> None:
     script = Script(PLAIN)
     script.run(3)
     before = script.live.tally.won + script.live.tally.lost
-    script.add(2, OUTCOMES, rows_content([Row(b"nonsense", won=True), Row(b"", won=False)]))
+    script.add(2, OUTCOMES, encode([Row(b"nonsense", won=True), Row(b"", won=False)]))
     assert script.live.tally.refused["damaged-token"] == 2
     assert script.live.tally.won + script.live.tally.lost == before
 
 
 @pytest.mark.parametrize("name", ["plain", "classes", "guarded"])
 def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
-    live = new_bidder(CASES[name])
+    live = LiveBidder(CASES[name].build())
     maker = live.bidder.snapshot()
     classes = dict.fromkeys(CASES[name].classes, "x")
     wrong = [float("nan"), -1.0, 1e308, 1, True, None, "x", (1,), (1.5,), (None,), 2**60, b""]
@@ -269,7 +268,7 @@ def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
                 made_up = token._replace(payload=packed(tuple(payload)), decider=decider)
                 rows = [Row(made_up.encode(), won=False, highest_competing_bid=10.0)]
                 entry += 1
-                live.learn(Entries(entry, 1, 1_800_000_000.0, OUTCOMES, rows_content(rows)))
+                live.learn(Entries(entry, 1, 1_800_000_000.0, OUTCOMES, encode(rows)))
     restored(live.checkpoint(), None)
     assert live.policy(0.0).entry == entry
     assert live.tally.refused["damaged-token"] > 20
@@ -280,13 +279,13 @@ def _token(maker: FirstPriceBidder, classes: dict[str, Any]) -> Token:
 
 
 def test_decisions_that_a_backup_does_not_have_are_refused_and_checkpoints_can_be_read() -> None:
-    live = new_bidder(LIMITED)
+    live = LiveBidder(LIMITED.build())
     backup = live.checkpoint()
     made = [live.decide(Request(8.0, None, 1e9 + i, {}, 1e9 + i))[0] for i in range(5)]
     rows = [Row(one.token, won=True) for one in made if one.amount is not None]
     assert rows
     again = restored(backup, None)
-    again.learn(Entries(1, len(rows), 1e9 + 9, OUTCOMES, rows_content(rows)))
+    again.learn(Entries(1, len(rows), 1e9 + 9, OUTCOMES, encode(rows)))
     assert again.tally.refused == {"not-learned": len(rows)}
     assert restored(again.checkpoint(), None).checkpoint() == again.checkpoint()
 

@@ -17,12 +17,13 @@ from crossbandit.service.store.rows import (
     DecisionRow,
     Keep,
     Policy,
-    Session,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from crossbandit.service.store import Session
 
 POLICY = Policy(0, 5.0, b"policy", b"figures")
 
@@ -167,8 +168,8 @@ def test_settings_replace_only_those_that_they_were_made_from(session: Session) 
 
 def test_a_store_of_another_format_is_refused(address: str) -> None:
     session = open_store(address).session()
-    with session._transaction():  # type: ignore[attr-defined]  # to change what it says
-        session._rows("UPDATE about SET version = 99")  # type: ignore[attr-defined]
+    with session._transaction():  # to change what it says
+        session._rows("UPDATE about SET version = 99")
     session.close()
     with pytest.raises(StoreError, match="format 99"):
         open_store(address)

@@ -6,7 +6,7 @@ import pytest
 
 from crossbandit.algorithms import CrossGraph
 from crossbandit.theory import Effort
-from crossbandit.theory.runs.compiled_checks import compiled_loop_is_algorithm_2
+from crossbandit.theory.runs.following import compiled_loop_is_algorithm_2
 from tests.theory import mutants
 
 

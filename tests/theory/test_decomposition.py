@@ -25,11 +25,9 @@ from crossbandit.theory.runs.bias_checks import (
     theorem_is_assembled,
 )
 from crossbandit.theory.runs.decomposition import TERMS, Decomposition, decompose
-from crossbandit.theory.runs.environment_view import view_environment
+from crossbandit.theory.runs.environments import GraphBenchmark, view_environment
 from crossbandit.theory.runs.following import PlayedPair, follow
-from crossbandit.theory.runs.instances import GraphBenchmark
-from crossbandit.theory.runs.orders import orders
-from crossbandit.theory.runs.parts import Parts
+from crossbandit.theory.runs.parts import Parts, orders
 from crossbandit.theory.statements import Check, CheckResult, Effort, all_statements
 from crossbandit.types import Floats
 from tests import cases

@@ -9,16 +9,18 @@ from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
 from crossbandit.kernels.epochs import EpochParameters
 from crossbandit.theory.definition import Moment
-from crossbandit.theory.runs import event_checks
-from crossbandit.theory.runs.environment_view import view_environment
-from crossbandit.theory.runs.event_checks import (
+from crossbandit.theory.runs import events as event_checks
+from crossbandit.theory.runs.environments import GraphBenchmark, view_environment
+from crossbandit.theory.runs.events import (
+    EVENTS,
+    EpochMeasurement,
+    Events,
     _concentration,
     good_events_hold,
+    measure_events,
     snapshots_are_stable,
 )
-from crossbandit.theory.runs.events import EVENTS, EpochMeasurement, Events, measure_events
 from crossbandit.theory.runs.following import PlayedPair, follow
-from crossbandit.theory.runs.instances import GraphBenchmark
 from crossbandit.theory.statements import Effort
 from crossbandit.types import Floats
 from tests import cases

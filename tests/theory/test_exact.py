@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossbandit.algorithms import CrossGraph, cross_graph
-from crossbandit.theory.exact import laws, means, samples
-from crossbandit.theory.exact.differences import Differences
-from crossbandit.theory.statements import CheckResult, Effort, Subject, all_statements
+from crossbandit.algorithms import CrossGraph
+from crossbandit.theory.exact import laws, means
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, all_statements
 from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
@@ -17,7 +16,7 @@ from tests.theory.mutants import Mistake
 CHECKS = (
     laws.policies_are_those_of_the_definition,
     laws.retained_output_has_its_law,
-    samples.samples_are_fresh_and_apart,
+    laws.samples_are_fresh_and_apart,
     means.estimates_have_their_means,
     means.pairs_reduce_to_their_loss_round,
     means.policies_do_not_see_translations,

@@ -5,7 +5,7 @@ from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
 from crossbandit.report.statistics import slope
-from crossbandit.theory.rates import rate_checks
+from crossbandit.theory.rates import Rate, joined, measure_rate, rate_checks
 from crossbandit.theory.rates.rate_checks import (
     _growth,
     _in_contexts,
@@ -13,10 +13,9 @@ from crossbandit.theory.rates.rate_checks import (
     _with_proven_constants,
     small_constants,
 )
-from crossbandit.theory.rates.rates import Rate, joined, measure_rate
-from crossbandit.theory.runs.instances import GraphBenchmark
+from crossbandit.theory.runs.environments import GraphBenchmark
 from crossbandit.theory.runs.intervals import mean_interval, slope_interval
-from crossbandit.theory.runs.orders import orders
+from crossbandit.theory.runs.parts import orders
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)
 

@@ -18,12 +18,11 @@ from crossbandit.theory.lemmas import (
     moments,
     one_round,
     search,
-    special_input,
     stability,
 )
 from crossbandit.theory.lemmas.one_round import Round
 from crossbandit.theory.lemmas.search import Case, SearchResult
-from crossbandit.theory.lemmas.stable_epoch import StableEpoch
+from crossbandit.theory.lemmas.stability import StableEpoch
 from crossbandit.theory.statements import CheckResult, Effort, Subject
 
 NU = [0.3, 0.7]
@@ -240,12 +239,12 @@ def test_the_away_mass_term_takes_both_outcomes_of_the_observation(
         observed = 2 * (LOSSES[c][0] + beta) / hand.u
         hidden = 2 * beta / hand.u
         cost += NU[c] * (1 - REAL[c][0]) * (w * observed**2 + (1 - w) * hidden**2)
-    assert special_input.away_quadratic(hand.round_) == pytest.approx((cost, 1 / 0.8))
+    assert assembly.away_quadratic(hand.round_) == pytest.approx((cost, 1 / 0.8))
 
 
 def test_the_shift_is_the_largest_input() -> None:
     """Condition (6) with L + iota / gamma + L beta / gamma = 100 + 25 + 150 = 275."""
-    sides = special_input.shift_size(5.0, 100, 0.2, 0.3)
+    sides = assembly.shift_size(5.0, 100, 0.2, 0.3)
     assert sides == pytest.approx((math.log(2) / (8 * 275) * 2 * 2.3 / 0.2, 3))
 
 
@@ -307,7 +306,7 @@ CONSTANTS: list[tuple[Check, list[float]]] = [
     (one_round.special_denominators_drift_little, [4, 17.2]),
     (one_round.perturbations_are_quadratic, [1.5, 2]),
     (one_round.pessimism_cancels_the_drift, [2, 2, 1, 6]),
-    (special_input.special_inputs_are_shifted_away, [208, 1]),
+    (assembly.special_inputs_are_shifted_away, [208, 1]),
     (assembly.bounds_add_up_to_the_rate, [217]),
 ]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from crossbandit import graphs
 from crossbandit.theory.definition import mixed
-from crossbandit.theory.lemmas import joint, one_round, special_input, stability
+from crossbandit.theory.lemmas import assembly, joint, one_round, stability
 from crossbandit.theory.lemmas.one_round import Round, round_at
 from crossbandit.theory.lemmas.search import Point, Sides
-from crossbandit.theory.lemmas.stable_epoch import (
+from crossbandit.theory.lemmas.stability import (
     CONTEXTS,
     StableEpoch,
     coordinates,
@@ -41,7 +41,7 @@ ROUNDS: list[tuple[Callable[[Round], Sides], float]] = [
     (one_round.negative_part, 2),
     (one_round.comparator_part, 1),
     (one_round.cancellation, 6),
-    (special_input.away_quadratic, 208),
+    (assembly.away_quadratic, 208),
 ]
 
 

@@ -28,8 +28,8 @@ from crossbandit.algorithms.exponential import ExponentialLearner
 from crossbandit.checks.estimator import LAW
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory import CheckProgress, CheckResult, Effort, verify
+from crossbandit.theory import estimates as declared_verify
 from crossbandit.theory.estimates import lines
-from crossbandit.theory.estimates import verify as declared_verify
 from crossbandit.theory.estimates.tree import grow
 from crossbandit.types import Floats
 from tests.theory import mutants

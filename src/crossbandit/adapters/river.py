@@ -31,6 +31,7 @@ from river import bandit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.adapters.separate import Settings
     from crossbandit.algorithms import Algorithm
 
 __all__ = ["RiverContextualPolicy", "RiverPolicy"]
@@ -39,8 +40,8 @@ __all__ = ["RiverContextualPolicy", "RiverPolicy"]
 class _Pulls:
     """The learners of a policy, and the last pull, to which an update must belong."""
 
-    def __init__(self, learners: SeparateLearners) -> None:
-        self._learners = learners
+    def __init__(self, settings: Settings) -> None:
+        self._learners = SeparateLearners(settings)
         self._last: tuple[Any, Any, Any] | None = None
 
     def pull(self, context: Any, arm_ids: Sequence[Any]) -> Any:
@@ -98,7 +99,7 @@ class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
         self.reward_range = settings.reward_range
         self.horizon = settings.horizon
         self.seed = settings.seed
-        self._pulls = _Pulls(SeparateLearners(settings))
+        self._pulls = _Pulls(settings)
 
     def _pull(self, arm_ids: Sequence[Any]) -> Any:
         return self._pulls.pull(None, arm_ids)
@@ -163,7 +164,7 @@ class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
         self.horizon = settings.horizon
         self.max_contexts = settings.max_contexts
         self.seed = settings.seed
-        self._pulls = _Pulls(SeparateLearners(settings))
+        self._pulls = _Pulls(settings)
 
     def _pull(self, arm_ids: Sequence[Any], context: Any) -> Any:
         return self._pulls.pull(context, arm_ids)

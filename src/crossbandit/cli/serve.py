@@ -149,7 +149,7 @@ def _add_bidders(
     limits_from_file: bool,
 ) -> None:
     """Add the bidders of the file, those of the demonstration, or an example."""
-    from crossbandit.service.serving import EXAMPLE, add_bidders
+    from crossbandit.service.bidders_file import EXAMPLE, add_bidders
 
     add_bidders(node, wanted, limits_from_file=limits_from_file)
     if demo:

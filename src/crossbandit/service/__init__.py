@@ -23,17 +23,14 @@ from crossbandit.service.causes import (
     UnknownBidderError,
     cause_of,
 )
+from crossbandit.service.contents import Decided, Outcome, Reported, RowError
 from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
 from crossbandit.service.node import Node
 from crossbandit.service.settings import (
     BidderSettings,
     BudgetSettings,
     CostPerSettings,
-    Decided,
-    Outcome,
-    Reported,
     ReturnOnSpendSettings,
-    RowError,
     settings_from,
 )
 from crossbandit.service.store import Store, open_store

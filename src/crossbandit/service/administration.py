@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.causes import BidderExistsError, UnknownBidderError
-from crossbandit.service.contents import Change, change_content
-from crossbandit.service.live import new_bidder
+from crossbandit.service.causes import BidderExistsError
+from crossbandit.service.contents import Change, encode
+from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
 from crossbandit.service.store.rows import CHANGE, Append
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.service.known import Directory, KnownBidder
     from crossbandit.service.learner import LearnerThread
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
-    from crossbandit.service.store.rows import Session
-    from crossbandit.service.writer import Writer
+    from crossbandit.service.store import Session
 
 _UNSET: Any = object()
 
@@ -33,14 +32,12 @@ class Administration:
     Attributes:
         clock: Returns the time in seconds since 1970.
         directory: The bidders that the node knows.
-        learner: What learns.
-        writer: What writes.
+        learner: The threads that keep leases and learn.
     """
 
     clock: Callable[[], float]
     directory: Directory
     learner: LearnerThread
-    writer: Writer
     _store: Session
     _store_lock: Lock
 
@@ -54,7 +51,7 @@ class Administration:
         Args:
             name: The bidder.
         """
-        return self._known(name).settings
+        return self.directory.find(name).settings
 
     def create(self, name: str, settings: BidderSettings) -> None:
         """Add a bidder.
@@ -68,7 +65,7 @@ class Administration:
             InvalidParameterError: The settings or the name are not valid.
         """
         checked_name("create", name)
-        live = new_bidder(settings)
+        live = LiveBidder(settings.build())
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
         owner = live.bidder.learner.learner
@@ -78,7 +75,7 @@ class Administration:
             raise BidderExistsError(
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."
             )
-        self.learner.look(wait=True)
+        self.learner.look()
 
     def delete(self, name: str) -> None:
         """Delete a bidder, its log and what it has learned.
@@ -86,10 +83,10 @@ class Administration:
         Args:
             name: The bidder.
         """
-        known = self._known(name)
+        known = self.directory.find(name)
         with self._store_lock:
             self._store.delete(known.row.id)
-        self.learner.look(wait=True)
+        self.learner.look()
 
     def pause(self, name: str) -> None:
         """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
@@ -108,10 +105,10 @@ class Administration:
         self._pause(name, paused=False)
 
     def _pause(self, name: str, *, paused: bool) -> None:
-        known = self._known(name)
+        known = self.directory.find(name)
         with self._store_lock:
             self._store.pause(known.row.id, paused=paused)
-        self.learner.look(wait=True)
+        self.learner.look()
 
     def change(
         self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET
@@ -132,12 +129,12 @@ class Administration:
         Raises:
             InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
         """
-        known = self._known(name)
+        known = self.directory.find(name)
         while not self._write(self._changed(known, budget, target)):
             self.directory.refresh()  # another change came first: apply this one to its result
-            known = self._known(name)
+            known = self.directory.find(name)
         self.learner.has_grown([known.row.id])
-        self.learner.look(wait=True)
+        self.learner.look()
         done: Future[None] = Future()
         done.set_result(None)
         return done
@@ -149,11 +146,11 @@ class Administration:
 
     def _changed(self, known: KnownBidder, budget: Budgets, target: Targets) -> Append:
         """Return the log entry that changes the limits of a bidder."""
-        name, row = known.row.name, known.row
+        row = known.row
         before = settings_from(row.settings)
         if not before.limited:
             raise InvalidParameterError(
-                f"The bidder {name!r} was created without limits, and limits cannot be added "
+                f"The bidder {row.name!r} was created without limits, and limits cannot be added "
                 "later. Create another bidder with a budget or a target."
             )
         change = Change(
@@ -163,18 +160,9 @@ class Administration:
         after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
         if not after.limited:
             raise InvalidParameterError(
-                f"The limits of the bidder {name!r} can be changed, but not removed. Give it a "
+                f"The limits of the bidder {row.name!r} can be changed, but not removed. Give it a "
                 "high budget instead, or create another bidder."
             )
-        known.check(after)
+        after.build().restore(before.build().state())  # raises if the bidder cannot continue
         text = msgspec.json.encode(after).decode()
-        return Append(row.id, 1, CHANGE, change_content(change), text, row.settings)
-
-    def _known(self, name: str) -> KnownBidder:
-        found = self.directory.bidders.get(name) or self.directory.look_for(name)
-        if found is None:
-            raise UnknownBidderError(
-                f"There is no bidder {name!r}. Create it first. Existing bidders: "
-                f"{', '.join(self.names()[:20]) or 'none'}."
-            )
-        return found
+        return Append(row.id, 1, CHANGE, encode(change), text, row.settings)

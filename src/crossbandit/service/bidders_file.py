@@ -1,15 +1,26 @@
-"""The file that describes bidders for `crossbandit serve`."""
+"""The bidders of `crossbandit serve`: the file that describes them, and how they are created."""
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from crossbandit.errors import InvalidInputError, InvalidParameterError
+from crossbandit.service.causes import BidderExistsError
 from crossbandit.service.settings import BidderSettings, checked_name
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.service.node import Node
+
+_log = logging.getLogger("crossbandit.service")
+
+EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 _FORM = "A bidder is a table such as: [bidders.example] value_range = [0, 10]"
 
 
@@ -57,3 +68,57 @@ def _settings(file: Path, name: str, table: object) -> BidderSettings:
     except InvalidInputError as error:
         raise InvalidParameterError(f"{where}: {error}") from None
     return settings
+
+
+def add_bidders(
+    node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
+) -> list[str]:
+    """Create the bidders that are not in the store yet.
+
+    The limits of a bidder in the store may have been changed while it ran. So by default the limits
+    in the store are kept.
+
+    Args:
+        node: The node. It must have been started.
+        wanted: The settings of bidders, by name.
+        limits_from_file: Whether to change the limits in the store to these.
+
+    Returns:
+        The names of the bidders that were created.
+
+    Raises:
+        InvalidParameterError: A bidder is in the store with other settings.
+    """
+    created = []
+    there = set(node.names())
+    for name, settings in wanted.items():
+        if name not in there:
+            try:
+                node.create(name, settings)
+                created.append(name)
+                continue
+            except BidderExistsError:  # another node has just created it
+                node.directory.refresh()
+        known = node.settings(name)
+        others = [
+            field
+            for field in settings.__struct_fields__
+            if getattr(settings, field) != getattr(known, field)
+        ]
+        if not set(others) <= {"budget", "target"}:
+            raise InvalidParameterError(
+                f"The bidder {name!r} is in the store with another {others[0]!r}: "
+                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
+                "back, give the new bidder another name, or delete the old one."
+            )
+        for field in others:
+            message = (
+                "The %s of the bidder %r is now %s, as in the file. It was %s."
+                if limits_from_file
+                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
+                "the store is used. To use the one in the file, start with --limits-from-file."
+            )
+            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
+        if others and limits_from_file:
+            node.change(name, **{field: getattr(settings, field) for field in others})
+    return created

@@ -1,15 +1,71 @@
-"""The contents of a bidder's log: outcomes, changes of limits, and decisions under limits."""
+"""Decisions and outcomes of bidders, and how the log has them."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from crossbandit.service.settings import Budgets, Targets
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+
+class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The outcome of an auction, as it is reported.
+
+    Attributes:
+        token: The token of the bid, as text.
+        won: Whether it won.
+        highest_competing_bid: As for `FirstPriceBidder.settle`.
+        reserve: As for `FirstPriceBidder.settle`.
+        correction: Whether this replaces an outcome that was reported before.
+    """
+
+    token: str
+    won: bool
+    highest_competing_bid: float | None = None
+    reserve: float | None = None
+    correction: bool = False
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """A decision.
+
+    Attributes:
+        amount: The money to bid; None if a limit allows no bid.
+        token: The token with which to report the outcome; None if no bid was made.
+        reason: The reason if no bid was made.
+    """
+
+    amount: float | None
+    token: str | None
+    reason: str | None = None
+
+
+class RowError(msgspec.Struct, frozen=True):
+    """Why an outcome was not accepted.
+
+    Attributes:
+        index: The place of the outcome in the report, from 0.
+        cause: The code of the error.
+        message: The error in words.
+    """
+
+    index: int
+    cause: str
+    message: str
+
+
+class Reported(msgspec.Struct, frozen=True):
+    """The answer to a report of outcomes.
+
+    Attributes:
+        accepted: The number of outcomes that are stored durably.
+        errors: An error for each of the other outcomes.
+    """
+
+    accepted: int
+    errors: tuple[RowError, ...] = ()
+
+
+# --- in the log --------------------------------------------------------------------------------
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
@@ -47,61 +103,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     made: float
 
 
-_encode = msgspec.msgpack.Encoder().encode
-_rows = msgspec.msgpack.Decoder(list[Row])
-_change = msgspec.msgpack.Decoder(Change)
-_request = msgspec.msgpack.Decoder(Request)
-
-
-def rows_content(rows: Sequence[Row]) -> bytes:
-    """Return the content of entries with outcomes.
-
-    Args:
-        rows: The outcomes.
-    """
-    return _encode(rows)
-
-
-def change_content(change: Change) -> bytes:
-    """Return the content of an entry with new limits.
-
-    Args:
-        change: The new limits.
-    """
-    return _encode(change)
-
-
-def request_content(request: Request) -> bytes:
-    """Return the content of a decision.
-
-    Args:
-        request: The request.
-    """
-    return _encode(request)
-
-
-def rows_of(content: bytes) -> list[Row]:
-    """Return the outcomes of entries.
-
-    Args:
-        content: What `rows_content` returned.
-    """
-    return _rows.decode(content)
-
-
-def change_of(content: bytes) -> Change:
-    """Return the new limits of an entry.
-
-    Args:
-        content: What `change_content` returned.
-    """
-    return _change.decode(content)
-
-
-def request_of(content: bytes) -> Request:
-    """Return the request for a decision.
-
-    Args:
-        content: What `request_content` returned.
-    """
-    return _request.decode(content)
+encode = msgspec.msgpack.Encoder().encode
+rows_of = msgspec.msgpack.Decoder(list[Row]).decode
+change_of = msgspec.msgpack.Decoder(Change).decode
+request_of = msgspec.msgpack.Decoder(Request).decode

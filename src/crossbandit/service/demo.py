@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import CrossbanditError
+from crossbandit.service.contents import Outcome
 from crossbandit.service.settings import (
     BidderSettings,
     BudgetSettings,
-    Outcome,
     ReturnOnSpendSettings,
     Seconds,
 )
@@ -23,8 +23,8 @@ from crossbandit.service.settings import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from crossbandit.service.contents import Decided
     from crossbandit.service.node import Node
-    from crossbandit.service.settings import Decided
 
 _STEP = 0.1  # seconds between two rounds of auctions
 _PAUSE = 1.0  # seconds until the next attempt, if the node could not decide

@@ -153,25 +153,16 @@ def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -
         views: Earlier figures, whose diagnosis and exploration are reused; None to compute new
             ones, which takes some milliseconds.
     """
-    bidder = live.bidder
+    bidder, watch = live.bidder, live.bidder.learner.watch
     return LearnedFigures(
         entry=live.entry,
         at=at,
         tally=live.tally,
-        limits=limit_figures(bidder),
+        limits=tuple(map(_limit, bidder.limits)),
         diagnosis=_diagnosis(bidder) if views is None else views.diagnosis,
         exploration=_exploration(bidder) if views is None else views.exploration,
-        alerts=_alerts(live),
+        alerts=(watch.reason,) if watch.biased else (),
     )
-
-
-def limit_figures(bidder: FirstPriceBidder) -> tuple[LimitFigures, ...]:
-    """Return the state of each limit of a bidder.
-
-    Args:
-        bidder: The bidder.
-    """
-    return tuple(_limit(one) for one in bidder.limits)
 
 
 def _limit(status: LimitStatus) -> LimitFigures:
@@ -211,8 +202,3 @@ def _exploration(bidder: FirstPriceBidder) -> float | None:
         possible = payoffs if not bidder.rules.at_most_value else payoffs[bidder.bids <= value]
         costs.append(float(possible.max() - chances @ payoffs))
     return max(sum(costs) / len(costs), 0.0)
-
-
-def _alerts(live: LiveBidder) -> tuple[str, ...]:
-    watch = live.bidder.learner.watch
-    return (watch.reason,) if watch.biased else ()

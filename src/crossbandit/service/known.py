@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections import deque
 from threading import Lock
@@ -9,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import CheckpointError
-from crossbandit.service.causes import StoreError
+from crossbandit.service.causes import NotReadyError, StoreError, UnknownBidderError
 from crossbandit.service.figures import BidderFigures, LearnedFigures, learned_figures
-from crossbandit.service.saved_bidders import decider_of
 from crossbandit.service.settings import settings_from
 from crossbandit.service.tally import MINUTES, Minute, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.service.leases import HeldBidder
     from crossbandit.service.settings import BidderSettings
-    from crossbandit.service.store.rows import BidderRow, Policy, Session
-    from crossbandit.service.writer import HeldBidder
+    from crossbandit.service.store import Session
+    from crossbandit.service.store.rows import BidderRow, Policy
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
@@ -65,6 +66,16 @@ class KnownBidder:
             self.settings = settings_from(row.settings)
         self.row = row
 
+    def loaded(self) -> FirstPriceBidder:
+        """Return what decides.
+
+        Raises:
+            NotReadyError: It is not loaded yet.
+        """
+        if self.decider is None:
+            raise NotReadyError(f"The bidder {self.row.name!r} is not loaded yet. Try again.")
+        return self.decider
+
     def look(self, now: float) -> None:
         """Record the present length of the log and the number of decisions.
 
@@ -77,13 +88,20 @@ class KnownBidder:
         while len(self._minutes) > MINUTES:
             del self._minutes[next(iter(self._minutes))]
 
-    def install(self, policy: Policy, fresh: FirstPriceBidder) -> None:
+    def install(self, policy: Policy, key: bytes | None) -> None:
         """Use a newer policy from now on.
 
         Args:
-            policy: The policy.
-            fresh: The bidder object with this policy.
+            policy: What `LiveBidder.policy` returned.
+            key: The key of the bidder's tokens, or None.
+
+        Raises:
+            CheckpointError: The policy is damaged. The one that was in use stays in use.
         """
+        if self.settings.limited:  # a copy for display, which must not decide
+            fresh = FirstPriceBidder.load(io.BytesIO(policy.content))
+        else:
+            fresh = FirstPriceBidder.from_bytes(policy.content, key=key)
         if policy.figures:
             self.learned = _figures.decode(policy.figures)
         if self.decider is None or self.settings.limited:
@@ -91,15 +109,6 @@ class KnownBidder:
         else:
             self.decider.learner.follow(fresh.learner)
         self.policy = policy
-
-    def check(self, settings: BidderSettings) -> None:
-        """Raise InvalidParameterError unless the bidder can continue with new limits.
-
-        Args:
-            settings: The settings with the new limits.
-        """
-        made = settings.build()
-        made.restore(self.settings.build().state())
 
     def figures(self, now: float, held: HeldBidder | None) -> BidderFigures:
         """Return the figures.
@@ -201,18 +210,23 @@ class Directory:
         if policy is None:  # it was deleted just now
             return
         try:
-            decider = decider_of(policy, self.key, limited=known.settings.limited)
-            known.install(policy, decider)
+            known.install(policy, self.key)
             known.problem = None
         except (CheckpointError, msgspec.MsgspecError) as error:
             known.problem = str(error)  # the policy that was in use stays in use
 
-    def look_for(self, name: str) -> KnownBidder | None:
-        """Return a bidder that another node may have created; None if there is none.
+    def find(self, name: str) -> KnownBidder:
+        """Return a bidder. If it is not known, another node may have created it: read the store.
 
         Args:
             name: Its name.
+
+        Raises:
+            UnknownBidderError: There is none.
         """
+        found = self.bidders.get(name)
+        if found is not None:
+            return found
         now = time.monotonic()
         if now - self._looked >= _PATIENCE:
             self._looked = now
@@ -221,7 +235,13 @@ class Directory:
             except StoreError:
                 if not self.ready:
                     raise
-        return self.bidders.get(name)
+        found = self.bidders.get(name)
+        if found is None:
+            raise UnknownBidderError(
+                f"There is no bidder {name!r}. Create it first. Existing bidders: "
+                f"{', '.join(sorted(self.bidders)[:20]) or 'none'}."
+            )
+        return found
 
     def close(self) -> None:
         """Close the connection."""

@@ -13,9 +13,8 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import StoreError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.holders import new_holder
-from crossbandit.service.leases import Leases
-from crossbandit.service.recovery import PIECE, restore
+from crossbandit.service.leases import Leases, new_holder
+from crossbandit.service.live import PIECE, restore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,9 +22,10 @@ if TYPE_CHECKING:
 
     from crossbandit.service.figures import LearnedFigures
     from crossbandit.service.known import Directory
+    from crossbandit.service.leases import HeldBidder
     from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store.rows import Store
-    from crossbandit.service.writer import HeldBidder, Writer
+    from crossbandit.service.store import Store
+    from crossbandit.service.writer import Writer
 
 _log = logging.getLogger("crossbandit.service")
 _SHARE = 10.0  # publishing may take one tenth of the time ...
@@ -130,14 +130,9 @@ class LearnerThread:
             self._grown.update(bidders)
         self._wake.set()
 
-    def look(self, *, wait: bool = False) -> None:
-        """Wake the thread that reads the store.
-
-        Args:
-            wait: Whether to read the list of bidders before this returns.
-        """
-        if wait:
-            self._directory.refresh()
+    def look(self) -> None:
+        """Read the list of bidders, and wake the thread that keeps leases."""
+        self._directory.refresh()
         self._look.set()
 
     # --- leases --------------------------------------------------------------------------------

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import logging
+import os
+import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.holders import is_gone
-from crossbandit.service.writer import HeldBidder
 
 if TYPE_CHECKING:
     from crossbandit.service.known import KnownBidder
-    from crossbandit.service.store.rows import Session
+    from crossbandit.service.live import LiveBidder
+    from crossbandit.service.store import Session
 
 _log = logging.getLogger("crossbandit.service")
+
+
+class HeldBidder:
+    """A bidder whose lease this node has.
+
+    Attributes:
+        bidder: Its number.
+        fence: The number of the lease. The store refuses writes with an older number.
+        live: The bidder; None until it is restored.
+        lost: Whether the lease was lost, or a write failed. The state may then differ from the log,
+            and is dropped.
+    """
+
+    def __init__(self, bidder: int, fence: int) -> None:
+        self.bidder, self.fence = bidder, fence
+        self.live: LiveBidder | None = None
+        self.lost = False
 
 
 class Leases:
@@ -76,3 +95,31 @@ class Leases:
             _log.warning("Leases could not be ended: %s", error)
         self.held = {}
         self._session.close()
+
+
+# --- holders -----------------------------------------------------------------------------------
+
+
+def new_holder() -> str:
+    """Return a name for this process as a holder of leases: machine, process, random digits."""
+    return f"{_machine()}/{os.getpid()}/{secrets.token_hex(4)}"
+
+
+def _machine() -> str:
+    """Return a name of this machine, and of its process numbers. It changes with a restart."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}-{Path('/proc/self/ns/pid').stat().st_ino}"
+    except OSError:
+        return secrets.token_hex(8)
+
+
+def is_gone(holder: str) -> bool:
+    """Return whether a holder was a process on this machine that has ended.
+
+    Args:
+        holder: A name from `new_holder`, or any other name.
+    """
+    machine, _, rest = holder.partition("/")
+    process = rest.partition("/")[0]
+    return machine == _machine() and process.isdigit() and not Path(f"/proc/{process}").exists()

@@ -6,6 +6,7 @@ exactly.
 
 from __future__ import annotations
 
+import io
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,7 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 from crossbandit.service.causes import cause_of
-from crossbandit.service.contents import change_of, request_content, request_of, rows_of
-from crossbandit.service.saved_bidders import loaded, saved
+from crossbandit.service.contents import change_of, encode, request_of, rows_of
 from crossbandit.service.settings import limits_of
 from crossbandit.service.store.rows import CHANGE, Checkpoint, DecisionRow, Entries, Policy
 from crossbandit.service.tally import Tally
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossbandit.service.contents import Change, Request, Row
-    from crossbandit.service.settings import BidderSettings
+    from crossbandit.service.store import Session
 
 _VERSION = 1
 # Outcomes in one call of compiled code, which keeps other threads waiting. The last bits of what is
 # learned depend on this number: if you change it, increase `_VERSION`.
 _AT_ONCE = 500
+PIECE = 5_000  # entries that are read at once
 
 
 class _State(msgspec.Struct):
@@ -52,9 +53,19 @@ class _State(msgspec.Struct):
     total: int
     tally: Tally
 
+    def load(self, **changes: Any) -> FirstPriceBidder:
+        """Return the bidder with its old id, so that the decisions in the log are its own.
+
+        Args:
+            **changes: Settings that replace the saved ones.
+        """
+        bidder = FirstPriceBidder.load(io.BytesIO(self.bidder), **changes)
+        learner = bidder.learner
+        learner.id, learner.own, learner.total = self.id, set(self.own), self.total
+        return bidder
+
 
 _state = msgspec.msgpack.Decoder(_State)
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class LiveBidder:
@@ -198,11 +209,9 @@ class LiveBidder:
 
     def _change(self, change: Change) -> None:
         """Change the limits. If the new ones do not fit, keep the old ones."""
-        learner = self.bidder.learner
-        same = (learner.id, sorted(learner.own), learner.total)
         try:
-            given = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
-            self._use(loaded(saved(self.bidder), *same, given))
+            limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
+            self._use(self._state().load(**limits))
         except IMPOSSIBLE_CONTENT as error:
             self.tally.refuse(cause_of(error))
 
@@ -225,7 +234,7 @@ class LiveBidder:
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
-            row = DecisionRow(self.decisions, self.entry, request_content(request))
+            row = DecisionRow(self.decisions, self.entry, encode(request))
             self.decisions += 1
             self.tally.decide(request.made)
             return bid, row
@@ -252,16 +261,12 @@ class LiveBidder:
     def checkpoint(self) -> Checkpoint:
         """Return the whole state."""
         with self.lock:
-            learner = self.bidder.learner
-            state = _State(
-                _VERSION,
-                saved(self.bidder),
-                learner.id,
-                sorted(learner.own),
-                learner.total,
-                self.tally,
-            )
-            return Checkpoint(self.entry, self.decisions, _encode(state))
+            return Checkpoint(self.entry, self.decisions, encode(self._state()))
+
+    def _state(self) -> _State:
+        learner, own = self.bidder.learner, sorted(self.bidder.learner.own)
+        content = _saved(self.bidder)
+        return _State(_VERSION, content, learner.id, own, learner.total, self.tally)
 
     def policy(self, at: float, figures: bytes = b"") -> Policy:
         """Return the policy for all nodes. With limits, other nodes only display it.
@@ -271,23 +276,10 @@ class LiveBidder:
             figures: The encoded figures.
         """
         with self.lock:
-            limited = bool(self.bidder.limits)
-            if limited:
-                return Policy(self.entry, at, saved(self.bidder), figures)
+            if self.bidder.limits:
+                return Policy(self.entry, at, _saved(self.bidder), figures)
             entry, snapshot = self.entry, self.bidder.snapshot()
         return Policy(entry, at, snapshot.to_bytes(), figures)
-
-
-def new_bidder(settings: BidderSettings) -> LiveBidder:
-    """Return a bidder that has learned nothing.
-
-    Args:
-        settings: Its settings.
-
-    Raises:
-        InvalidParameterError: A setting is not valid.
-    """
-    return LiveBidder(settings.build())
 
 
 def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
@@ -309,9 +301,58 @@ def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
             f"A checkpoint in the store has format {state.version}, and this version of "
             f"Crossbandit reads format {_VERSION}."
         )
-    bidder = loaded(state.bidder, state.id, state.own, state.total, {})
-    numbers = {"entry": checkpoint.entry, "decisions": checkpoint.decisions}
-    return LiveBidder(bidder, key=key, tally=state.tally, **numbers)
+    return LiveBidder(
+        state.load(),
+        key=key,
+        entry=checkpoint.entry,
+        decisions=checkpoint.decisions,
+        tally=state.tally,
+    )
+
+
+def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
+    """Return a bidder from its newest readable checkpoint and the later entries of its log.
+
+    Args:
+        session: A connection.
+        bidder: The number of the bidder.
+        key: The key of its tokens, or None.
+
+    Raises:
+        CheckpointError: No checkpoint can be read, or entries after it are missing.
+    """
+    live: LiveBidder | None = None
+    problem: CheckpointError | None = None
+    for checkpoint in session.checkpoints(bidder):
+        try:
+            live = restored(checkpoint, key)
+            break
+        except CheckpointError as error:
+            problem = error
+    if live is None:
+        raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
+    decisions = session.decisions(bidder, live.decisions)
+    at = _repeat(live, decisions, 0)
+    while entries := session.entries(bidder, live.entry, PIECE):
+        for one in entries:
+            live.learn(one)
+            at = _repeat(live, decisions, at)
+    return live
+
+
+def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int) -> int:
+    """Repeat the decisions that followed the last learned entry; return the next index."""
+    while at < len(decisions) and decisions[at].after == live.entry:
+        live.repeat(decisions[at])
+        at += 1
+    return at
+
+
+def _saved(bidder: FirstPriceBidder) -> bytes:
+    """Return what a bidder has learned and spent, as bytes."""
+    buffer = io.BytesIO()
+    bidder.save(buffer)
+    return buffer.getvalue()
 
 
 def _column(values: list[float | None]) -> Any:

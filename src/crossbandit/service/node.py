@@ -12,36 +12,36 @@ from crossbandit.client.transport import address_parts
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
+    InvalidContextError,
     InvalidLossesError,
+    InvalidParameterError,
 )
 from crossbandit.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.service.administration import Administration
-from crossbandit.service.causes import (
-    cause_of,
-)
-from crossbandit.service.contents import Row
-from crossbandit.service.deciding import DecisionMethods, answer_with
+from crossbandit.service.causes import HeldElsewhereError, NotReadyError, PausedError, cause_of
+from crossbandit.service.contents import Decided, Reported, Request, Row, RowError
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
-from crossbandit.service.settings import (
-    Reported,
-    RowError,
-)
 from crossbandit.service.writer import Writer
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from crossbandit.applications import Bid, FirstPriceBidder
+    from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import KnownBidder
-    from crossbandit.service.settings import Outcome
-    from crossbandit.service.store.rows import Store
+    from crossbandit.service.leases import HeldBidder
+    from crossbandit.service.live import LiveBidder
+    from crossbandit.service.store import Store
 
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
+_AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
 
 
-class Node(DecisionMethods, Administration):
+class Node(Administration):
     """Decides for the bidders of a store, takes their outcomes, and learns.
 
     Any number of nodes may share a store. Each node decides and takes outcomes for all bidders. For
@@ -144,6 +144,107 @@ class Node(DecisionMethods, Administration):
         self.directory.close()
         self._store.close()
 
+    # --- decisions -----------------------------------------------------------------------------
+
+    def decide(
+        self,
+        name: str,
+        value: float,
+        *,
+        reserve: float | None = None,
+        at: float | None = None,
+        classes: Mapping[str, str | int] | None = None,
+    ) -> Decided | Future[Decided]:
+        """Decide what to bid.
+
+        Args:
+            name: The bidder.
+            value: What winning is worth.
+            reserve: The reserve price of this auction, if it is known.
+            at: The time of the auction in seconds since 1970, for limits; by default now.
+            classes: A level of each of the bidder's classes.
+
+        Returns:
+            The decision. For a bidder with limits, a future that is done when the decision is in
+            the log, so that its budget also holds after a crash.
+
+        Raises:
+            InvalidContextError: An argument is not valid.
+            PausedError: The bidder is paused.
+            NotReadyError: It is not loaded yet, or another node is taking it over.
+            HeldElsewhereError: It has limits, and another node decides for it.
+        """
+        known = self.directory.find(name)
+        if known.row.paused:
+            raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
+        labels: dict[str, Any] = dict(classes or {})
+        if not known.settings.limited:
+            known.decisions += 1
+            return _decided(known.loaded().bid(value, reserve=reserve, **labels))
+        held, live = self._held(known)
+        now = self.clock()
+        if at is not None and not at <= now + _AHEAD:  # a later period would begin, for good
+            expected = "a time of at most a day from now, in seconds since 1970"
+            reject("decide", "at", expected, at, error=InvalidContextError)
+        request = Request(value, reserve, now if at is None else at, labels, now)
+        with live.lock:  # decisions are logged in the order in which they are made
+            bid, row = live.decide(request)
+            logged = self.writer.decide(held, row)
+        known.decisions += 1
+        return _answered(logged, _decided(bid))
+
+    def _held(self, known: KnownBidder) -> tuple[HeldBidder, LiveBidder]:
+        """Return a bidder with limits that learns here; raise if there is none."""
+        row, held = known.row, self.learner.held.get(known.row.id)
+        if held is None and row.holder and row.holder != self.learner.holder:
+            raise HeldElsewhereError(
+                f"The bidder {row.name!r} has limits, and another node decides for it. Send the "
+                f"request to {row.url or row.holder}.",
+                row.url,
+            )
+        if held is None:
+            raise NotReadyError(
+                f"No node decides for the bidder {row.name!r} now. Try again in a few seconds."
+            )
+        if held.live is None or held.lost:
+            raise NotReadyError("The bidder is being restored from its log. Try again soon.")
+        return held, held.live
+
+    def bidder(self, name: str) -> FirstPriceBidder:
+        """Return what decides for a bidder now, for methods such as `price_law`. Do not change it.
+
+        Args:
+            name: The bidder.
+        """
+        known = self.directory.find(name)
+        held = self.learner.held.get(known.row.id)
+        if known.settings.limited and held is not None and held.live is not None:
+            return held.live.bidder
+        return known.loaded()
+
+    def policy_bytes(self, name: str) -> tuple[int, bytes]:
+        """Return the newest snapshot of a bidder, for clients that decide themselves.
+
+        Args:
+            name: The bidder.
+
+        Returns:
+            The number of the last entry that it has learned, and the bytes for
+            `FirstPriceBidder.from_bytes`.
+
+        Raises:
+            InvalidParameterError: The bidder has limits. Only the service decides for it.
+        """
+        known = self.directory.find(name)
+        if known.settings.limited:
+            raise InvalidParameterError(
+                f"The bidder {name!r} has limits. It has no snapshots, because only the service "
+                "knows what it has spent. Ask the service to decide."
+            )
+        if known.policy is None:
+            raise NotReadyError(f"The bidder {name!r} is not loaded yet. Try again.")
+        return known.policy.entry, known.policy.content
+
     # --- outcomes ------------------------------------------------------------------------------
 
     def report(self, name: str, outcomes: Sequence[Outcome]) -> Future[Reported]:
@@ -163,7 +264,7 @@ class Node(DecisionMethods, Administration):
         Raises:
             OverloadedError: Too many outcomes are waiting.
         """
-        known = self._known(name)
+        known = self.directory.find(name)
         rows, errors = [], []
         for i, one in enumerate(outcomes):
             try:
@@ -171,12 +272,10 @@ class Node(DecisionMethods, Administration):
             except (DecisionError, InvalidLossesError) as error:
                 errors.append(RowError(i, cause_of(error), str(error)))
         answer = Reported(len(rows), tuple(errors))
+        if rows:
+            return _answered(self.writer.report(known.row.id, rows), answer)
         reported: Future[Reported] = Future()
-        if not rows:
-            reported.set_result(answer)
-            return reported
-        logged = self.writer.report(known.row.id, rows)
-        logged.add_done_callback(lambda done: answer_with(done, reported, answer))
+        reported.set_result(answer)
         return reported
 
     def _row(self, known: KnownBidder, one: Outcome) -> Row:
@@ -205,7 +304,7 @@ class Node(DecisionMethods, Administration):
         Args:
             name: The bidder.
         """
-        known = self._known(name)
+        known = self.directory.find(name)
         return known.figures(self.clock(), self.learner.held.get(known.row.id))
 
     def health(self) -> dict[str, Any]:
@@ -223,3 +322,25 @@ class Node(DecisionMethods, Administration):
             "waiting": self.writer.waiting,
             "commits": self.writer.commits,
         }
+
+
+def _answered(logged: Future[None], answer: Any) -> Future[Any]:
+    """Return a future with an answer. It is done when a write is, and fails if the write fails."""
+    waiting: Future[Any] = Future()
+
+    def finish(done: Future[None]) -> None:
+        if not waiting.set_running_or_notify_cancel():
+            return
+        error = done.exception()
+        if error is not None:
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(answer)
+
+    logged.add_done_callback(finish)
+    return waiting
+
+
+def _decided(bid: Bid) -> Decided:
+    token = None if bid.decision is None else bid.text
+    return Decided(bid.amount, token, bid.reason)

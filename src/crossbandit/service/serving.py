@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import ipaddress
-import logging
 import signal
 import socket
 import sys
@@ -13,28 +12,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.learners.tokens import checked_key
-from crossbandit.service.causes import BidderExistsError
+from crossbandit.service.bidders_file import EXAMPLE
 from crossbandit.service.http import create_app
-from crossbandit.service.http.protocol import TimedProtocol
-from crossbandit.service.settings import BidderSettings
 
 if TYPE_CHECKING:
+    from asyncio import TimerHandle, Transport
     from collections.abc import Callable, Iterator, Mapping
     from types import FrameType
+
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
     from crossbandit.service.http import Access
     from crossbandit.service.node import Node
 
-_log = logging.getLogger("crossbandit.service")
-
 KEY_VARIABLE = "CROSSBANDIT_KEY"
-EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
 
 _PATIENCE = 10  # seconds to finish open requests before the process ends
 _MOST_CONNECTIONS = 2_000
+_HEADER_SECONDS = 30.0  # for the headers of a request to arrive
+_HEADER_BYTES = 65_536
 _SWITCH = 0.0005  # seconds that a learning thread may keep requests waiting
 
 
@@ -71,60 +71,6 @@ def read_key(path: str | Path | None, environment: Mapping[str, str]) -> bytes |
     except OSError as error:
         raise InvalidParameterError(f"{path} cannot be read: {error.strerror}.") from None
     return checked_key("--key-file", "key", content.rstrip(b"\r\n"))
-
-
-def add_bidders(
-    node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
-) -> list[str]:
-    """Create the bidders that are not in the store yet.
-
-    The limits of a bidder in the store may have been changed while it ran. So by default the limits
-    in the store are kept.
-
-    Args:
-        node: The node. It must have been started.
-        wanted: The settings of bidders, by name.
-        limits_from_file: Whether to change the limits in the store to these.
-
-    Returns:
-        The names of the bidders that were created.
-
-    Raises:
-        InvalidParameterError: A bidder is in the store with other settings.
-    """
-    created = []
-    there = set(node.names())
-    for name, settings in wanted.items():
-        if name not in there:
-            try:
-                node.create(name, settings)
-                created.append(name)
-                continue
-            except BidderExistsError:  # another node has just created it
-                node.directory.refresh()
-        known = node.settings(name)
-        others = [
-            field
-            for field in settings.__struct_fields__
-            if getattr(settings, field) != getattr(known, field)
-        ]
-        if not set(others) <= {"budget", "target"}:
-            raise InvalidParameterError(
-                f"The bidder {name!r} is in the store with another {others[0]!r}: "
-                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
-                "back, give the new bidder another name, or delete the old one."
-            )
-        for field in others:
-            message = (
-                "The %s of the bidder %r is now %s, as in the file. It was %s."
-                if limits_from_file
-                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
-                "the store is used. To use the one in the file, start with --limits-from-file."
-            )
-            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
-        if others and limits_from_file:
-            node.change(name, **{field: getattr(settings, field) for field in others})
-    return created
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
@@ -248,6 +194,63 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.ended_by = sig
         super().handle_exit(sig, frame)
+
+
+class TimedProtocol(HttpToolsProtocol):
+    """The HTTP connection of uvicorn, with a time limit for the headers of a request.
+
+    Without a limit, clients that never complete a request would use up all connections.
+    """
+
+    _timer: TimerHandle | None = None
+    _received = 0
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._timer is not None:
+            self._received += len(data)
+            if self._received > _HEADER_BYTES:
+                self._end(b"431 Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._timer is None:
+            self._await_headers()
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _await_headers(self) -> None:
+        self._received = 0
+        self._timer = self.loop.call_later(_HEADER_SECONDS, self._too_late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_late(self) -> None:
+        earlier: RequestResponseCycle | None = self.cycle
+        if earlier is not None and not earlier.response_complete:
+            self._await_headers()  # an earlier request on this connection is still running
+        else:
+            self._end(b"408 Request Timeout")
+
+    def _end(self, status: bytes) -> None:
+        self._stop_waiting()
+        if not self.transport.is_closing():
+            head = b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+            self.transport.write(head)
+            self.transport.close()
 
 
 def default_url(host: str, port: int) -> str:

@@ -1,7 +1,8 @@
-"""The settings of a bidder of the service; outcomes, and the answers to requests."""
+"""The settings of a bidder of the service."""
 
 from __future__ import annotations
 
+import secrets
 from datetime import timedelta
 from typing import Any
 
@@ -161,13 +162,12 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Raises:
             InvalidParameterError: A setting is not valid.
         """
-        if (
-            isinstance(self.bids, int) and self.bids > _MOST_BIDS
-        ):  # checked before the array is made
+        # Checked before the array is made.
+        if isinstance(self.bids, int) and self.bids > _MOST_BIDS:
             reject("BidderSettings", "bids", f"at most {_MOST_BIDS}", self.bids)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
-        given["seed"] = _new_seed() if self.seed is None else self.seed
+        given["seed"] = secrets.randbits(63) if self.seed is None else self.seed
         return FirstPriceBidder(**given)
 
 
@@ -218,69 +218,5 @@ def limits_of(given: Budgets | Targets) -> list[Any] | None:
     return [one.limit() for one in several] or None
 
 
-class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The outcome of an auction, as it is reported.
-
-    Attributes:
-        token: The token of the bid, as text.
-        won: Whether it won.
-        highest_competing_bid: As for `FirstPriceBidder.settle`.
-        reserve: As for `FirstPriceBidder.settle`.
-        correction: Whether this replaces an outcome that was reported before.
-    """
-
-    token: str
-    won: bool
-    highest_competing_bid: float | None = None
-    reserve: float | None = None
-    correction: bool = False
-
-
-class Decided(msgspec.Struct, frozen=True):
-    """A decision.
-
-    Attributes:
-        amount: The money to bid; None if a limit allows no bid.
-        token: The token with which to report the outcome; None if no bid was made.
-        reason: The reason if no bid was made.
-    """
-
-    amount: float | None
-    token: str | None
-    reason: str | None = None
-
-
-class RowError(msgspec.Struct, frozen=True):
-    """Why an outcome was not accepted.
-
-    Attributes:
-        index: The place of the outcome in the report, from 0.
-        cause: The code of the error.
-        message: The error in words.
-    """
-
-    index: int
-    cause: str
-    message: str
-
-
-class Reported(msgspec.Struct, frozen=True):
-    """The answer to a report of outcomes.
-
-    Attributes:
-        accepted: The number of outcomes that are stored durably.
-        errors: An error for each of the other outcomes.
-    """
-
-    accepted: int
-    errors: tuple[RowError, ...] = ()
-
-
 def _period(per: Period) -> Any:
     return timedelta(seconds=min(per.seconds, 1e9)) if isinstance(per, Seconds) else per
-
-
-def _new_seed() -> int:
-    import secrets
-
-    return secrets.randbits(63)

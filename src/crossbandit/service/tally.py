@@ -1,12 +1,15 @@
-"""Counts of the outcomes of a bidder, computed from its log alone."""
+"""Counts of the outcomes of a bidder, computed from its log alone; and counts of durations."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossbandit.types import Booleans, Floats
 
 MINUTES = 24 * 60  # the number of minutes that are kept
@@ -128,3 +131,25 @@ class Tally(msgspec.Struct):
         minute.wins += wins
         minute.spend += spend
         minute.surplus += value - spend
+
+
+class Histogram:
+    """Counts of durations, by upper bounds.
+
+    Args:
+        bounds: The bounds in seconds, ascending.
+    """
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def note(self, seconds: float) -> None:
+        """Count a duration.
+
+        Args:
+            seconds: The duration.
+        """
+        self.counts[bisect_left(self.bounds, seconds)] += 1
+        self.total += seconds

@@ -15,41 +15,20 @@ from crossbandit.service.causes import (
     StoreError,
     UnknownBidderError,
 )
-from crossbandit.service.contents import rows_content
+from crossbandit.service.contents import encode
 from crossbandit.service.store.rows import OUTCOMES, Append, Decide, Keep
+from crossbandit.service.tally import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from crossbandit.service.contents import Row
-    from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store.rows import (
-        Checkpoint,
-        DecisionRow,
-        Policy,
-        Session,
-        Write,
-    )
+    from crossbandit.service.leases import HeldBidder
+    from crossbandit.service.store import Session
+    from crossbandit.service.store.rows import Checkpoint, DecisionRow, Policy, Write
 
 _LARGEST = 5_000  # outcomes that are committed together
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds of a commit
-
-
-class HeldBidder:
-    """A bidder whose lease this node has.
-
-    Attributes:
-        bidder: Its number.
-        fence: The number of the lease. The store refuses writes with an older number.
-        live: The bidder; None until it is restored.
-        lost: Whether the lease was lost, or a write failed. The state may then differ from the log,
-            and is dropped.
-    """
-
-    def __init__(self, bidder: int, fence: int) -> None:
-        self.bidder, self.fence = bidder, fence
-        self.live: LiveBidder | None = None
-        self.lost = False
+_DURATIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds of a commit
 
 
 class _Item(NamedTuple):
@@ -59,6 +38,20 @@ class _Item(NamedTuple):
     held: HeldBidder | None = None
     decision: DecisionRow | None = None
     keep: Keep | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of outcomes or decisions."""
+        if self.keep is not None:
+            return 0
+        return 1 if self.rows is None else len(self.rows)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Items with the same key are one write: outcomes of a bidder, decisions under a lease."""
+        if self.rows is not None:
+            return "outcomes", self.bidder
+        return ("decisions", id(self.held)) if self.keep is None else ("keep", id(self))
 
 
 class Writer:
@@ -72,8 +65,7 @@ class Writer:
 
     Attributes:
         commits: The number of commits.
-        seconds: The total time of all commits.
-        histogram: The number of commits for each of `BUCKETS`, and of longer ones.
+        durations: The number of commits, by their duration.
         waiting: The number of outcomes that wait.
     """
 
@@ -89,8 +81,8 @@ class Writer:
         self._lock = Lock()
         self._thread = Thread(target=self._run, name="crossbandit-writer", daemon=True)
         self._closed = False
-        self.commits, self.seconds, self.waiting = 0, 0.0, 0
-        self.histogram = [0] * (len(BUCKETS) + 1)
+        self.commits, self.waiting = 0, 0
+        self.durations = Histogram(_DURATIONS)
 
     def start(self) -> None:
         """Start the thread."""
@@ -123,7 +115,7 @@ class Writer:
                 f"{self.waiting} outcomes are waiting to be stored, and there is room for "
                 f"{self._room}. Try again later, or send smaller batches."
             )
-        return self._put(_Item(bidder, Future(), rows=rows), len(rows))
+        return self._put(_Item(bidder, Future(), rows=rows))
 
     def decide(self, held: HeldBidder, decision: DecisionRow) -> Future[None]:
         """Log a decision. The decisions of a bidder must come in order.
@@ -132,7 +124,7 @@ class Writer:
             held: The bidder.
             decision: The decision.
         """
-        return self._put(_Item(held.bidder, Future(), held=held, decision=decision), 1)
+        return self._put(_Item(held.bidder, Future(), held=held, decision=decision))
 
     def keep(
         self, held: HeldBidder, policy: Policy | None, checkpoint: Checkpoint | None
@@ -145,13 +137,13 @@ class Writer:
             checkpoint: Its checkpoint.
         """
         keep = Keep(held.bidder, held.fence, policy, checkpoint)
-        return self._put(_Item(held.bidder, Future(), held=held, keep=keep), 0)
+        return self._put(_Item(held.bidder, Future(), held=held, keep=keep))
 
-    def _put(self, item: _Item, count: int) -> Future[Any]:
+    def _put(self, item: _Item) -> Future[Any]:
         with self._lock:
             if self._closed:
                 raise StoreError("The node is closing. Use another node, or try again later.")
-            self.waiting += count
+            self.waiting += item.size
             self._queue.put(item)
         return item.future
 
@@ -184,65 +176,41 @@ class Writer:
     def _commit(self, items: list[_Item]) -> None:
         before = time.perf_counter()
         error: ServiceError | None = None
-        writes: list[Write] = []
-        of: list[int | None] = [None] * len(items)
+        groups: dict[tuple[str, int], list[_Item]] = {}
         done: list[bool] = []
+        for item in items:
+            if item.held is None or not item.held.lost:
+                groups.setdefault(item.key, []).append(item)
         try:
-            writes, of = _joined(items)
-            done = [False] * len(writes)
-            if writes:
+            if groups:
+                writes = [_write(group) for group in groups.values()]
                 done = self._session.write(writes, self._clock())
         except ServiceError as problem:
             error = problem
         except Exception as problem:  # noqa: BLE001 - tell the waiting callers, and continue
             error = StoreError(f"The store has failed: {problem!r}. Nothing was acknowledged.")
-        spent = time.perf_counter() - before
-        self.commits, self.seconds = self.commits + 1, self.seconds + spent
-        self.histogram[sum(spent > limit for limit in BUCKETS)] += 1
+        self.commits += 1
+        self.durations.note(time.perf_counter() - before)
         with self._lock:
-            self.waiting -= sum(_count(item) for item in items)
-        grown = {one.bidder for one, good in zip(writes, done, strict=True) if good}
-        if grown:
-            self._wrote(grown)
-        for item, number in zip(items, of, strict=True):
-            _finish(item, error, done=number is not None and done[number])
+            self.waiting -= sum(item.size for item in items)
+        written = [group for group, good in zip(groups.values(), done, strict=False) if good]
+        if written:
+            self._wrote({group[0].bidder for group in written})
+        finished = {id(item) for group in written for item in group}
+        for item in items:
+            _finish(item, error, done=id(item) in finished)
 
 
-def _joined(items: list[_Item]) -> tuple[list[Write], list[int | None]]:
-    """Return the writes, and for each item the index of its write; None if it is not written."""
-    rows: dict[int, list[Row]] = {}
-    decisions: dict[int, list[DecisionRow]] = {}
-    writes: list[Any] = []
-    places: dict[tuple[str, int], int] = {}
-    of: list[int | None] = []
-    for item in items:
-        if item.held is not None and item.held.lost:
-            of.append(None)
-        elif item.rows is not None:
-            rows.setdefault(item.bidder, []).extend(item.rows)
-            of.append(_place(places, writes, ("rows", item.bidder)))
-        elif item.held is not None and item.decision is not None:
-            decisions.setdefault(id(item.held), []).append(item.decision)
-            of.append(_place(places, writes, ("decisions", id(item.held))))
-            writes[of[-1] or 0] = Decide(item.bidder, item.held.fence, decisions[id(item.held)])
-        else:
-            writes.append(item.keep)
-            of.append(len(writes) - 1)
-    for bidder, all_rows in rows.items():
-        content = rows_content(all_rows)
-        writes[places["rows", bidder]] = Append(bidder, len(all_rows), OUTCOMES, content)
-    return writes, of
-
-
-def _place(places: dict[tuple[str, int], int], writes: list[Any], key: tuple[str, int]) -> int:
-    if key not in places:
-        places[key] = len(writes)
-        writes.append(None)
-    return places[key]
-
-
-def _count(item: _Item) -> int:
-    return 0 if item.keep is not None else len(item.rows) if item.rows is not None else 1
+def _write(items: list[_Item]) -> Write:
+    """Return one write for items with the same key."""
+    first = items[0]
+    if first.keep is not None:
+        return first.keep
+    if first.held is not None:
+        decisions = [item.decision for item in items if item.decision is not None]
+        return Decide(first.bidder, first.held.fence, decisions)
+    rows = [row for item in items for row in item.rows or ()]
+    return Append(first.bidder, len(rows), OUTCOMES, encode(rows))
 
 
 def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:

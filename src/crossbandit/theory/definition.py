@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.types import Booleans, Floats
@@ -200,6 +202,6 @@ class Moment:
         )
 
 
-def heaviest(masses: Floats, arms: tuple[int, ...]) -> int | None:
+def heaviest(masses: Floats, arms: Sequence[int]) -> int | None:
     """Return the arm with the largest mass, of equal ones the smallest; None if `arms` is empty."""
     return max(arms, key=lambda a: (masses[a], -a)) if arms else None

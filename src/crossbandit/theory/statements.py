@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from crossbandit import report
 from crossbandit.algorithms import CrossGraph
@@ -152,3 +154,39 @@ def statement(order: int, *parts: str) -> Callable[[Check], Check]:
 def all_statements() -> tuple[Statement, ...]:
     """Return every registered check, in the paper's order."""
     return tuple(sorted(_STATEMENTS, key=lambda known: known.order))
+
+
+ROUNDING = 1e-12
+"""Two sides that are equal in the paper may differ by this much in floating point."""
+
+
+class Differences:
+    """The largest difference between two sides that must be equal.
+
+    Args:
+        rounding: By how much they may differ in floating point.
+    """
+
+    def __init__(self, rounding: float = ROUNDING) -> None:
+        self.rounding = rounding
+        self.instances = 0
+        self.worst = 0.0
+
+    def compare(self, left: Any, right: Any) -> None:
+        """Compare two numbers, or two arrays of the same shape, number by number."""
+        gaps = np.abs(np.asarray(left, dtype=np.float64) - np.asarray(right, dtype=np.float64))
+        self.instances += gaps.size
+        largest = float(gaps.max())
+        # NaN is equal to nothing.
+        self.worst = max(self.worst, np.inf if np.isnan(largest) else largest)
+
+    def result(self, statement: str, checked: str, note: str = "") -> CheckResult:
+        """Return the line of the report."""
+        return CheckResult(
+            statement=statement,
+            checked=checked,
+            instances=self.instances,
+            worst=f"largest difference {self.worst:.1e}" if self.worst else "no difference",
+            passed=self.instances > 0 and self.worst <= self.rounding,
+            note=note,
+        )

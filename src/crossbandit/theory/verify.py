@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory.estimates.verify import verify_declared
-from crossbandit.theory.exact import laws, means, samples
+from crossbandit.theory.estimates import verify_declared
+from crossbandit.theory.exact import laws, means
 from crossbandit.theory.lemmas import (
     algorithm_1,
     assembly,
@@ -17,11 +17,10 @@ from crossbandit.theory.lemmas import (
     joint,
     moments,
     one_round,
-    special_input,
     stability,
 )
 from crossbandit.theory.rates import proved_bound, rate_checks
-from crossbandit.theory.runs import bias_checks, compiled_checks, event_checks
+from crossbandit.theory.runs import bias_checks, events, following
 from crossbandit.theory.statements import (
     CheckProgress,
     CheckResult,
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
 # so that no core has to start one of them at the end.
 _GROUPS = (
     (rate_checks,),
-    (laws, samples, means),
+    (laws, means),
     (bias_checks,),
-    (event_checks,),
-    (compiled_checks,),
-    (one_round, special_input),
+    (events,),
+    (following,),
+    (one_round,),
     (joint,),
     (stability,),
     (deterministic,),
@@ -105,21 +104,17 @@ def verify(
     groups = _groups(only)
     total = sum(map(len, groups))
     workers = min(cores, len(groups))
-    found: list[tuple[int, list[CheckResult]]] = []
+    found: dict[int, list[CheckResult]] = {}
     for results in _results(groups, subject, effort, workers):
-        found.extend(results)
+        found |= results
         if progress is not None:
             progress(CheckProgress(len(found), total))
-    ordered = [result for _, part in sorted(found, key=_place) for result in part]
+    ordered = [result for place in sorted(found) for result in found[place]]
     # A check may cover several lemmas: return the requested ones, and those that failed.
     named = [only.lower() in result.statement.lower() for result in ordered]
     if not any(named):
         return ordered
     return [one for one, fits in zip(ordered, named, strict=True) if fits or not one.passed]
-
-
-def _place(entry: tuple[int, list[CheckResult]]) -> int:
-    return entry[0]
 
 
 def _groups(only: str) -> list[list[int]]:
@@ -148,7 +143,7 @@ def _matches(one: Statement, only: str) -> bool:
 
 def _results(
     groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
-) -> Iterator[list[tuple[int, list[CheckResult]]]]:
+) -> Iterator[dict[int, list[CheckResult]]]:
     if workers == 1:
         for group in groups:
             yield _check(group, subject, effort)
@@ -159,8 +154,6 @@ def _results(
     yield from parallel(delayed(_check)(group, subject, effort) for group in groups)
 
 
-def _check(
-    group: Sequence[int], subject: Subject, effort: Effort
-) -> list[tuple[int, list[CheckResult]]]:
+def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
     statements = all_statements()
-    return [(i, statements[i].run(subject, effort)) for i in group]
+    return {i: statements[i].run(subject, effort) for i in group}

@@ -17,7 +17,10 @@ from crossbandit.service.http.answers import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Role = Literal["decide", "report", "admin"]
+Role = Literal["decide", "report", "admin"]  # of access tokens
+
+# What an operation needs: one of these roles, any token, or none.
+DECIDE, REPORT, ADMIN, READ, OPEN = "decide", "report", "admin", "read", "open"
 
 VARIABLE = "CROSSBANDIT_TOKENS"
 _SHORTEST = 16  # characters of a secret

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -65,6 +65,22 @@ class Problem(msgspec.Struct):
     message: str
 
 
+class Answer(NamedTuple):
+    """The answer to a request.
+
+    Attributes:
+        content: The body.
+        kind: Its media type.
+        status: The HTTP status.
+        headers: More headers.
+    """
+
+    content: bytes = b""
+    kind: bytes = JSON
+    status: int = 200
+    headers: Headers = []  # noqa: RUF012 - never changed
+
+
 class Refusal(Exception):  # noqa: N818 - it becomes an answer
     """A request that is refused.
 
@@ -77,6 +93,11 @@ class Refusal(Exception):  # noqa: N818 - it becomes an answer
     def __init__(self, code: str, message: str, headers: Sequence[tuple[bytes, bytes]] = ()):
         super().__init__(message)
         self.code, self.message, self.headers = code, message, list(headers)
+
+    def answer(self) -> Answer:
+        """Return the answer to the request."""
+        content = _encode(Problem(self.code, self.message))
+        return Answer(content, status=STATUS[self.code], headers=self.headers)
 
 
 def refusal_of(error: Exception) -> Refusal:
@@ -97,31 +118,16 @@ def refusal_of(error: Exception) -> Refusal:
     )
 
 
-async def send_answer(
-    send: Send, status: int, content: bytes, kind: bytes = JSON, headers: Sequence[Any] = ()
-) -> None:
-    """Send a complete answer.
+async def send_answer(send: Send, answer: Answer) -> None:
+    """Send an answer.
 
     Args:
         send: The `send` function of ASGI.
-        status: The HTTP status.
-        content: The body.
-        kind: Its media type.
-        headers: More headers.
+        answer: The answer.
     """
-    head: Headers = [*headers]
-    if status not in {204, 304}:  # these have no body
-        head += [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": content})
-
-
-async def send_refusal(send: Send, refusal: Refusal) -> None:
-    """Send the answer to a refused request.
-
-    Args:
-        send: The `send` function of ASGI.
-        refusal: The refusal.
-    """
-    content = _encode(Problem(refusal.code, refusal.message))
-    await send_answer(send, STATUS[refusal.code], content, headers=refusal.headers)
+    headers = [*answer.headers]
+    if answer.status not in {204, 304}:  # these have no body
+        length = str(len(answer.content)).encode()
+        headers += [(b"content-type", answer.kind), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.content})

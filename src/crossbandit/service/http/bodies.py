@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from crossbandit.service.settings import (
-    BidderSettings,
-    BudgetSettings,
-    CostPerSettings,
-    Decided,
-    Outcome,
-    ReturnOnSpendSettings,
-)
-
-if TYPE_CHECKING:
-    from crossbandit.laws import LawView
+from crossbandit.service.contents import Decided, Outcome
+from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 MOST_VALUES = 2_000  # in one request
 MOST_OUTCOMES = 10_000
@@ -26,9 +16,6 @@ Label = str | int
 Classes = dict[str, Label]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
-Targets = (
-    ReturnOnSpendSettings | CostPerSettings | list[ReturnOnSpendSettings | CostPerSettings] | None
-)
 
 
 class Auction(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,7 +78,7 @@ class Limits(msgspec.Struct, forbid_unknown_fields=True):
         target: A target, several targets, or null for none. Leave it out to keep the present ones.
     """
 
-    budget: BudgetSettings | list[BudgetSettings] | msgspec.UnsetType | None = msgspec.UNSET
+    budget: Budgets | msgspec.UnsetType = msgspec.UNSET
     target: Targets | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -170,15 +157,6 @@ class PriceLaw(msgspec.Struct):
     chances: list[float]
     errors: list[float]
 
-    @classmethod
-    def of(cls, view: LawView) -> PriceLaw:
-        """Return what a view of the law shows.
-
-        Args:
-            view: The view.
-        """
-        return cls(view.amounts.tolist(), view.chances.tolist(), view.errors.tolist())
-
 
 class Alive(msgspec.Struct):
     """The process runs.
@@ -210,27 +188,3 @@ class Ready(msgspec.Struct):
     learning: list[str]
     waiting: int
     commits: int
-
-
-def described(kind: Any) -> dict[str, str]:
-    """Return the descriptions under `Attributes` in the docstring of a struct, by name.
-
-    Args:
-        kind: The struct.
-
-    >>> described(Alive)
-    {'status': '"ok".'}
-    """
-    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
-    found: dict[str, str] = {}
-    name = ""
-    for line in lines:
-        text = line.strip()
-        if line.startswith(" " * 4) and not line.startswith(" " * 5) and ":" in text:
-            name, _, text = text.partition(":")
-            found[name] = text.strip()
-        elif name and text:
-            found[name] += f" {text}"
-        elif not text:
-            break
-    return found

@@ -11,43 +11,18 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from crossbandit.service.http.answers import (
-    JSON,
-    STATUS,
-    Refusal,
-    refusal_of,
-    send_answer,
-    send_refusal,
-)
+from crossbandit.service.http.access import OPEN
+from crossbandit.service.http.answers import JSON, Answer, Refusal, refusal_of, send_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from crossbandit.service.http.access import Access
-    from crossbandit.service.http.answers import Headers
     from crossbandit.service.http.metrics import RequestMetrics
-
-OPEN = "open"  # needs no token
-READ = "read"  # needs any token
+    from crossbandit.service.http.operations import Operation
 
 _BODY_SECONDS = 30.0  # for a whole body to arrive
 _encode = msgspec.json.Encoder().encode
-
-
-class Answer(NamedTuple):
-    """An answer that is not just a struct.
-
-    Attributes:
-        content: The body.
-        kind: Its media type.
-        status: The HTTP status.
-        headers: More headers.
-    """
-
-    content: bytes = b""
-    kind: bytes = JSON
-    status: int = 200
-    headers: Headers = []  # noqa: RUF012 - never changed
 
 
 class Call(NamedTuple):
@@ -64,35 +39,6 @@ class Call(NamedTuple):
     body: Any
     query: Any
     headers: Mapping[bytes, bytes]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """An operation of the service, with its documentation.
-
-    Attributes:
-        method: The HTTP method.
-        path: The path, with `{name}` for the bidder.
-        role: The role that it needs; "read" for any token, "open" for none.
-        handler: A function of the service and the `Call`. A plain function runs in a thread.
-        summary: One sentence for the documentation.
-        body: The type of the body, or None.
-        query: The type of the query, or None.
-        answer: The type of the answer, or its media type.
-        status: The HTTP status of success.
-        codes: The error codes that not all operations have.
-    """
-
-    method: str
-    path: str
-    role: str
-    handler: Callable[[Any, Call], Any]
-    summary: str
-    body: Any = None
-    query: Any = None
-    answer: Any = None
-    status: int = 200
-    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,14 +150,10 @@ class Endpoint:
         try:
             answer = await self._answer(operation, scope, receive)
         except Exception as error:  # noqa: BLE001 - every error gets an answer
-            refusal = refusal_of(error)
-            status = STATUS[refusal.code]
-            await send_refusal(send, refusal)
-        else:
-            status = answer.status
-            await send_answer(send, status, answer.content, answer.kind, answer.headers)
+            answer = refusal_of(error).answer()
+        await send_answer(send, answer)
         path = next(iter(self.operations.values())).path
-        self.gate.metrics.note(path, method, status, time.perf_counter() - began)
+        self.gate.metrics.note(path, method, answer.status, time.perf_counter() - began)
 
     async def _answer(self, operation: Operation | None, scope: Any, receive: Any) -> Answer:
         if operation is None:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import crossbandit
+from crossbandit.service.http.access import OPEN
 from crossbandit.service.http.answers import STATUS, Problem
-from crossbandit.service.http.bodies import described
-from crossbandit.service.http.gate import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.service.http.gate import Operation
+    from crossbandit.service.http.operations import Operation
 
 _TEMPLATE = "#/components/schemas/{name}"
 _PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
-_ALL = ("too-many-requests",)
-_WITH_ROLE = ("unauthorized", "forbidden")
+_NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The name of the bidder.",
+    "schema": {"type": "string", "minLength": 1},
+}
+_WITH_ROLE = ("unauthorized", "forbidden", "too-many-requests")
 _WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
 
 
@@ -59,7 +65,10 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "operationId": one.handler.__name__.replace("_", "-"),
         "summary": one.summary,
-        "parameters": [*_path_parameters(one), *_query_parameters(one, schemas)],
+        "parameters": [
+            *([_NAME] if "{name}" in one.path else []),
+            *_query_parameters(one, schemas),
+        ],
         "responses": {str(one.status): _done(one), **_problems(one)},
     }
     if one.role != OPEN:
@@ -74,27 +83,12 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _path_parameters(one: Operation) -> list[dict[str, Any]]:
-    if "{name}" not in one.path:
-        return []
-    schema = {"type": "string", "minLength": 1}
-    return [
-        {
-            "name": "name",
-            "in": "path",
-            "required": True,
-            "description": "The name of the bidder.",
-            "schema": schema,
-        }
-    ]
-
-
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the parameters of the query, and remove its struct from the schemas."""
     if one.query is None:
         return []
     schema = schemas.pop(one.query.__name__)
-    texts, required = described(one.query), schema.get("required", [])
+    texts, required = _described(one.query), schema.get("required", [])
     found = []
     for name, inner in schema["properties"].items():
         where: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
@@ -120,7 +114,7 @@ def _problems(one: Operation) -> dict[str, Any]:
     """Return the answers for errors, by status."""
     codes = [*one.codes]
     if one.role != OPEN:
-        codes += [*_WITH_ROLE, *_ALL]
+        codes += _WITH_ROLE
     if one.body is not None:
         codes += _WITH_BODY
     if one.query is not None:
@@ -139,7 +133,7 @@ def _problems(one: Operation) -> dict[str, Any]:
 def _describe(schema: dict[str, Any], kind: Any) -> None:
     """Copy the descriptions in a docstring to a schema."""
     schema["description"] = (kind.__doc__ or "").partition("\n")[0]
-    for name, text in described(kind).items():
+    for name, text in _described(kind).items():
         inner = schema.get("properties", {}).get(name)
         if inner is not None and "$ref" not in inner:
             inner.setdefault("description", text)
@@ -164,3 +158,27 @@ def _all_structs(kinds: Sequence[Any]) -> list[Any]:
     for kind in kinds:
         visit(msgspec.inspect.type_info(kind))
     return list(found.values())
+
+
+def _described(kind: Any) -> dict[str, str]:
+    """Return the descriptions under `Attributes` in the docstring of a struct, by name.
+
+    Args:
+        kind: The struct.
+
+    >>> _described(Problem)["code"]
+    'A short name of the error. It does not change between versions.'
+    """
+    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        text = line.strip()
+        if line.startswith(" " * 4) and not line.startswith(" " * 5) and ":" in text:
+            name, _, text = text.partition(":")
+            found[name] = text.strip()
+        elif name and text:
+            found[name] += f" {text}"
+        elif not text:
+            break
+    return found

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from functools import cache
 from importlib.resources import files
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from crossbandit.errors import CrossbanditError
 from crossbandit.report import render
-from crossbandit.service.page.board import Board
+from crossbandit.service.page.track import Track
+from crossbandit.service.page.views import about, beliefs, detail, row, summary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -22,11 +26,14 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.routing import Route
 
+    from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
 
 _SECONDS = 1.0  # between two events
+_FRESH = 0.9  # seconds for which figures are reused
+_BELIEFS_FRESH = 1.9  # the same for policies and laws, which take longer to compute
 _MOST_STREAMS = 100
 _HEADERS = {
     "Cache-Control": "no-cache",
@@ -63,6 +70,84 @@ def page_html() -> str:
 def _asset(name: str) -> str:
     found = files("crossbandit.service.page") / "assets" / name
     return found.read_text(encoding="utf-8").strip()
+
+
+class Board:
+    """The data of the page, computed at most once a second for all readers. Any thread may use it.
+
+    Args:
+        node: The node whose bidders are shown.
+        clock: Returns the time in seconds since 1970.
+    """
+
+    def __init__(self, node: Node, clock: Callable[[], float] = time.time) -> None:
+        self._node = node
+        self._clock = clock
+        self._lock = Lock()
+        self._overview: tuple[float, dict[str, Any]] | None = None
+        self._known: dict[str, BidderFigures] = {}
+        self._tracks: dict[str, Track] = {}
+        self._beliefs: dict[str, tuple[float, str, dict[str, Any]]] = {}
+
+    def overview(self) -> dict[str, Any]:
+        """Return a row for every bidder, and a summary of all."""
+        with self._lock:
+            now = self._clock()
+            if self._overview is None or not 0 <= now - self._overview[0] <= _FRESH:
+                self._overview = now, self._all(now)
+            return self._overview[1]
+
+    def _all(self, now: float) -> dict[str, Any]:
+        found = {name: self._figures(name) for name in sorted(self._node.names())}
+        self._known = {name: one for name, one in found.items() if one is not None}
+        self._tracks = {name: self._tracks.get(name) or Track() for name in self._known}
+        for name, one in self._known.items():
+            self._tracks[name].note(now, one)
+        rows = [
+            row(name, one, self._tracks[name].points(now, one)) for name, one in self._known.items()
+        ]
+        rows.sort(key=lambda one: one["alerts"] == 0)  # those with alerts first
+        return {"rows": rows, "summary": summary(list(self._known.values()))}
+
+    def detail(self, name: str) -> dict[str, Any] | None:
+        """Return the details of one bidder, as of the last overview.
+
+        Args:
+            name: Its name.
+
+        Returns:
+            As `crossbandit.service.page.views.detail`, with the charts of its policy and its law;
+            None if there is no such bidder.
+        """
+        with self._lock:
+            now = self._clock()
+            figures = self._known.get(name)
+            if figures is None:
+                return None
+            settings, charts = self._believed(now, name)
+            found = detail(name, settings, figures, self._tracks[name].points(now, figures))
+            return {**found, "charts": {**charts, **found["charts"]}}
+
+    def _believed(self, now: float, name: str) -> tuple[str, dict[str, Any]]:
+        fresh = self._beliefs.items()
+        kept = {key: one for key, one in fresh if 0 <= now - one[0] <= _BELIEFS_FRESH}
+        if name not in kept:
+            bidder = self._bidder(name)
+            kept[name] = now, "" if bidder is None else about(bidder), beliefs(bidder)
+        self._beliefs = kept
+        return kept[name][1:]
+
+    def _figures(self, name: str) -> Any:
+        try:
+            return self._node.figures(name)
+        except CrossbanditError:  # it was deleted, or is not ready yet
+            return None
+
+    def _bidder(self, name: str) -> Any:
+        try:
+            return self._node.bidder(name)
+        except CrossbanditError:
+            return None
 
 
 async def event_stream(

@@ -10,11 +10,14 @@ import numpy as np
 
 from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.report import Chart, Series
+from crossbandit.service.page.track import win_rates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossbandit.applications import FirstPriceBidder
+    from crossbandit.service.figures import BidderFigures, LimitFigures
+    from crossbandit.service.page.track import Point
 
 _VALUES = 41  # the number of values at which the bid is shown
 _MOST_LINES = 4  # classes in one chart
@@ -36,14 +39,11 @@ def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
     width = len(bidder.classes)
     levels = bidder.learner.law.description()["levels"]
     whole = [
-        labels for feature, labels, *_ in levels if len(labels) == width and _whole(feature, width)
+        labels
+        for feature, labels, *_ in levels
+        if len(labels) == width and (width == 1 or feature < 0)  # a level of every class
     ]
     return [dict(zip(bidder.classes, labels, strict=True)) for labels in whole]
-
-
-def _whole(feature: int, width: int) -> bool:
-    """Return whether an entry names a level of every class."""
-    return width == 1 or feature < 0
 
 
 def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
@@ -128,7 +128,60 @@ def _law_line(bidder: FirstPriceBidder, name: str, value: float, classes: dict[s
     )
 
 
-def time_chart(
+def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str, Chart | None]:
+    """Return the charts over time, by their place on the page.
+
+    Args:
+        figures: The figures of a bidder.
+        points: The totals over time.
+    """
+    times = [point.time for point in points]
+    surplus = [point.surplus for point in points]
+    last: dict[str, Chart | None]
+    if figures.limits:
+        multipliers = [point.multiplier for point in points]
+        last = {"multiplier": _time_chart("Multiplier", "multiplier", times, multipliers)}
+    else:
+        costs = [point.exploration for point in points]
+        last = {"exploration": _time_chart("Exploration", "cost per auction", times, costs)}
+    if not figures.learned:
+        return dict.fromkeys(("surplus", "spend", "wins", *last))
+    return {
+        "surplus": _time_chart("Surplus", "surplus so far", times, surplus),
+        "wins": _time_chart("Win rate", "share won", times, win_rates(points), percent=True),
+        "spend": _spend_chart(figures, points),
+        **last,
+    }
+
+
+def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | None:
+    """Return the chart of the spend; with a budget, that of its present period, and the plan."""
+    timed = [one for one in figures.limits if one.kind == "budget" and one.begins is not None]
+    if not timed:
+        times, spend = [point.time for point in points], [point.spend for point in points]
+        return _time_chart("Spend", "spend so far", times, spend)
+    budget, begins = timed[0], timed[0].begins or 0.0
+    inside = [point for point in points if point.time >= begins]
+    if not inside:
+        return None
+    before = inside[-1].spend - budget.spent
+    times = [begins, *(point.time for point in inside if point.time > begins)]
+    spend = [0.0, *(max(point.spend - before, 0.0) for point in inside if point.time > begins)]
+    return _time_chart(
+        "Spend", "spend in this period", times, spend, plan=_plan(budget, begins, times)
+    )
+
+
+def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series | None:
+    """Return the plan as a line: from 0 at the start of the period to the amount planned by now."""
+    if budget.planned is None or len(times) < 2:
+        return None
+    whole = times[-1] - begins
+    planned = [budget.planned * (at - begins) / whole for at in times]
+    return Series(name="plan", x=tuple(times), y=tuple(planned), reference=True)
+
+
+def _time_chart(
     title: str,
     label: str,
     times: Sequence[float],
@@ -137,19 +190,7 @@ def time_chart(
     plan: Series | None = None,
     percent: bool = False,
 ) -> Chart | None:
-    """Return a chart of numbers over time.
-
-    Args:
-        title: The title.
-        label: The name of the numbers.
-        times: In seconds since 1970, increasing.
-        numbers: The numbers at these times; NaN where there is none.
-        plan: The planned numbers, or None.
-        percent: Whether the numbers are shares.
-
-    Returns:
-        The chart; None if there is nothing to show.
-    """
+    """Return a chart of numbers over time; None if all are NaN."""
     if not any(map(math.isfinite, numbers)):
         return None
     line = Series(name=title.lower(), x=tuple(times), y=tuple(numbers))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.report import Series
 from crossbandit.report.text import MISSING, count, number
-from crossbandit.service.page.charts import bid_chart, known_classes, law_chart, time_chart
-from crossbandit.service.page.numbers import amount, duration, share
-from crossbandit.service.page.track import evenly, win_rates
+from crossbandit.service.page.charts import bid_chart, history_charts, known_classes, law_chart
+from crossbandit.service.page.track import evenly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
 LATE = 30.0  # seconds by which a learner may be behind
 _SPARK = 60  # points of a small curve
+_NOTHING = 1e-9  # money that is shown as 0
 
 
 def state_of(figures: BidderFigures) -> str:
@@ -175,72 +175,21 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
     """
     outcomes = figures.won + figures.lost
     multiplier = max((one.multiplier for one in figures.limits), default=0.0)
+    cost = MISSING if figures.exploration is None else number(figures.exploration, 3)
+    per_win = figures.spend / figures.won if figures.won else None
     random = (
         ("Multiplier", f"{multiplier:.2f}", "divides values, for the limits")
         if figures.limits
-        else ("Exploration", _cost(figures.exploration), "cost per auction, now")
+        else ("Exploration", cost, "cost per auction, now")
     )
     return [
         ("Win rate", share(figures.won, outcomes), f"of {count(outcomes, 'outcome')}"),
         ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
-        ("Spend", amount(figures.spend), f"{amount(_ratio(figures.spend, figures.won))} per win"),
+        ("Spend", amount(figures.spend), f"{amount(per_win)} per win"),
         random,
         ("Lag", duration(figures.lag_seconds), f"policy {duration(figures.policy_age)} old"),
         ("Decisions", f"{figures.decisions:,}", "by this process"),
     ]
-
-
-def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str, Chart | None]:
-    """Return the charts over time, by their place on the page.
-
-    Args:
-        figures: The figures of a bidder.
-        points: The totals over time.
-    """
-    times = [point.time for point in points]
-    surplus = [point.surplus for point in points]
-    last: dict[str, Chart | None]
-    if figures.limits:
-        multipliers = [point.multiplier for point in points]
-        last = {"multiplier": time_chart("Multiplier", "multiplier", times, multipliers)}
-    else:
-        costs = [point.exploration for point in points]
-        last = {"exploration": time_chart("Exploration", "cost per auction", times, costs)}
-    if not figures.learned:
-        return dict.fromkeys(("surplus", "spend", "wins", *last))
-    return {
-        "surplus": time_chart("Surplus", "surplus so far", times, surplus),
-        "wins": time_chart("Win rate", "share won", times, win_rates(points), percent=True),
-        "spend": _spend_chart(figures, points),
-        **last,
-    }
-
-
-def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | None:
-    """Return the chart of the spend; with a budget, that of its present period, and the plan."""
-    timed = [one for one in figures.limits if one.kind == "budget" and one.begins is not None]
-    if not timed:
-        times, spend = [point.time for point in points], [point.spend for point in points]
-        return time_chart("Spend", "spend so far", times, spend)
-    budget, begins = timed[0], timed[0].begins or 0.0
-    inside = [point for point in points if point.time >= begins]
-    if not inside:
-        return None
-    before = inside[-1].spend - budget.spent
-    times = [begins, *(point.time for point in inside if point.time > begins)]
-    spend = [0.0, *(max(point.spend - before, 0.0) for point in inside if point.time > begins)]
-    return time_chart(
-        "Spend", "spend in this period", times, spend, plan=_plan(budget, begins, times)
-    )
-
-
-def _plan(budget: LimitFigures, begins: float, times: Sequence[float]) -> Series | None:
-    """Return the plan as a line: from 0 at the start of the period to the amount planned by now."""
-    if budget.planned is None or len(times) < 2:
-        return None
-    whole = times[-1] - begins
-    planned = [budget.planned * (at - begins) / whole for at in times]
-    return Series(name="plan", x=tuple(times), y=tuple(planned), reference=True)
 
 
 def limit(given: LimitFigures) -> dict[str, Any]:
@@ -268,9 +217,52 @@ def limit(given: LimitFigures) -> dict[str, Any]:
     }
 
 
-def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if whole else None
+# --- numbers as text ---------------------------------------------------------------------------
 
 
-def _cost(value: float | None) -> str:
-    return MISSING if value is None else number(value, 3)
+def amount(value: float | None) -> str:
+    """Return money with about four digits.
+
+    Args:
+        value: The money, or None.
+
+    >>> amount(0.01234), amount(12.345), amount(-12345.6)
+    ('0.01234', '12.35', '−12,346')
+    """
+    if value is None or not math.isfinite(value):
+        return MISSING
+    size = abs(value)
+    digits = 2 if size < _NOTHING else min(max(3 - math.floor(math.log10(size)), 0), 6)
+    return number(value, digits)
+
+
+def share(part: float, whole: float) -> str:
+    """Return a part of a whole in percent.
+
+    Args:
+        part: The part.
+        whole: The whole.
+
+    >>> share(1, 3)
+    '33.3 %'
+    """
+    return f"{100 * part / whole:.1f} %" if whole else MISSING
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in a suitable unit.
+
+    Args:
+        seconds: The time, or None.
+
+    >>> duration(0.04), duration(12.3), duration(150), duration(7_300), duration(200_000)
+    ('0.0 s', '12 s', '2.5 min', '2.0 h', '2.3 d')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    if seconds < 10:
+        return f"{max(seconds, 0.0):.1f} s"
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 1.5 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.service.store.rows import Session, Store
+from crossbandit.service.store.session import Session, Store
 from crossbandit.service.store.sqlite import SqliteStore
 from crossbandit.validation import reject, verbatim
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 
-from crossbandit.service.store.sql import SqlSession
+from crossbandit.service.store.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SETTINGS = (
 _SETTING_UP = 7_210_944  # the advisory lock that is held while tables are created
 
 
-class PostgresqlSession(SqlSession):
+class PostgresqlSession(Session):
     """A connection to a PostgreSQL database; see `Session`.
 
     After an error the connection is closed. The next transaction opens a new one.
@@ -42,7 +42,6 @@ class PostgresqlSession(SqlSession):
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._connection: psycopg.Connection[Any] | None = None
 
     def _begin(self, *, write: bool) -> None:
         del write
@@ -82,11 +81,6 @@ class PostgresqlSession(SqlSession):
     def _set_up(self) -> None:
         self._rows(f"SELECT pg_advisory_xact_lock({_SETTING_UP})")
         super()._set_up()
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
 
 
 class PostgresqlStore:

@@ -1,8 +1,8 @@
-"""The rows of a store, the writes to it, and the protocol of a connection."""
+"""The rows of a store, and the writes to it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 OUTCOMES, CHANGE = "outcomes", "change"  # kinds of entries
 
@@ -136,72 +136,3 @@ class Keep(NamedTuple):
 
 
 Write = Append | Decide | Keep
-
-
-class Session(Protocol):
-    """A connection to a store, for one thread at a time. Every method is one transaction.
-
-    All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
-    changed, with one exception: if the answer to a commit was lost, the commit may have been made.
-    """
-
-    def close(self) -> None:
-        """Close the connection."""
-
-    def bidders(self) -> list[BidderRow]:
-        """Return all bidders, by name."""
-
-    def create(
-        self,
-        name: str,
-        settings: str,
-        owner: str,
-        at: float,
-        policy: Policy,
-        checkpoint: Checkpoint,
-    ) -> bool:
-        """Add a bidder; return False if a bidder of that name exists."""
-
-    def delete(self, bidder: int) -> None:
-        """Delete a bidder and its log."""
-
-    def pause(self, bidder: int, *, paused: bool) -> None:
-        """Pause or resume a bidder."""
-
-    def write(self, writes: list[Write], at: float) -> list[bool]:
-        """Make all writes that are allowed, in one transaction that is durable when this returns.
-
-        Returns:
-            For each write, whether it was made. It is not if the bidder was deleted, the fence is
-            old, or the settings to be replaced have changed.
-        """
-
-    def entries(self, bidder: int, after: int, count: int) -> list[Entries]:
-        """Return the entries after number `after`, in order: about `count` of them."""
-
-    def decisions(self, bidder: int, first: int) -> list[DecisionRow]:
-        """Return the decisions from number `first` on."""
-
-    def checkpoints(self, bidder: int) -> list[Checkpoint]:
-        """Return the checkpoints, the newest first."""
-
-    def policy(self, bidder: int) -> Policy | None:
-        """Return the policy."""
-
-    def take_leases(
-        self, bidders: list[int], holder: str, url: str | None, seconds: float
-    ) -> dict[int, int]:
-        """Take or renew leases; return the fence of each lease that the holder now has."""
-
-    def end_lease(self, bidder: int, holder: str) -> None:
-        """End the lease of a bidder if this holder has it."""
-
-    def prune(self, bidder: int, before: float) -> int:
-        """Delete entries from before a time that no recovery needs; return how many."""
-
-
-class Store(Protocol):
-    """A database. Processes that open the same one share its bidders."""
-
-    def session(self) -> Session:
-        """Return a new connection."""

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.service.store.sql import SqlSession
+from crossbandit.service.store.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PATIENCE = 10.0  # seconds to wait for another process that writes
 
 
-class SqliteSession(SqlSession):
+class SqliteSession(Session):
     """A connection to an SQLite file; see `Session`.
 
     Args:
@@ -36,7 +36,6 @@ class SqliteSession(SqlSession):
 
     def __init__(self, path: Path, number: int | None = None) -> None:
         self._path, self._number = path, number
-        self._connection: sqlite3.Connection | None = None
 
     def _connect(self) -> sqlite3.Connection:
         made = sqlite3.connect(
@@ -70,12 +69,8 @@ class SqliteSession(SqlSession):
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         if self._connection is None:
             raise sqlite3.ProgrammingError("the connection is closed")
-        return self._connection.execute(statement, values).fetchall()
-
-    def close(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        found: list[Any] = self._connection.execute(statement, values).fetchall()
+        return found
 
 
 class SqliteStore:

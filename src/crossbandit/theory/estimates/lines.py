@@ -23,10 +23,8 @@ from crossbandit.checks.estimator import (
     tiny_problem,
 )
 from crossbandit.errors import CheckFailedError
-from crossbandit.theory.estimates.epochs import counted_masses
-from crossbandit.theory.estimates.tree import Node, Outcome, grow
-from crossbandit.theory.exact.differences import Differences
-from crossbandit.theory.statements import CheckResult, Effort
+from crossbandit.theory.estimates.tree import Node, Outcome, counted_masses, grow
+from crossbandit.theory.statements import CheckResult, Differences, Effort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

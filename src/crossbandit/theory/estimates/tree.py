@@ -4,6 +4,8 @@ A node is the moment before a round, or before a pair of rounds if the algorithm
 From there, copies of the learner play everything that can be drawn, in every context. Only some of
 the following nodes are continued. All checks are about distributions given a node, so no check is
 weaker for it.
+
+For algorithms that learn from pairs of rounds, `counted_masses` plays one run of epochs.
 """
 
 from __future__ import annotations
@@ -11,14 +13,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import enumerate_outcomes
-from crossbandit.checks.estimator import LAW, Route, prepare, tiny_losses, tiny_problem
-from crossbandit.theory.runs.ftrl_state import FtrlState, expected_input
+from crossbandit.checks.enumeration import ScriptedGenerator, declared_on, enumerate_outcomes
+from crossbandit.checks.estimator import (
+    CONTEXTS,
+    HORIZON,
+    LAW,
+    Route,
+    prepare,
+    tiny_losses,
+    tiny_problem,
+)
+from crossbandit.theory.runs.declared import FtrlState, expected_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,3 +152,37 @@ def _following(node: Node) -> list[tuple[Learner, PathSums]]:
         for chance, outcome in node.outcomes
         if chance > 0
     ]
+
+
+def counted_masses(algorithm: Algorithm, graph: FeedbackGraph) -> Iterator[tuple[Floats, Floats]]:
+    """Yield 2 / weight at the beginning of epochs, and what it must be, for each arm.
+
+    The learner is given the numbers that say which round of a pair is learned from, so the contexts
+    of the other rounds, the frequency rounds, are known. If these are f_1, ..., f_n and r is the
+    snapshot of the epoch, 2 / weight(a) is the mean of r_{f_i}(N_in(a)) / 2 plus the shift.
+
+    Args:
+        algorithm: An algorithm that learns from pairs.
+        graph: The graph, of few arms.
+    """
+    learner: Any = algorithm.start(tiny_problem(graph, algorithm), seed=0)
+    declared = declared_on(algorithm, learner, graph)
+    losses, numbers = tiny_losses(graph.arms), np.random.default_rng(5)
+    route = Route("", learner.graph)
+    counted: list[int] = []
+    while declared is not None and learner.round < HORIZON - 4:
+        now = declared.of_round(learner)
+        pairs: Any = now.pairs
+        if learner.round and learner.round % pairs.epoch_length == 0:
+            policies = np.array([learner.policy(c) for c in range(CONTEXTS)])
+            # weight = share / P, and P of a round in context c is r_c(N_in(a)) / 2
+            found = 2.0 * now.observed(policies, 0) / now.share(policies, 0)
+            mean = np.mean([now.observed(policies, c) for c in counted], axis=0)
+            yield np.asarray(found), np.asarray(mean + pairs.shift)
+            counted = []
+        contexts = numbers.integers(CONTEXTS, size=2)
+        drawn = numbers.random(4)
+        learner.generator = ScriptedGenerator(drawn.tolist())
+        for context, rows in zip(contexts, losses[learner.round :], strict=False):
+            route.learn(learner, route.act(learner, int(context)), rows)
+        counted.append(int(contexts[1 if drawn[2] < 0.5 else 0]))

@@ -12,22 +12,25 @@ are about probabilities given such a node, so no check is weaker for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from crossbandit.errors import CheckFailedError
 from crossbandit.problem import Problem
+from crossbandit.simulation import simulate
 from crossbandit.theory.definition import Definition, Moment, PairDraws
-from crossbandit.theory.exact.driving import act, cumulative, fork, policies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from crossbandit.algorithms import Learner
+    from crossbandit.algorithms import CrossGraph, Decision, Learner
+    from crossbandit.environments import Environment
+    from crossbandit.simulation import Run
     from crossbandit.theory.statements import Subject
     from crossbandit.types import Floats
 
@@ -213,3 +216,67 @@ def _retention_threshold(keeps: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return high
+
+
+# --- a learner that plays with chosen random numbers -------------------------------------------
+# Nothing else in `theory` knows how a learner draws and where it keeps its sums.
+
+
+class _Script:
+    """A generator that returns chosen numbers."""
+
+    def __init__(self, numbers: Iterator[float]) -> None:
+        self._numbers = numbers
+
+    def random(self, size: int | None = None) -> Any:
+        if size is None:
+            return next(self._numbers)
+        return np.array([next(self._numbers) for _ in range(size)])
+
+
+def act(learner: Learner, context: int, *numbers: float) -> Decision:
+    """Let `learner` act with exactly these uniform numbers: arm, and then split, retention."""
+    cast("Any", learner).generator = _Script(iter(numbers))
+    return learner.act(context)
+
+
+def fork(learner: Learner) -> Learner:
+    """Return an independent copy; immutable parts are shared."""
+    shared = (learner.problem, learner.problem.graph, learner.algorithm)
+    return copy.deepcopy(learner, {id(thing): thing for thing in shared})
+
+
+def policies(learner: Learner, contexts: int) -> Floats:
+    """Return the policies that the learner reports for the round to come: (M, K)."""
+    return np.array([learner.policy(c) for c in range(contexts)])
+
+
+def cumulative(learner: Learner) -> Floats:
+    """Return the sums of all inputs that FTRL was fed: (M, K), for dense losses."""
+    state = learner.state()
+    summed: Floats = (state["estimates"][0] + state["bias"][0][:, None]).T
+    return summed
+
+
+def simulate_and_keep(
+    algorithm: CrossGraph, environment: Environment, seed: int
+) -> tuple[Run, Learner]:
+    """Simulate, and return the learner as well, in its last state."""
+    kept: list[Learner] = []
+
+    def start(self: Any, *arguments: Any, **options: Any) -> Learner:
+        kept.append(type(algorithm).start(self, *arguments, **options))
+        return kept[-1]
+
+    keeping = type(type(algorithm).__name__, (type(algorithm),), {"start": start})
+    same = keeping(**{field.name: getattr(algorithm, field.name) for field in fields(algorithm)})
+    run = simulate(same, environment, seed=seed, show_progress=False)
+    return run, kept[0]
+
+
+def weighted_sum(terms: Iterable[tuple[Fraction, Floats]], shape: tuple[int, ...]) -> Floats:
+    """Return sum(weight * array), summed without rounding."""
+    total = np.full(shape, Fraction(0), dtype=object)
+    for weight, array in terms:
+        total += weight * np.array([Fraction(x) for x in array.ravel()]).reshape(shape)
+    return total.astype(np.float64)

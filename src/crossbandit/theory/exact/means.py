@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.theory.exact.differences import Differences, weighted_sum
-from crossbandit.theory.exact.enumeration import play_retained
+from crossbandit.theory.exact.enumeration import play_retained, weighted_sum
 from crossbandit.theory.exact.laws import NU, trees
-from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

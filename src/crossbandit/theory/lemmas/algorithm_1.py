@@ -13,23 +13,21 @@ from crossbandit.environments import paper_benchmark
 from crossbandit.graphs import FeedbackGraph, loopless_clique, paper_ring, threshold
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate_many
-from crossbandit.theory.definition import mixed, softmax
-from crossbandit.theory.exact.differences import Differences
-from crossbandit.theory.exact.driving import act, cumulative, fork
-from crossbandit.theory.exact.enumeration import inside
+from crossbandit.theory.definition import heaviest, mixed, softmax
+from crossbandit.theory.exact.enumeration import act, cumulative, fork, inside
+from crossbandit.theory.exact.laws import NU, TWO_LOOPLESS
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
-from crossbandit.theory.lemmas.stable_epoch import StableEpoch, coordinates, epoch_at
-from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
+from crossbandit.theory.lemmas.stability import StableEpoch, coordinates, epoch_at
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, statement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.types import Floats
 
-_NU = np.array([0.25, 0.75])
-_ALGORITHM = CrossGraphKnown(eta=0.8, gamma=0.05, rho=0.2, beta=0.1)
 _ETA, _GAMMA, _RHO, _BETA = 0.8, 0.05, 0.2, 0.1
-_GRAPHS = (loopless_clique(2), FeedbackGraph([[0, 1, 0], [1, 0, 0], [1, 1, 1]]), threshold(3))
+_ALGORITHM = CrossGraphKnown(eta=_ETA, gamma=_GAMMA, rho=_RHO, beta=_BETA)
+_GRAPHS = (loopless_clique(2), TWO_LOOPLESS, threshold(3))
 _HORIZONS = {Effort.QUICK: (2_000, 8_000), Effort.FULL: (2_000, 8_000, 32_000, 128_000)}
 _SEEDS = range(10)
 _CONTEXTS = 50
@@ -58,29 +56,29 @@ def _follow(
     graph: FeedbackGraph, seed: int, played: Differences, mean: Differences, observed: Differences
 ) -> None:
     """Play six rounds; in each, take every context and arm once."""
-    problem = Problem(graph, contexts=_NU.size, context_distribution=_NU)
+    problem = Problem(graph, contexts=NU.size, context_distribution=NU)
     learner = _ALGORITHM.start(problem, seed=0)
     rng = np.random.default_rng(seed)
-    fed = np.zeros((_NU.size, graph.arms))
+    fed = np.zeros((NU.size, graph.arms))
     loopless = list(graph.arms_without_self_loop)
     for _ in range(6):
-        losses = rng.random((_NU.size, graph.arms))
+        losses = rng.random((NU.size, graph.arms))
         r = mixed(softmax(-_ETA * fed), _RHO)
-        m, w = _NU @ r, _NU @ r @ graph.adjacency
-        played.compare([learner.policy(c) for c in range(_NU.size)], r)
+        m, w = NU @ r, NU @ r @ graph.adjacency
+        played.compare([learner.policy(c) for c in range(NU.size)], r)
         correction = np.zeros(graph.arms)
-        if loopless:
+        special = heaviest(m, loopless)
+        if special is not None:
             observed.compare(w[loopless], 1 - m[loopless])
-            special = max(loopless, key=lambda a: (m[a], -a))
             correction[special] = _BETA / (w[special] + _GAMMA)
         total = np.zeros_like(fed)
-        for c, a in product(range(_NU.size), range(graph.arms)):
+        for c, a in product(range(NU.size), range(graph.arms)):
             branch = fork(learner)
             decision = act(branch, c, inside(r[c], a))
             branch.learn(decision, losses.T[list(decision.revealed)])
-            total += _NU[c] * r[c, a] * (cumulative(branch) - cumulative(learner))
+            total += NU[c] * r[c, a] * (cumulative(branch) - cumulative(learner))
         mean.compare(total, losses * w / (w + _GAMMA) + correction)
-        c = int(rng.integers(_NU.size))
+        c = int(rng.integers(NU.size))
         decision = act(learner, c, rng.random())
         learner.learn(decision, losses.T[list(decision.revealed)])
         fed = fed + losses * graph.adjacency[decision.arm] / (w + _GAMMA) + correction
@@ -92,11 +90,11 @@ def graph_sum_of_algorithm_1(epoch: StableEpoch, graph: FeedbackGraph, reveals: 
     Every other arm without self-loop has m <= 1/2, and so w >= 1/2.
     """
     rho, alpha, loopless = epoch.rho, graph.independence_number, graph.arms_without_self_loop
-    special = max(loopless, key=lambda a: float(epoch.m[a])) if loopless else -1
-    regular = np.arange(graph.arms) != special
+    special = heaviest(epoch.m, loopless)
     ratios = (epoch.nu @ epoch.snapshot) / (epoch.m @ reveals + epoch.gamma)
+    regular = np.delete(ratios, [] if special is None else special)
     bound = 4 * alpha * math.log(4 * graph.arms**2 / (alpha * rho)) / (1 - rho)
-    return Sides(float(ratios[regular].sum()), bound + (2.0 if loopless else 0.0))
+    return Sides(float(regular.sum()), bound + (2.0 if loopless else 0.0))
 
 
 def _graph_sum_case(graph: FeedbackGraph) -> Case:

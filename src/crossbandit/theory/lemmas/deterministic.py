@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.graphs import FeedbackGraph, loopless_clique, singletons, threshold
+from crossbandit.theory.definition import heaviest
 from crossbandit.theory.lemmas.search import (
     Case,
     Point,
@@ -68,7 +69,7 @@ def selector_observation(m: Floats, m_hat: Floats, loopless: list[int]) -> Sides
 
 
 def _not_selected(m_hat: Floats, loopless: list[int]) -> list[int]:
-    selected = max(loopless, key=lambda a: (m_hat[a], -a))
+    selected = heaviest(m_hat, loopless)
     return [a for a in loopless if a != selected]
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.theory.lemmas.search import Case, Sides, bounded
-from crossbandit.theory.lemmas.stability import ODDS
-from crossbandit.theory.lemmas.stable_epoch import C_0, StableEpoch, away, epoch_cases
+from crossbandit.theory.lemmas.stability import C_0, ODDS, StableEpoch, away, epoch_cases
 from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:

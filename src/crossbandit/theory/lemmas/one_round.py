@@ -24,7 +24,7 @@ import numpy as np
 
 from crossbandit.theory.definition import mixed
 from crossbandit.theory.lemmas.search import Case, Point, Sides, bounded
-from crossbandit.theory.lemmas.stable_epoch import (
+from crossbandit.theory.lemmas.stability import (
     CONTEXTS,
     StableEpoch,
     away,

@@ -12,7 +12,7 @@ from crossbandit.graphs import apple_tasting, paper_ring
 from crossbandit.problem import Problem
 from crossbandit.simulation import simulate_many
 from crossbandit.theory.proofs import PROVED_BOUND
-from crossbandit.theory.runs.instances import GraphBenchmark
+from crossbandit.theory.runs.environments import GraphBenchmark
 from crossbandit.theory.statements import CheckResult, Effort, Subject, statement
 
 if TYPE_CHECKING:

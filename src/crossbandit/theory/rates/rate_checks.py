@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit import graphs
 from crossbandit.algorithms import tuning
-from crossbandit.theory.rates.rates import Rate, joined, measure_rate
-from crossbandit.theory.runs.instances import GraphBenchmark
+from crossbandit.theory.rates import Rate, joined, measure_rate
+from crossbandit.theory.runs.environments import GraphBenchmark
 from crossbandit.theory.statements import CheckResult, Effort, Figure, Series, Subject, statement
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
-    from crossbandit.theory.rates.rates import Rule
+    from crossbandit.theory.rates import Rule
 
 # The theorem's rule with smaller constants, so that its rate is visible at horizons that can be
 # simulated. Its form, with all logarithms, is that of the theorem. The conditions of Lemma 8 do not
@@ -57,18 +57,6 @@ _SIZES = {
 }
 
 
-def experiments_rule(subject: Subject, problem: Problem) -> Subject:
-    """Return the subject as the paper's experiments tune it."""
-    del problem
-    return replace(subject, tuning="experiment")
-
-
-def theorems_rule(subject: Subject, problem: Problem) -> Subject:
-    """Return the subject as the theorem tunes it, with constants that satisfy the proof."""
-    del problem
-    return replace(subject, tuning="theorem")
-
-
 def small_constants(subject: Subject, problem: Problem) -> Subject:
     """Return the subject as the theorem tunes it, with constants that are too small for it."""
     return replace(subject, **tuning.theorem(problem, _SMALL).parameters._asdict())
@@ -78,13 +66,19 @@ def small_constants(subject: Subject, problem: Problem) -> Subject:
 def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Exponents, with bootstrap intervals, are at most those of the theorem's bound."""
     sizes = _SIZES[effort]
-    experiment = partial(experiments_rule, subject)
+
+    def experiment(_: Problem) -> Subject:
+        return replace(subject, tuning="experiment")
+
+    def theorem(_: Problem) -> Subject:
+        return replace(subject, tuning="theorem")
+
     small = partial(small_constants, subject)
     families = _families(effort)
     yield _in_horizon("experiment's rule", experiment, families, sizes)
     ring = {"paper's ring": families["paper's ring"]}
     yield _in_horizon("theorem's rule, small constants", small, ring, sizes)
-    yield _with_proven_constants(partial(theorems_rule, subject), sizes)
+    yield _with_proven_constants(theorem, sizes)
     yield _in_alpha("experiment's rule", experiment, effort)
     yield _in_alpha("theorem's rule, small constants", small, effort)
     yield _in_contexts("experiment's rule", experiment, sizes)

@@ -19,11 +19,10 @@ import numpy as np
 from crossbandit.algorithms import Algorithm, CrossGraph
 from crossbandit.streams import fixed
 from crossbandit.theory.runs.declared import DeclaredDecomposition, decompose_declared
-from crossbandit.theory.runs.environment_view import view_environment
+from crossbandit.theory.runs.environments import view_environment
 from crossbandit.theory.runs.following import follow_all
 from crossbandit.theory.runs.intervals import mean_interval
-from crossbandit.theory.runs.orders import Orders, orders
-from crossbandit.theory.runs.parts import Parts, RunParts, fields_of
+from crossbandit.theory.runs.parts import Orders, Parts, RunParts, fields_of, orders
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:

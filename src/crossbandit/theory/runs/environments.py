@@ -1,4 +1,7 @@
-"""An environment as the analysis sees it: the context distribution, and all losses."""
+"""An environment as the analysis sees it: the context distribution, and all losses.
+
+`GraphBenchmark` is the environment on which statements about whole runs are checked.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.environments import BlockEnvironment, Environment
+from crossbandit.environments import BlockEnvironment, Environment, paper_benchmark
 from crossbandit.environments.environment import horizon_of
 from crossbandit.losses import LinearForm
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.kernels.rounds import LossBlock
     from crossbandit.losses import LossForm
     from crossbandit.types import Floats, Integers
 
@@ -81,3 +86,42 @@ def _in_all_contexts(form: LossForm, rows: Floats) -> Floats:
         read: Floats = np.einsum("caf,af->ca", form.table, rows)
         return read
     return rows.T
+
+
+class GraphBenchmark(BlockEnvironment):
+    """The losses of the paper's benchmark on any graph, in linear form: the time is free of M.
+
+    In the first `favoured` rounds (in all, if None), the losses of arm 0 are multiplied by
+    `favour`. With a small factor, arm 0 is the best arm in nearly all contexts. If it has no
+    self-loop, it becomes the special arm, which is rarely observed. If the advantage ends before
+    the horizon, the learner plays arm 0 more than the comparator does. The pessimistic correction
+    is made for this case.
+    """
+
+    def __init__(
+        self,
+        graph: FeedbackGraph,
+        horizon: int,
+        contexts: int,
+        *,
+        favour: float = 1.0,
+        favoured: int | None = None,
+        table_seed: int = 0,
+    ) -> None:
+        benchmark = paper_benchmark(
+            horizon, radius=0, arms=graph.arms, contexts=contexts, table_seed=table_seed
+        )
+        self._linear = benchmark.factored()
+        self._favour = favour
+        self._favoured = horizon if favoured is None else favoured
+        self.problem = self._linear.problem.with_graph(graph)
+        self.context_distribution = self._linear.context_distribution
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        block = self._linear.block(start, stop)
+        count = min(stop, self._favoured) - start
+        if self._favour == 1.0 or count <= 0:
+            return block
+        rows = block.base.copy()
+        rows[:count, 0] *= self._favour
+        return block._replace(base=rows)

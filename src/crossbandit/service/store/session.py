@@ -1,13 +1,10 @@
-"""The SQL statements of a store, shared by SQLite and PostgreSQL.
-
-`SqlSession` has the methods of `Session`. Every statement on the data of a bidder is in this file.
-"""
+"""What is read from a store and written to it, as SQL that SQLite and PostgreSQL share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from crossbandit.service.store.connection import SqlConnection
+from crossbandit.service.store.connection import TABLES_OF_A_BIDDER, Connection
 from crossbandit.service.store.rows import (
     Append,
     BidderRow,
@@ -17,7 +14,6 @@ from crossbandit.service.store.rows import (
     Entries,
     Policy,
 )
-from crossbandit.service.store.tables import TABLES_OF_A_BIDDER
 
 if TYPE_CHECKING:
     from crossbandit.service.store.rows import Keep, Write
@@ -26,19 +22,23 @@ _KEPT = 2  # checkpoints
 _PIECE = 1000  # rows that are deleted at once
 
 
-class SqlSession(SqlConnection):
-    """A `Session` over a database that speaks SQL."""
+class Session(Connection):
+    """A connection to a store, for one thread at a time. Every method is one transaction.
+
+    All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
+    changed, with one exception: if the answer to a commit was lost, the commit may have been made.
+    """
 
     # --- bidders -------------------------------------------------------------------------------
 
     def bidders(self) -> list[BidderRow]:
-        with self._transaction(write=False):
-            rows = self._rows(
-                "SELECT b.id, b.name, b.settings, b.owner, b.paused, b.last, p.entry, p.at, "
-                f"l.holder, l.url, b.created, l.expires > {self.now} FROM bidders b "
-                "JOIN policies p ON p.bidder = b.id JOIN leases l ON l.bidder = b.id "
-                "ORDER BY b.name"
-            )
+        """Return all bidders, by name."""
+        rows = self._read(
+            "SELECT b.id, b.name, b.settings, b.owner, b.paused, b.last, p.entry, p.at, "
+            f"l.holder, l.url, b.created, l.expires > {self.now} FROM bidders b "
+            "JOIN policies p ON p.bidder = b.id JOIN leases l ON l.bidder = b.id "
+            "ORDER BY b.name"
+        )
         return [
             BidderRow(*row[:-1])._replace(paused=bool(row[4]), holder=row[8] if row[-1] else "")
             for row in rows
@@ -53,6 +53,7 @@ class SqlSession(SqlConnection):
         policy: Policy,
         checkpoint: Checkpoint,
     ) -> bool:
+        """Add a bidder; return False if a bidder of that name exists."""
         with self._transaction():
             made = self._rows(
                 "INSERT INTO bidders (name, settings, owner, paused, last, created) "
@@ -72,18 +73,26 @@ class SqlSession(SqlConnection):
         return True
 
     def delete(self, bidder: int) -> None:
+        """Delete a bidder and its log."""
         with self._transaction():
             self._rows("DELETE FROM bidders WHERE id = ?", [bidder])
             for table in TABLES_OF_A_BIDDER:
                 self._rows(f"DELETE FROM {table} WHERE bidder = ?", [bidder])
 
     def pause(self, bidder: int, *, paused: bool) -> None:
+        """Pause or resume a bidder."""
         with self._transaction():
             self._rows("UPDATE bidders SET paused = ? WHERE id = ?", [int(paused), bidder])
 
     # --- writing -------------------------------------------------------------------------------
 
     def write(self, writes: list[Write], at: float) -> list[bool]:
+        """Make all writes that are allowed, in one transaction that is durable when this returns.
+
+        Returns:
+            For each write, whether it was made. It is not if the bidder was deleted, the fence is
+            old, or the settings to be replaced have changed.
+        """
         done = [False] * len(writes)
         fenced = sorted({one.bidder for one in writes if not isinstance(one, Append)})
         # All transactions lock rows in the same order, so that no deadlock occurs.
@@ -171,37 +180,37 @@ class SqlSession(SqlConnection):
     # --- reading -------------------------------------------------------------------------------
 
     def entries(self, bidder: int, after: int, count: int) -> list[Entries]:
-        with self._transaction(write=False):
-            rows = self._rows(
-                "SELECT first, count, at, kind, content FROM entries "
-                "WHERE bidder = ? AND first > ? AND first <= ? ORDER BY first",
-                [bidder, after, after + count],
-            )
+        """Return the entries after number `after`, in order: about `count` of them."""
+        rows = self._read(
+            "SELECT first, count, at, kind, content FROM entries "
+            "WHERE bidder = ? AND first > ? AND first <= ? ORDER BY first",
+            [bidder, after, after + count],
+        )
         return [Entries(*row) for row in rows]
 
     def decisions(self, bidder: int, first: int) -> list[DecisionRow]:
-        with self._transaction(write=False):
-            rows = self._rows(
-                "SELECT number, after, content FROM decisions WHERE bidder = ? AND number >= ? "
-                "ORDER BY number",
-                [bidder, first],
-            )
+        """Return the decisions from number `first` on."""
+        rows = self._read(
+            "SELECT number, after, content FROM decisions WHERE bidder = ? AND number >= ? "
+            "ORDER BY number",
+            [bidder, first],
+        )
         return [DecisionRow(*row) for row in rows]
 
     def checkpoints(self, bidder: int) -> list[Checkpoint]:
-        with self._transaction(write=False):
-            rows = self._rows(
-                "SELECT entry, decisions, content FROM checkpoints WHERE bidder = ? "
-                "ORDER BY entry DESC, decisions DESC",
-                [bidder],
-            )
+        """Return the checkpoints, the newest first."""
+        rows = self._read(
+            "SELECT entry, decisions, content FROM checkpoints WHERE bidder = ? "
+            "ORDER BY entry DESC, decisions DESC",
+            [bidder],
+        )
         return [Checkpoint(*row) for row in rows]
 
     def policy(self, bidder: int) -> Policy | None:
-        with self._transaction(write=False):
-            rows = self._rows(
-                "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
-            )
+        """Return the policy."""
+        rows = self._read(
+            "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
+        )
         return Policy(*rows[0]) if rows else None
 
     # --- leases --------------------------------------------------------------------------------
@@ -209,6 +218,7 @@ class SqlSession(SqlConnection):
     def take_leases(
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
+        """Take or renew leases; return the fence of each lease that the holder now has."""
         # A lease that ends too late was taken before the clock of the database was set back.
         statement = (
             "UPDATE leases SET fence = fence + CASE WHEN holder = ? THEN 0 ELSE 1 END, "
@@ -224,6 +234,7 @@ class SqlSession(SqlConnection):
         return fences
 
     def end_lease(self, bidder: int, holder: str) -> None:
+        """End the lease of a bidder if this holder has it."""
         with self._transaction():
             self._rows(
                 "UPDATE leases SET expires = 0 WHERE bidder = ? AND holder = ?", [bidder, holder]
@@ -232,6 +243,7 @@ class SqlSession(SqlConnection):
     # --- old entries ---------------------------------------------------------------------------
 
     def prune(self, bidder: int, before: float) -> int:
+        """Delete entries from before a time that no recovery needs; return how many."""
         with self._transaction():
             kept = self._checkpoint_numbers(bidder)
             if len(kept) < _KEPT:
@@ -252,3 +264,10 @@ class SqlSession(SqlConnection):
                 [bidder, decisions, before],
             )
         return len(old)
+
+
+class Store(Protocol):
+    """A database. Processes that open the same one share its bidders."""
+
+    def session(self) -> Session:
+        """Return a new connection."""
