@@ -13,7 +13,8 @@ import pytest
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
 from crossbandit.applications.bidding.views import ShadingCurve
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules, bid_grid
+from crossbandit.environments.amounts import bid_grid
+from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,

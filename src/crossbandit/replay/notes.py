@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.logs.auctions import LIMIT
-from crossbandit.logs.faults import NO_PRICE
+from crossbandit.logs.columns import NO_PRICE
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, steps_back_in_time
 from crossbandit.replay.learning import GUARDED, LAW
 from crossbandit.replay.lineup import ALL_TOLD, TOLD
