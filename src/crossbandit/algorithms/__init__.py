@@ -1,4 +1,4 @@
-"""One file per algorithm: its parameters, its rule, its bound."""
+"""One file per algorithm: its parameters, its rule, its bound. What several share is beside."""
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds

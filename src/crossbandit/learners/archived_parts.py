@@ -41,7 +41,7 @@ _NO_GRAPH: _GraphOfRound = (None, None)
 
 
 def write_learner(learner: Learner, members: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """Return what makes a learner apart from its problem, in a form that `json` can write.
+    """Return the algorithm, its parameters and the round, in a form that `json` can write.
 
     Args:
         learner: The learner. Call this under its lock.
@@ -103,7 +103,11 @@ def write_problem(problem: Problem, members: dict[str, npt.NDArray[Any]]) -> dic
 def _read_problem(
     data: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], largest: int
 ) -> Problem:
-    """Return what `write_problem` wrote; no number of arms, contexts or features is larger."""
+    """Return what `write_problem` wrote.
+
+    Raises:
+        ValueError: It claims more than `largest` arms, contexts or features.
+    """
     for name, size in (("arms", data["graph"]["arms"]), *data.items()):
         if name in ("arms", "contexts", "features") and isinstance(size, int) and size > largest:
             raise ValueError(f"it claims {size} {name}, more than a file of its size can hold")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class DecisionRecords(LearnerBase[AlgorithmT]):
     """The part of a learner that records decisions.
 
-    Its private methods are called by the learner, under its lock.
+    Its private methods are called under the lock of the learner.
     """
 
     @property
