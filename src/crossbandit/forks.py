@@ -19,13 +19,13 @@ class ForkAware(Protocol):
     """An object with locks that is used in forked processes, too."""
 
     def fork_locks(self) -> Sequence[Any]:
-        """Return its locks, each at its place; None where it has none of that place.
+        """Return its locks in a fixed order; None for one that it does not have.
 
-        A thread that holds a lock takes no lock of an earlier place, of any object.
+        A thread that holds a lock takes no lock that is earlier in this order, of any object.
         """
 
     def after_fork(self) -> None:
-        """Take what the child must not share with its parent anew."""
+        """Replace what the child must not share with its parent."""
 
 
 _known: WeakSet[Any] = WeakSet()
