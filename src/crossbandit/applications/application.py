@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
 
 _DEFAULT = CrossGraphAdaptive()
+
 # The errors that settings and state raise if no application wrote them.
 _IMPOSSIBLE = (
     ArithmeticError,
@@ -49,8 +50,8 @@ class Application(ABC):
     Any number of threads may call the methods of one application. `snapshot` returns one that only
     decides, for other threads, processes and machines.
 
-    A subclass sets `kind`, a name for its files, and `learner`, last in its constructor. From then
-    on its public attributes cannot be set. `settings` returns the arguments of the constructor. A
+    A subclass sets `kind`, a name for its files, and `learner`, last in its constructor. After that
+    its public attributes cannot be set. `settings` returns the arguments of the constructor. A
     subclass with state of its own, besides what its learner learns, keeps it in private attributes,
     returns it from `state` and restores it in `restore`.
 

@@ -1,4 +1,4 @@
-"""A law that decides for an application: decisions that carry all that learning needs."""
+"""A law that decides for an application."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Round(NamedTuple):
 
     Attributes:
         context: What the hidden number may depend on.
-        worth: What the payoff is made of; see `OutcomeLaw`.
-        cost: What the payoff is made of, too.
+        worth: A number that the payoff depends on; see `OutcomeLaw`.
+        cost: Another number that the payoff depends on.
         labels: The classes, in the order of the law's features.
     """
 
@@ -55,8 +55,8 @@ class Round(NamedTuple):
 class LawDecider:
     """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
 
-    Any number of threads may call its methods: those that decide take turns. A copy, and what a
-    forked process has, decides under an id of its own, with new random numbers.
+    Any number of threads may call its methods: those that decide take turns. A copy has an id of
+    its own and new random numbers, and so has the decider in a forked process.
 
     Args:
         law: The law.
@@ -70,7 +70,7 @@ class LawDecider:
         round: The number of decisions made.
         total: The sum of their scores, modulo `TOTALS`.
         learner: The id of the learner that may learn from the decisions.
-        id: Under which its decisions are known.
+        id: The id that its decisions carry as their decider.
     """
 
     def __init__(
@@ -205,8 +205,8 @@ class LawDecider:
         Args:
             contexts: The context of each round, in the range of the contexts.
             labels: A column of labels for every feature.
-            worths: What the payoff is made of.
-            costs: What the payoff is made of, too.
+            worths: As in `Round`.
+            costs: As in `Round`.
             firsts: The lowest amount that may be chosen, by number.
             lasts: The highest one; where it is lower, nothing is chosen.
         """

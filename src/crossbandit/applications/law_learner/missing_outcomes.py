@@ -1,4 +1,4 @@
-"""Notice outcomes that are missing more often after a loss, or after a win."""
+"""A check whether outcomes are missing more often after a loss, or after a win."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ _FEWEST = 8  # outcomes of a cohort
 _ALIKE = 32  # outcomes of one kind: if most are missing, the others must be of the other kind
 _VERDICTS = ("no sign", "doubtful", "biased")
 _DOUBTFUL, _BIASED = 1, 2
+_REMEDY = (
+    "Report every outcome, also losses, as soon as it is certain: count a decision without an "
+    "answer as lost after a fixed time. If outcomes come late, learning goes on by itself once "
+    "both kinds come. Only if you know that nothing is wrong, set missing='accept'."
+)
 
 
 def is_watched(number: int) -> bool:
@@ -126,13 +131,42 @@ class MissingOutcomes:
         return f"{text}, {sure}: those that {self.missing} are missing, or come later.{refused}"
 
 
+class _Alike(NamedTuple):
+    """The last outcomes, all of one kind: how many, of how many decisions, and of which kind."""
+
+    outcomes: int
+    made: int
+    reached: bool
+
+    @property
+    def share(self) -> float:
+        """The share of the decisions that have an outcome."""
+        return self.outcomes / self.made
+
+
+class _Judgement(NamedTuple):
+    """What the cohorts that are old enough show.
+
+    Attributes:
+        level: The number of the verdict: 0, `_DOUBTFUL` or `_BIASED`.
+        exponent: The logarithm of one over the probability of such a difference by chance.
+        shares: The shares of outcomes that have come for low and for high scores.
+        alike: The last outcomes, if all are of one kind and most are missing; otherwise None.
+    """
+
+    level: int
+    exponent: float
+    shares: tuple[float, float]
+    alike: _Alike | None
+
+
 class OutcomeWatch:
     """Compares decisions whose outcomes came with all decisions that were made at the same time.
 
     The higher an amount, the more often it reaches the number: whatever the law believes, which may
     be misled already. So if outcomes of missed numbers (lost auctions) are missing, high amounts
     have outcomes more often than low ones. The same holds for the chances by the law, as far as it
-    is right: they show more where prices do not go with contexts. Every decision carries two
+    is right: they show more where prices do not depend on contexts. Every decision carries two
     scores, its place among the amounts that were possible and its chance, and the sums of the
     scores before it. From the first and the last decision of a cohort the mean scores of all
     decisions in between are known, also of those without outcome, and wherever they were made.
@@ -218,21 +252,22 @@ class OutcomeWatch:
     def _check(self) -> None:
         self._waiting = 0
         self._checks += not self.misled  # what only ends an alarm cannot raise one
-        level, exponent, self._shares, self._alike = self._judged(self._checks)
-        self.biased = level == _BIASED
+        judged = self._judged(self._checks)
+        self._shares, self._alike = judged.shares, judged.alike
+        self.biased = judged.level == _BIASED
         self.misled = self.biased and self.missing == "refuse"
-        if level >= _DOUBTFUL and not self._warned:
+        if judged.level >= _DOUBTFUL and not self._warned:
             self._warned = True
             if self.missing != "accept" and not self.misled and self.warns:
                 warnings.warn(f"{self.reason} {_REMEDY}", MissingFeedbackWarning, stacklevel=5)
-        elif exponent <= 0.0:
+        elif judged.exponent <= 0.0:
             self._warned = False
 
-    def _judged(self, checks: int) -> tuple[int, float, tuple[float, float], _Alike | None]:
-        """Return the verdict, its exponent, the shares, and the last outcomes if they are alike.
+    def _judged(self, checks: int) -> _Judgement:
+        """Judge the cohorts that are old enough; the score that shows more decides.
 
-        The score that shows more decides. checks: how many there were; they share the probability
-        of a false alarm, as both scores and both directions do.
+        checks: how many there were; they share the probability of a false alarm, as both scores and
+        both directions do.
         """
         old = self._old()
         complete = [one.both for one in old if one.outcomes >= _FEWEST]
@@ -251,8 +286,8 @@ class OutcomeWatch:
         before = self.clock() - _PATIENCE * self._delay
         last = _Alike(*alike_at_last([one for one in old if one.newest < before]))
         if last.outcomes >= _ALIKE and last.share < 1 / 2:
-            return _BIASED, math.inf, shares, last
-        return level, exponent, shares, None
+            return _Judgement(_BIASED, math.inf, shares, last)
+        return _Judgement(level, exponent, shares, None)
 
     def _old(self) -> list[Cohort]:
         """Return the cohorts that are old enough to be judged."""
@@ -263,8 +298,9 @@ class OutcomeWatch:
         """Return what is known by now. Changes nothing."""
         old = self._old()
         complete = [one for one in old if one.outcomes >= _FEWEST]
-        level, _, (low, high), alike = self._judged(self._checks + 1)
-        verdict = _VERDICTS[level] if complete or alike else "unknown"
+        judged = self._judged(self._checks + 1)
+        (low, high), alike = judged.shares, judged.alike
+        verdict = _VERDICTS[judged.level] if complete or alike else "unknown"
         if self.biased and max(low, high) > _MATERIAL * min(low, high):
             verdict = "biased"
         suspected = verdict in ("doubtful", "biased")
@@ -362,23 +398,3 @@ class OutcomeWatch:
         self.biased, self._shares, self._alike = biased, (low, high), alike
         self._waiting, self._warned = waiting, warned
         self.misled = biased and self.missing == "refuse"
-
-
-class _Alike(NamedTuple):
-    """The last outcomes, all of one kind: how many, of how many decisions, and of which kind."""
-
-    outcomes: int
-    made: int
-    reached: bool
-
-    @property
-    def share(self) -> float:
-        """The share of the decisions that have an outcome."""
-        return self.outcomes / self.made
-
-
-_REMEDY = (
-    "Report every outcome, also losses, as soon as it is certain: count a decision without an "
-    "answer as lost after a fixed time. If outcomes come late, learning goes on by itself once "
-    "both kinds come. Only if you know that nothing is wrong, set missing='accept'."
-)

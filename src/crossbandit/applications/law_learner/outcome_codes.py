@@ -1,4 +1,4 @@
-"""An outcome as a number of 16 bits, which is remembered of every decision that was settled."""
+"""An outcome as a code of 16 bits, which is remembered of every decision that was settled."""
 
 from __future__ import annotations
 
