@@ -40,11 +40,12 @@ class ThrottledStrategy(Strategy):
         pacer = setting.pacer()
         if pacer is None:
             raise ValueError("Without limits, there is nothing to throttle.")
-        self.throttled, self._pacer, self._rules = strategy, pacer, setting.rules
+        self.throttled = self._strategy = strategy
+        self._pacer, self._rules = pacer, setting.rules
         self.name, self.kind, self.note = strategy.name, strategy.kind, strategy.note
 
     def bids(self, chunk: Chunk) -> Floats:
-        wanted = np.asarray(self.throttled.bids(chunk), dtype=np.float64)
+        wanted = np.asarray(self._strategy.bids(chunk), dtype=np.float64)
         won = self._rules.wins(wanted, chunk.prices)
         costs = np.ceil(wanted / self._pacer.rules.unit).astype(np.int64)
         made = np.empty(wanted.size, dtype=np.bool_)
@@ -53,7 +54,7 @@ class ThrottledStrategy(Strategy):
         return np.where(made, wanted, 0.0)
 
     def curve(self, values: Floats) -> Floats:
-        return self.throttled.curve(values)
+        return self._strategy.curve(values)
 
 
 class LimitedBands(Strategy):
