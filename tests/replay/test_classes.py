@@ -13,7 +13,7 @@ import pytest
 from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
-from crossbandit.logs import auctions
+from crossbandit.limits import Budget, Limit
 from crossbandit.logs.auctions import OTHERS, SHOWN, Auctions, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
@@ -214,6 +214,17 @@ def test_the_page_and_the_table_show_the_classes(result: Replay) -> None:
     text = table_text(result, log="l.csv")
     assert "## By device" in text
     assert "| (empty) |" in text
+
+
+def test_with_limits_the_classes_are_compared_with_the_comparator(log: Path) -> None:
+    """No best policy per class takes part then."""
+    by_site = AuctionLog(log, classes=["site"])
+    limits: list[Limit] = [Budget(500, per=None)]
+    rules = ReplayRules(bids=40)
+    result = replay(by_site, limits=limits, strategies=["law"], seeds=1, rules=rules)
+    head = f"| site | auctions | price law | {result.comparator} |"
+    assert head in table_text(result, log="log.csv")
+    assert "<h2>By site</h2>" in page(result, log="log.csv", command="crossbandit")
 
 
 def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:

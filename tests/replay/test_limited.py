@@ -171,6 +171,29 @@ def test_with_several_budgets_the_knapsack_is_that_of_a_linear_program() -> None
         assert ("overlap" in result.outcome(PACED).note) == (budgets is crossing)
 
 
+def test_a_budget_that_never_binds_changes_no_optimum(path: Path) -> None:
+    """Shorter periods give the oracles no multipliers of their own, unless their budgets bind."""
+    day = Budget(12, per="day")
+    alone = played(path, [day], strategies=["truthful"])
+    for other in (Budget(1_000, per="hour"), Budget(9_000, per=300)):
+        both = played(path, [day, other], strategies=["truthful"])
+        for name in (ONE_MULTIPLIER, PACED, KNAPSACK):
+            expected = alone.outcome(name)
+            assert both.outcome(name).mean_surplus == pytest.approx(expected.mean_surplus), name
+            assert both.outcome(name).spend[0] == pytest.approx(expected.spend[0]), name
+
+
+def test_the_best_maps_keep_all_of_several_budgets(path: Path) -> None:
+    """The budget of the log and those of some hours bind."""
+    limits: list[Limit] = [Budget(12, per="day"), Budget(1.2, per="hour"), Budget(30, per=None)]
+    result = played(path, limits, strategies=["truthful"])
+    rows = result.spending().query("strategy == @PACED")
+    assert (rows["spend"] <= rows["budget"] * (1 + 1e-9)).all()
+    assert (rows["spend"] > 0.999 * rows["budget"]).any()
+    assert result.outcome(PACED).spend[0] <= 30 * (1 + 1e-9)
+    assert result.outcome(PACED).mean_surplus <= result.outcome(KNAPSACK).mean_surplus
+
+
 def test_spending_has_the_periods_of_every_budget(path: Path) -> None:
     result = played(path, LIMITS["hours and days"], strategies=["law"], seeds=1)
     assert result.limits is not None

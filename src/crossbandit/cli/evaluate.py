@@ -20,7 +20,7 @@ _NAME = 14  # characters of the name of a strategy, at least
 _METHOD = len("by band")
 
 
-@options.takes_log_options
+@options.takes_options
 def evaluate(
     context: typer.Context,
     log: options.LogOptions,
@@ -104,10 +104,11 @@ def _print(result: Evaluation, read: ReadLog[object]) -> None:
         table.add_row(row.strategy + mark, *cells)
     Console().print(table)
     if others := other_estimates(result):
-        table = new_table("By propensities", "The mean weight should be near 1.")
-        table.add_column("strategy")
-        for heading in ("doubly robust", "by band", "inverse propensity", "weight", "size"):
-            table.add_column(heading, justify="right")
+        table = new_table(
+            "By propensities",
+            "The mean weight should be near 1.",
+            *("strategy", "doubly robust", "by band", "inverse propensity", "weight", "size"),
+        )
         for cells_ in others:
             table.add_row(*cells_)
         Console().print(table)

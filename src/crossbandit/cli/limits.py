@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,76 +31,70 @@ class Aim(StrEnum):
     surplus = "surplus"
 
 
-BudgetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="AMOUNT/PERIOD",
-        help="What every strategy may spend in each period, such as 500/day. Periods: day, hour, a "
-        "number of auctions, or log. May be given several times. \\[default period: log]",
-    ),
-]
-PerOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
-]
-PacingOption = Annotated[
-    Pacing | None,
-    typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
-]
-RoiOption = Annotated[
-    float | None,
-    typer.Option(metavar="RATIO", help="The least ratio of the values won to the spend."),
-]
-CostOption = Annotated[
-    float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
-]
-AimOption = Annotated[
-    Aim | None, typer.Option(help="What to maximize under a target. \\[default: value]")
-]
+@dataclass(frozen=True)
+class LimitOptions:
+    """The options that ask for limits."""
 
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AMOUNT/PERIOD",
+            help="What every strategy may spend in each period, such as 500/day. Periods: day, "
+            "hour, a number of auctions, or log. May be given several times. "
+            "\\[default period: log]",
+        ),
+    ] = None
+    per: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
+    ] = None
+    pacing: Annotated[
+        Pacing | None,
+        typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
+    ] = None
+    target_roi: Annotated[
+        float | None,
+        typer.Option(metavar="RATIO", help="The least ratio of the values won to the spend."),
+    ] = None
+    target_cost: Annotated[
+        float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
+    ] = None
+    aim: Annotated[
+        Aim | None, typer.Option(help="What to maximize under a target. \\[default: value]")
+    ] = None
 
-def parse_limits(
-    *,
-    budget: list[str] | None,
-    per: list[str] | None,
-    pacing: Pacing | None,
-    target_roi: float | None,
-    target_cost: float | None,
-    aim: Aim | None,
-    timezone: str,
-) -> list[Limit]:
-    """Return the limits that options ask for.
+    def limits(self, timezone: str) -> list[Limit]:
+        """Return the limits that the options ask for.
 
-    >>> parse_limits(
-    ...     budget=["500/day", "30"],
-    ...     per=["hour"],
-    ...     pacing=None,
-    ...     target_roi=None,
-    ...     target_cost=None,
-    ...     aim=None,
-    ...     timezone="UTC",
-    ... )
-    [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC'),
-     Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC')]
-    """
-    from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+        Args:
+            timezone: The time zone of days and hours.
 
-    if not budget and (per or pacing):
-        option = "--per" if per else "--pacing"
-        raise InvalidParameterError(f"{option} belongs to --budget, which is missing.")
-    if aim and target_roi is None and target_cost is None:
-        raise InvalidParameterError("--aim belongs to --target-roi or --target-cost.")
-    spread: dict[str, Any] = {"pacing": pacing.value} if pacing else {}
-    limits: list[Limit] = [
-        Budget(amount, per=period, timezone=timezone, **spread)
-        for amount, period in _budgets(budget or [], per or [])
-    ]
-    aims: dict[str, Any] = {"aim": aim.value} if aim else {}
-    if target_roi is not None:
-        limits.append(ReturnOnSpend(target_roi, timezone=timezone, **aims))
-    if target_cost is not None:
-        limits.append(CostPer(target_cost, timezone=timezone, **aims))
-    return limits
+        Raises:
+            InvalidParameterError: An option is invalid, or one that it belongs to is missing.
+
+        >>> LimitOptions(budget=["500/day", "30"], per=["hour"]).limits("UTC")
+        [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC'),
+         Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC')]
+        """
+        from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+
+        has_target = self.target_roi is not None or self.target_cost is not None
+        if not self.budget and (self.per or self.pacing):
+            option = "--per" if self.per else "--pacing"
+            raise InvalidParameterError(f"{option} belongs to --budget, which is missing.")
+        if self.aim and not has_target:
+            raise InvalidParameterError("--aim belongs to --target-roi or --target-cost.")
+        spread: dict[str, Any] = {"pacing": self.pacing.value} if self.pacing else {}
+        limits: list[Limit] = [
+            Budget(amount, per=period, timezone=timezone, **spread)
+            for amount, period in _budgets(self.budget or [], self.per or [])
+        ]
+        aims: dict[str, Any] = {"aim": self.aim.value} if self.aim else {}
+        if self.target_roi is not None:
+            limits.append(ReturnOnSpend(self.target_roi, timezone=timezone, **aims))
+        if self.target_cost is not None:
+            limits.append(CostPer(self.target_cost, timezone=timezone, **aims))
+        return limits
 
 
 def _budgets(budgets: list[str], periods: list[str]) -> list[tuple[float, str | int | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -206,33 +206,41 @@ class LogOptions:
         return self.ties and self.ties.value
 
 
-def takes_log_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of `LogOptions` as options, in place of its parameter `log`.
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of its parameters that are dataclasses, such as `LogOptions`.
 
     Args:
         command: A function that Typer makes a command of.
 
     Returns:
-        The function that Typer sees.
+        The function that Typer sees: each field is an option, in place of the dataclass.
     """
-    hints = get_type_hints(LogOptions, include_extras=True)
-    ours = [
-        Parameter(
-            one.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if one.default is MISSING else one.default,
-            annotation=hints[one.name],
-        )
-        for one in fields(LogOptions)
-    ]
     parameters: list[Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
     for one in signature(command, eval_str=True).parameters.values():
-        parameters += ours if one.name == "log" else [one.replace(kind=Parameter.KEYWORD_ONLY)]
+        if not is_dataclass(one.annotation):
+            parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(one.annotation, include_extras=True)
+        options = [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if field.default is MISSING else field.default,
+                annotation=hints[field.name],
+            )
+            for field in fields(one.annotation)
+        ]
+        groups[one.name] = one.annotation, [option.name for option in options]
+        parameters += options
 
     @wraps(command)
     def run(**given: Any) -> None:
-        log = LogOptions(**{one.name: given.pop(one.name) for one in ours})
-        command(log=log, **given)
+        made = {
+            group: kind(**{name: given.pop(name) for name in names})
+            for group, (kind, names) in groups.items()
+        }
+        command(**made, **given)
 
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}

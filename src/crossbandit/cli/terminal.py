@@ -85,9 +85,9 @@ def say_faults(bad: int, auctions: int, faults: Sequence[Fault]) -> None:
         say(f"  {fault.place}: {fault.reason}")
 
 
-def new_table(title: str, caption: str) -> Table:
-    """Return a table without columns, in the form that all commands print."""
-    return Table(
+def new_table(title: str, caption: str, *columns: str) -> Table:
+    """Return a table in the form that all commands print: a column of names, then of numbers."""
+    table = Table(
         title=title,
         title_justify="left",
         title_style="bold",
@@ -97,6 +97,9 @@ def new_table(title: str, caption: str) -> Table:
         caption=caption,
         caption_justify="left",
     )
+    for i, heading in enumerate(columns):
+        table.add_column(heading, justify="right" if i else "left")
+    return table
 
 
 @contextmanager

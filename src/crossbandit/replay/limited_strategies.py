@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.kernels.paced_bidding import throttle
+from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import best_maps, paced_maps
 from crossbandit.replay.learning import paced_rounds
 from crossbandit.replay.limited import describe
@@ -17,11 +18,18 @@ from crossbandit.replay.oracles import BANDS, bands_of, enough_to_win
 from crossbandit.replay.strategies import Entry, Strategy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
     from crossbandit.environments.auctions import AuctionRules
+    from crossbandit.limits.optima import Map, Terms
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Chunk, Setting
     from crossbandit.types import Floats, Integers
+
+_ROUNDING = 1e-9  # of a budget: what exceeds it by less is an error of rounding
 
 
 class ThrottledStrategy(Strategy):
@@ -40,11 +48,12 @@ class ThrottledStrategy(Strategy):
         pacer = setting.pacer()
         if pacer is None:
             raise ValueError("Without limits, there is nothing to throttle.")
-        self.throttled, self._pacer, self._rules = strategy, pacer, setting.rules
+        self.throttled = self._strategy = strategy
+        self._pacer, self._rules = pacer, setting.rules
         self.name, self.kind, self.note = strategy.name, strategy.kind, strategy.note
 
     def bids(self, chunk: Chunk) -> Floats:
-        wanted = np.asarray(self.throttled.bids(chunk), dtype=np.float64)
+        wanted = np.asarray(self._strategy.bids(chunk), dtype=np.float64)
         won = self._rules.wins(wanted, chunk.prices)
         costs = np.ceil(wanted / self._pacer.rules.unit).astype(np.int64)
         made = np.empty(wanted.size, dtype=np.bool_)
@@ -53,7 +62,7 @@ class ThrottledStrategy(Strategy):
         return np.where(made, wanted, 0.0)
 
     def curve(self, values: Floats) -> Floats:
-        return self.throttled.curve(values)
+        return self._strategy.curve(values)
 
 
 class LimitedBands(Strategy):
@@ -63,7 +72,7 @@ class LimitedBands(Strategy):
     bids may be equally good; they are mixed so that the limits are used up. So it is the best
     mixture of maps, exactly. Where the bid is above the value, no bid is made. Periods differ in
     nothing but their multiplier: what a bid wins is taken from the whole log. With several budgets,
-    these are the periods of all of them together.
+    these are the longest periods, and the shorter ones whose budgets would be exceeded otherwise.
 
     Args:
         rules: The bids and who wins.
@@ -84,7 +93,7 @@ class LimitedBands(Strategy):
         won, worth = hindsight.won[: limits.part_count], hindsight.worth[: limits.part_count]
         if not paced:
             won, worth = won.sum(axis=0, keepdims=True), worth.sum(axis=0, keepdims=True)
-        find = paced_maps if paced else best_maps
+        find = _maps_by_section if paced else best_maps
         self._maps = find(worth, won * rules.amounts, won, limits.terms(paced=paced))
 
     def entries(self, chunk: Chunk) -> list[Entry]:
@@ -113,6 +122,62 @@ class LimitedBands(Strategy):
     def _bid(self, maps: Integers, rows: Integers, bands: Integers, values: Floats) -> Floats:
         bids = self._rules.amounts[maps[rows, bands]]
         return np.where(bids <= values, bids, 0.0)
+
+
+def _maps_by_section(worth: Floats, spend: Floats, won: Floats, terms: Terms) -> list[Map]:
+    """Return the best mixture of maps for each section; some sections share a multiplier.
+
+    A short period gets a multiplier of its own only if its budget would be exceeded with that of
+    the longer period. So a budget that never binds changes nothing.
+
+    Args:
+        worth: As in `paced_maps`, and so are `spend` and `won`.
+        spend: (sections, bands, K).
+        won: (sections, bands, K).
+        terms: The limits.
+    """
+    own = [np.zeros(level.budgets.size, dtype=np.bool_) for level in terms.levels]
+    own[-1][:] = True
+    while True:
+        groups, levels = _groups(terms.levels, own)
+        sums = [np.zeros((levels[0].of.size, *worth.shape[1:])) for _ in range(3)]
+        for total, table in zip(sums, (worth, spend, won), strict=True):
+            np.add.at(total, groups, table)
+        free = np.full(levels[0].of.size, np.inf)
+        found = paced_maps(sums[0], sums[1], sums[2], terms._replace(budgets=free, longer=levels))
+        maps = [one._replace(weights=one.weights[groups], bids=one.bids[groups]) for one in found]
+        spent = np.zeros(len(groups))
+        for one in maps:
+            chosen = np.take_along_axis(spend, one.bids[:, :, None], axis=2)
+            spent += one.weights * chosen.sum(axis=(1, 2))
+        exceeded = [
+            np.bincount(level.of, spent, level.budgets.size) > level.budgets * (1 + _ROUNDING)
+            for level in terms.levels
+        ]
+        if not any((now & ~before).any() for now, before in zip(exceeded, own, strict=True)):
+            return maps
+        own = [now | before for now, before in zip(exceeded, own, strict=True)]
+
+
+def _groups(
+    levels: Sequence[Level], own: Sequence[npt.NDArray[np.bool_]]
+) -> tuple[Integers, tuple[Level, ...]]:
+    """Return the group of each section, and the budgets of groups in place of sections.
+
+    A group is a period that has a multiplier of its own, without shorter ones inside that do. To a
+    level of shorter periods than its own, it has no budget.
+    """
+    last = len(levels)
+    depths = [np.where(own[k][level.of], k, last) for k, level in enumerate(levels)]
+    depth = np.min(depths, axis=0)
+    # For each section its periods, from the longest; the number after the last stands for none.
+    keys = [np.where(depth <= k, one.of, one.budgets.size) for k, one in enumerate(levels)]
+    rows, groups = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)
+    found = []
+    for k, level in enumerate(levels):
+        periods, of = np.unique(rows[:, : last - k], axis=0, return_inverse=True)
+        found.append(Level(of.ravel(), np.append(level.budgets, np.inf)[periods[:, -1]]))
+    return groups.ravel(), tuple(found)
 
 
 class LimitedKnowledge(Strategy):

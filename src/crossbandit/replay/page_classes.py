@@ -38,18 +38,20 @@ class ClassRows(NamedTuple):
 
 
 def shown_strategies(result: Replay) -> list[StrategyResult]:
-    """Return the strategies of tables by class: the first ones, and the oracle by class."""
+    """Return the strategies of tables by class: the first ones, and an oracle.
+
+    It is the best policy per class. With limits that takes no part, and it is the comparator.
+    """
     playing = [one for one in charted(result) if one.kind != "oracle"]
     fixed = [one for one in playing if one.kind == "fixed"]
     others = [one for one in playing if one.kind != "fixed"]
     room = _COLUMNS - 1 - len(fixed)
-    return [*others[:room], *fixed, result.outcome(ClassPolicy.name)]
+    oracle = ClassPolicy.name if result.limits is None else result.comparator
+    return [*others[:room], *fixed, result.outcome(oracle)]
 
 
 def class_tables(result: Replay, digits: int) -> list[ClassRows]:
     """Return one table per class column."""
-    if not result.classes:
-        return []
     shown = shown_strategies(result)
     found = []
     for i, column in enumerate(result.classes):
@@ -71,8 +73,6 @@ def class_tables(result: Replay, digits: int) -> list[ClassRows]:
 
 def class_charts(result: Replay) -> dict[str, list[Chart]]:
     """Return a chart per class column: surplus as a share of what could be earned at all."""
-    if not result.classes:
-        return {}
     limit = result.outcome(PerfectKnowledge.name)
     charts = {}
     for i, column in enumerate(result.classes):

@@ -119,8 +119,10 @@ def replay(
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    none = isinstance(limits, Sequence) and not limits
-    limited = None if none else ReplayLimits(check_limits(limits, log), survey.auctions)
+    asked: object = limits
+    limited = None
+    if asked or not isinstance(asked, Sequence):
+        limited = ReplayLimits(check_limits(limits, log), survey.auctions)
     setting = Setting(auction_rules, feedback, problem, len(classes.names), limited)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
