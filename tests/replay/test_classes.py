@@ -14,6 +14,7 @@ from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit
+from crossbandit.logs import auctions
 from crossbandit.logs.auctions import OTHERS, SHOWN, Auctions, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
