@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossbandit.algorithms import CrossGraph
+from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.theory.exact import laws, means
 from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, all_statements
 from crossbandit.types import Floats
