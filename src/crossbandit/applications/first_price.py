@@ -288,13 +288,14 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, LogFitting):
                 correction=correction,
             )
             if spending is not None:
-                spending.account(made, least, won=has_won, before=before)
+                spending.account(decision, made.value, amount, least, won=has_won, before=before)
             return
         price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
         rows = rules.rows([price])[0]
         learner.learn(decision, rows_of(rows, decision.revealed))
         if spending is not None:
-            spending.account(made, number_to_reach(rules, price), won=has_won)
+            least = number_to_reach(rules, price)
+            spending.account(decision, made.value, made.amount, least, won=has_won)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""

@@ -22,8 +22,7 @@ from crossbandit.kernels.bidding import (
     estimate,
     respond,
 )
-from crossbandit.kernels.paced_bidding import respond_paced
-from crossbandit.kernels.paced_rounds import limit_round, settle_round
+from crossbandit.kernels.paced_rounds import limit_round, respond_paced, settle_round
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.replay.chunks import Entry, paced_rounds, pseudo_values
 from crossbandit.simulation.players import BatchPlayer

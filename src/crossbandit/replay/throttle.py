@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.paced_bidding import throttle
+from crossbandit.kernels.paced_rounds import throttle
 from crossbandit.replay.chunks import paced_rounds
 from crossbandit.replay.strategies import Strategy
 
