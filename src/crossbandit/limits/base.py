@@ -39,11 +39,10 @@ from crossbandit.kernels.pacing import (
     at_risk,
     pass_time,
 )
-from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around
 from crossbandit.limits.reservations import Reservations
 from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
-from crossbandit.limits.settings import Budget, Money
+from crossbandit.limits.settings import Budget, Lease, Money
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
