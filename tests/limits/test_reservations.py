@@ -27,7 +27,8 @@ def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) ->
     chosen = pacer.choose_many(law, slots, values, 1e9, 0 * ones, 20 * ones)
     keys = np.arange(key, key + count)
     pacer.hold_many(keys, chosen)
-    return keys[chosen.bids >= 0].tolist()
+    made: list[int] = keys[chosen.bids >= 0].tolist()
+    return made
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -262,7 +262,7 @@ class PacerBase:
         self._first, self._now = arrays["clock"].tolist()
         self._ends, self._auctions = -1.0, 0  # looked up when the next auction is opened
         self.late = np.array(arrays["late"])
-        self.reserved.replace(arrays["keys"], Reserved(*(arrays[n] for n in Reserved._fields)))
+        self.reserved.replace(arrays["keys"], Reserved._make(arrays[n] for n in Reserved._fields))
         self._bind()
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
         for i, limit in enumerate(self.limits):

@@ -68,8 +68,8 @@ class Reservations(Mapping[int, Reservation]):
 
     def __getitem__(self, key: int) -> Reservation:
         row, table = self.rows[key], self.table
-        ticket = table.tickets[row].copy()
-        return Reservation(*table.held[row].tolist(), *table.prices[row].tolist(), ticket)
+        (time, value), (price, wanted) = table.held[row].tolist(), table.prices[row].tolist()
+        return Reservation(time, value, price, wanted, table.tickets[row].copy())
 
     def __contains__(self, key: object) -> bool:
         return key in self.rows
@@ -89,7 +89,8 @@ class Reservations(Mapping[int, Reservation]):
         size = len(self.rows)
         total = 2 * max(size + more, _FEWEST)
         kept = np.array([*self.rows.values(), self.opened])
-        table = Reserved(*(np.zeros((total, *part.shape[1:]), part.dtype) for part in self.table))
+        shapes = [((total, *part.shape[1:]), part.dtype) for part in self.table]
+        table = Reserved._make(np.zeros(*shape) for shape in shapes)
         for new, old in zip(table, self.table, strict=True):
             new[: size + 1] = old[kept]
         self.table = table
@@ -100,7 +101,7 @@ class Reservations(Mapping[int, Reservation]):
 
     def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
         """Return a function that returns arrays of all bids as they are now."""
-        rows, table = self.rows.copy(), Reserved(*(part.copy() for part in self.table))
+        rows, table = self.rows.copy(), Reserved._make(part.copy() for part in self.table)
 
         def arrays() -> dict[str, npt.NDArray[Any]]:
             at = np.array(list(rows.values()), dtype=np.int64)
