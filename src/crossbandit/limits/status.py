@@ -180,8 +180,8 @@ class Reasons(Sequence[str | None]):
         lowest = lowest_bid(self._amounts, first, last)
         if lowest is None:
             return None
-        limit, *units = tightest
-        return _reason_of(self._limits[limit], self._unit, *units, value, worth, lowest)
+        i, free, held = tightest
+        return _reason_of(self._limits[i], self._unit, free, held, value, worth, lowest)
 
 
 def _reason_of(
