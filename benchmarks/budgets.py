@@ -172,7 +172,7 @@ def won_late(world: World, money: float, delay: int, seed: int) -> float:
         if cap < 0:
             continue
         bid = min(wanted, cap)
-        pacer.hold(i, value, bid, wanted)
+        pacer.hold(i)
         waiting.append((i, value, bid))
         if cells[i] <= bid and bid > 0:
             surplus, paid = surplus + value - amounts[bid], paid + amounts[bid]

@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.law_learner.decisions import GuardPart, LawDecision
-from crossbandit.kernels.paced_guard import lower_chances
+from crossbandit.kernels.paced_laws import lower_chances
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
 

@@ -87,7 +87,7 @@ def late(delay: int, seed: int = 5, *, charged: bool = True) -> tuple[float, flo
         _, _, cap, wanted = own.choose(law, (), value, float(i), 0, last)
         if cap >= 0:
             amount = min(cap, wanted)
-            own.hold(i, value, amount, wanted)
+            own.hold(i)
             waiting.append((i, value, amount, int(cells[i])))
             if cells[i] <= amount and amount > 0:
                 surplus += value - AMOUNTS[amount]

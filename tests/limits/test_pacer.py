@@ -275,9 +275,9 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     law, spent = OutcomeLaw(GRID, (0, 1)), []
     cells = law.cells(prices).tolist()
     for i, value in enumerate(values.tolist()):
-        _, _, cap, wanted = pacer.choose(law, (), value, 0.0, 0, law.highest(value))
+        _, _, cap, _ = pacer.choose(law, (), value, 0.0, 0, law.highest(value))
         if cap >= 0:
-            pacer.hold(i, value, min(cap, wanted), wanted)
+            pacer.hold(i)
         late = i - 50
         if late in pacer.reserved:
             amount = round(pacer.reserved[late].price * 1e-9 / 0.05)
@@ -521,8 +521,8 @@ def planned_in_batch(pacer: Pacer, now: float, count: int, paid: int) -> list[fl
     planned = []
     for key in range(count):
         pacer.open(1.0, now, 0, 20)
-        planned.append(float(pacer._ticket[0, PLANNED]) * float(pacer.unit))
         pacer.reserve(key, 1.0, 10, 10)
+        planned.append(float(pacer.reserved[key].ticket[0, PLANNED]) * float(pacer.unit))
         pacer.settle(key, 1.0, 0.5, won=key < paid, least=0.5 if key < paid else math.inf)
     return planned
 

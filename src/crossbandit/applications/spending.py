@@ -15,22 +15,22 @@ from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.decisions import LawDecision, Made
 from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.paced_guard import lower_chances
+from crossbandit.kernels.paced_laws import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.settings import limits_of
-from crossbandit.limits.status import reason, reason_of, status
+from crossbandit.limits.status import Reasons, lowest_bid, reason, status
 from crossbandit.validation import number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from decimal import Decimal
 
     import numpy.typing as npt
 
     from crossbandit.algorithms import Decision
-    from crossbandit.applications.bidding.bids import Bid, Bids
+    from crossbandit.applications.bidding.bids import Bids
     from crossbandit.laws.levels import Label
     from crossbandit.limits import LimitStatus
     from crossbandit.types import Booleans, Floats, Integers
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Time = float | datetime | None
 
 _STATE = "limits."
+_LOWEST_KEY = 1 << 61
 NO_LIMITS = {"budget": None, "target": None, "expires": None}
 
 
@@ -88,6 +89,7 @@ class Spending:
         )
         self.lock = Lock()
         self.forked = False
+        self._has_rounds = False  # as keys, from a file of an earlier version
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -148,13 +150,13 @@ class Spending:
         now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
-                given = (learner.law, labels, value, now, first, last)
-                worth, usable, cap, wanted = pacer.choose(*given)
+                worth, usable, cap, wanted = pacer.choose(
+                    learner.law, labels, value, now, first, last
+                )
                 if cap < 0:
                     return None, self._reason(value, worth, first, last)
-                bid = min(cap, wanted)
-                decision = learner.decided(bid, first, usable)
-                pacer.hold(_key(decision), value, bid, wanted)
+                decision = learner.decided(min(cap, wanted), first, usable)
+                pacer.hold(_first_key(decision.decider) + decision.round)
                 return decision, None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
@@ -182,7 +184,7 @@ class Spending:
         firsts: Integers,
         lasts: Integers,
         at: object,
-    ) -> tuple[Made, list[str | None]]:
+    ) -> tuple[Made, Sequence[str | None] | None]:
         """Choose many bids of one time within the limits, in one call of compiled code.
 
         Args:
@@ -194,7 +196,7 @@ class Spending:
             at: The time of the auctions, or None for now.
 
         Returns:
-            The decisions, and the reason why no bid was made, for each auction.
+            The decisions; and the reasons why no bid was made, for each auction, or None.
 
         Raises:
             InvalidParameterError: This is a forked process, and the limits are its parent's.
@@ -206,23 +208,14 @@ class Spending:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            pacer.hold_many(_keys(made), values, chosen)
-        reasons: list[str | None] = [None] * values.size
-        for i in np.flatnonzero(chosen.bids < 0).tolist():
-            lowest = self._lowest(int(firsts[i]), int(lasts[i]))
-            if lowest is not None:
-                given = float(values[i]), float(chosen.pseudo_values[i]), lowest
-                reasons[i] = reason_of(pacer, chosen.tightest[i].tolist(), *given)
-        return made, reasons
-
-    def _lowest(self, first: int, last: int) -> float | None:
-        """Return the lowest positive amount that may be bid without limits; None without one."""
-        possible = [one for one in self.pacer.rules.amounts[first : last + 1].tolist() if one > 0]
-        return possible[0] if possible else None
+            pacer.hold_many(_keys(made), chosen)
+        if chosen.bids.min(initial=0) >= 0:
+            return made, None
+        return made, Reasons(pacer, values, chosen, firsts, lasts)
 
     def _reason(self, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
-        lowest = self._lowest(first, last)
+        lowest = lowest_bid(self.pacer.rules.amounts, first, last)
         return None if lowest is None else reason(self.pacer, value, worth, lowest)
 
     def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
@@ -238,21 +231,31 @@ class Spending:
         with self.lock:
             return self.pacer.look(value, first, last, now)
 
-    def account(self, bid: Bid, least: float, *, won: bool, before: int = 0) -> None:
+    def account(
+        self,
+        decision: LawDecision | Decision,
+        value: float,
+        amount: float,
+        least: float,
+        *,
+        won: bool,
+        before: int = 0,
+    ) -> None:
         """Account for a bid whose outcome is known.
 
         Args:
-            bid: The bid.
+            decision: The decision to bid.
+            value: What winning was worth.
+            amount: The amount, as money.
             least: The lowest amount that would have won; infinite if that is not known.
             won: Whether it won.
             before: The code of the outcome that this one corrects, or 0.
         """
-        decision, value, amount = bid.decision, bid.value, bid.amount
-        if decision is None or amount is None:
-            return
         with self.lock:
             if before == 0:
-                key = self._known(_key(decision), decision.round)
+                key = _key(decision)
+                if self._has_rounds and key not in self.pacer.reserved:
+                    key = decision.round
                 self.pacer.settle(key, value, amount, won=won, least=least)
             elif before >= KNOWN and self._was_won(before, amount) != won:
                 self.pacer.correct(value, amount, won=won)
@@ -273,16 +276,12 @@ class Spending:
             keys = np.array([-1 if one is None else _key(one) for one in made], dtype=np.int64)
         rows = (rounds >= 0) & ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
+        keys, rounds = keys[rows], rounds[rows]
         with self.lock:
-            known = [
-                self._known(key, round_)
-                for key, round_ in zip(keys[rows].tolist(), rounds[rows].tolist(), strict=True)
-            ]
-            self.pacer.settle_many(np.array(known, dtype=np.int64), *money, won[rows], least[rows])
-
-    def _known(self, key: int, round_: int) -> int:
-        """Return the key of a bid; in files of earlier versions the round alone was the key."""
-        return round_ if round_ in self.pacer.reserved else key
+            if self._has_rounds:
+                known = np.array([key in self.pacer.reserved for key in keys.tolist()], dtype=bool)
+                keys = np.where(known, keys, rounds)
+            self.pacer.settle_many(keys, *money, won[rows], least[rows])
 
     def _was_won(self, code: int, amount: float) -> bool:
         return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
@@ -320,6 +319,7 @@ class Spending:
         """
         with self.lock:
             self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
+            self._has_rounds = any(key < _LOWEST_KEY for key in self.pacer.reserved)
 
 
 def _refusal() -> InvalidParameterError:
@@ -361,7 +361,7 @@ def _key(decision: LawDecision | Decision) -> int:
     A bidder that is loaded from a file counts its rounds on from there, and so did the one that
     wrote the file. Only what made a decision tells their bids apart.
     """
-    maker = decision.decider if isinstance(decision, LawDecision) else decision.learner
+    maker = decision.decider if type(decision) is LawDecision else decision.learner
     return _first_key(maker) + decision.round
 
 
@@ -373,4 +373,4 @@ def _keys(made: Made) -> Integers:
 @lru_cache(maxsize=64)
 def _first_key(maker: str) -> int:
     """Return the key of the first bid of a decider, of 62 bits; far above any round."""
-    return (int(maker, 16) >> 2) | 1 << 61
+    return (int(maker, 16) >> 2) | _LOWEST_KEY

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.compilation import compiled, inlined, opened
 from crossbandit.kernels.pacing import (
+    BID_FOR,
     BUDGET,
+    COSTS,
     DUE,
     EXPECTED,
     GIVEN,
@@ -15,6 +17,7 @@ from crossbandit.kernels.pacing import (
     HOLDING,
     HOLDING_SQUARES,
     LOG,
+    MADE_AT,
     OF_PERIOD,
     OPEN,
     OPEN_SQUARES,
@@ -25,14 +28,17 @@ from crossbandit.kernels.pacing import (
     SPENT,
     SQUARES,
     WAITING,
+    WANTED,
     at_risk,
     clipped,
     credit_of,
+    open_auction,
 )
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.pacing import PaceRules, PaceState
-    from crossbandit.types import Floats
+    from crossbandit.kernels.compilation import Bound
+    from crossbandit.kernels.pacing import PaceRules, PaceState, Reserved
+    from crossbandit.types import Booleans, Floats, Integers
 
 _RECENT = 512.0  # bids, of a share of wins
 _CHEAP = 7.0  # by so many steps is the cost of holding money above that which is none
@@ -196,3 +202,96 @@ def settle(
     if alone:  # so that rounding does not add up
         state.duals[:, OPEN : WAITING + 1] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)
+
+
+@inlined
+def hold(
+    rules: PaceRules,
+    reserved: Reserved,
+    row: int,
+    now: float,
+    value: float,
+    amount: int,
+    wanted: int,
+) -> None:
+    """Note in a row what was bid, besides its ticket. amount, wanted: by number."""
+    reserved.held[row, MADE_AT] = now
+    reserved.held[row, BID_FOR] = value
+    reserved.prices[row, COSTS] = rules.prices[amount]
+    reserved.prices[row, WANTED] = rules.prices[wanted]
+
+
+@inlined
+def settle_row(
+    rules: PaceRules,
+    state: PaceState,
+    reserved: Reserved,
+    row: int,
+    won: bool,  # noqa: FBT001
+    least: float,
+    alone: bool,  # noqa: FBT001
+) -> None:
+    """Account for the bid of a row. least: the lowest amount that would have won."""
+    price, wanted = reserved.prices[row]
+    would = won or wanted * rules.unit >= least
+    settle(
+        rules,
+        state,
+        reserved.tickets[row],
+        reserved.held[row, BID_FOR],
+        price,
+        wanted if would else -1,
+        won,
+        alone,
+    )
+
+
+# What Python calls for one auction. bound: of the rules, the state and the reserved bids.
+
+
+@inlined
+def open_bound(
+    bound: Bound, row: int, now: float, value: float, first: int, last: int
+) -> tuple[float, int, int]:
+    """Do what `open_auction` does. Sets the ticket of a row."""
+    rules, state, reserved = opened(bound)
+    return open_auction(rules, state, now, value, first, last, reserved.tickets[row])
+
+
+@inlined
+def reserve_bound(
+    bound: Bound, row: int, now: float, value: float, amount: int, wanted: int
+) -> None:
+    """Reserve money for a bid in the auction that was opened with a row."""
+    rules, state, reserved = opened(bound)
+    reserve(rules, state, reserved.tickets[row], value, rules.prices[amount])
+    hold(rules, reserved, row, now, value, amount, wanted)
+
+
+@inlined
+def settle_bound(
+    bound: Bound,
+    row: int,
+    won: bool,  # noqa: FBT001
+    least: float,
+    alone: bool,  # noqa: FBT001
+) -> None:
+    """Do what `settle_row` does."""
+    rules, state, reserved = opened(bound)
+    settle_row(rules, state, reserved, row, won, least, alone)
+
+
+@compiled
+def settle_all(
+    rules: PaceRules,
+    state: PaceState,
+    reserved: Reserved,
+    rows: Integers,
+    won: Booleans,
+    least: Floats,
+    others: int,
+) -> None:
+    """Do what `settle_row` does with n bids; all (n,). others: how many more have no outcome."""
+    for i in range(rows.size):
+        alone = others == 0 and i == rows.size - 1
+        settle_row(rules, state, reserved, rows[i], won[i], least[i], alone)

@@ -1,22 +1,32 @@
-"""Bidding by a law of prices under limits: one auction, and whole logs."""
+"""Bidding by a law of prices under limits: one auction, many of one time, and whole logs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.compilation import compiled, inlined
-from crossbandit.kernels.laws.choice import may_try, read_law, without_tries
+from crossbandit.kernels.compilation import compiled, inlined, opened
+from crossbandit.kernels.laws.choice import chance_of, may_try, read_law, without_tries
+from crossbandit.kernels.laws.guard import guarded_decide, guarded_learn, see
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.outcomes import outcome_kind
 from crossbandit.kernels.laws.reading import band_of
 from crossbandit.kernels.laws.state import TOLD
 from crossbandit.kernels.laws.tries import probe
-from crossbandit.kernels.pace_plan import open_auction
-from crossbandit.kernels.pace_steps import adapt, cost_of_holding, reserve, settle, weigh_holding
+from crossbandit.kernels.pace_steps import (
+    adapt,
+    cost_of_holding,
+    hold,
+    reserve,
+    settle,
+    weigh_holding,
+)
+from crossbandit.kernels.pacing import RESERVED, free_money, open_auction
 
 if TYPE_CHECKING:
+    from crossbandit.kernels.compilation import Bound
+    from crossbandit.kernels.laws.guard import GuardState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
-    from crossbandit.kernels.pacing import PaceRules, PaceState
+    from crossbandit.kernels.pacing import PaceRules, PaceState, Reserved
     from crossbandit.types import Floats, Integers
 
 
@@ -82,6 +92,125 @@ def paced_decide(
 
 
 @compiled
+def decide_bound(
+    bound: Bound,
+    row: int,
+    now: float,
+    value: float,
+    slots: Integers,
+    first: int,
+    last: int,
+    uniforms: Floats,
+) -> tuple[float, int, int, int]:
+    """Do what `paced_decide` does, and note the bid in a row.
+
+    bound: of the rules, the state and the scratch of a law, the rules and the state of the limits,
+    and the reserved bids.
+    """
+    law_rules, law, scratch, rules, state, reserved = opened(bound)
+    ticket = reserved.tickets[row]
+    worth, usable, cap, wanted = paced_decide(
+        law_rules,
+        law,
+        scratch,
+        rules,
+        state,
+        value,
+        slots,
+        now,
+        value,
+        first,
+        last,
+        uniforms,
+        ticket,
+    )
+    if cap >= 0:
+        hold(rules, reserved, row, now, value, min(wanted, cap), wanted)
+    return worth, usable, cap, wanted
+
+
+@compiled
+def paced_decide_all(
+    law_rules: LawRules,
+    law: LawState,
+    scratch: Scratch,
+    rules: PaceRules,
+    state: PaceState,
+    reserved: Reserved,
+    now: float,
+    values: Floats,
+    slots: Integers,
+    firsts: Integers,
+    lasts: Integers,
+    uniforms: Floats,
+    rows: Integers,
+    out: Integers,
+    chances: Floats,
+    usable: Integers,
+    pseudo: Floats,
+    tightest: Integers,
+) -> None:
+    """Do what `decide_bound` does in n auctions of one time; no period ends in between.
+
+    All (n,); slots: (n, width); uniforms: (n, 3); rows: where each bid is noted. The last five are
+    filled: the bids, -1 where nothing can be bid; their chances of winning, as the law believes;
+    what `paced_decide` returns; tightest: (n, 3), where nothing can be bid, the limit that leaves
+    least, what it leaves, what it has reserved.
+    """
+    for i in range(values.size):
+        value = values[i]
+        pseudo[i], usable[i], cap, wanted = paced_decide(
+            law_rules,
+            law,
+            scratch,
+            rules,
+            state,
+            value,
+            slots[i],
+            now,
+            value,
+            firsts[i],
+            lasts[i],
+            uniforms[i],
+            reserved.tickets[rows[i]],
+        )
+        out[i] = -1
+        chances[i] = 0.0
+        if cap >= 0:
+            out[i] = min(wanted, cap)
+            chances[i] = chance_of(law_rules, law, scratch, out[i])
+            hold(rules, reserved, rows[i], now, value, out[i], wanted)
+            continue
+        for limit in range(rules.kinds.size):
+            left = free_money(rules, state, limit, value)
+            if limit == 0 or left < tightest[i, 1]:
+                tightest[i, 0] = limit
+                tightest[i, 1] = left
+                tightest[i, 2] = state.money[limit, RESERVED]
+
+
+@inlined
+def settle_at_once(
+    feedback: int,
+    rules: PaceRules,
+    state: PaceState,
+    ticket: Floats,
+    value: float,
+    amount: int,
+    wanted: int,
+    cell: int,
+) -> int:
+    """Account for a bid whose outcome is known at once, and return what is shown of its cell."""
+    won = cell <= amount
+    kind = outcome_kind(feedback, amount, cell)
+    # Whether what was wanted would have won is known after a win, or if the price is told.
+    would = cell <= wanted and (won or kind == TOLD)
+    paid = rules.prices[wanted] if would else -1
+    settle(rules, state, ticket, value, rules.prices[amount], paid, won, True)  # noqa: FBT003
+    return kind
+
+
+@compiled
 def paced_play(
     law_rules: LawRules,
     law: LawState,
@@ -105,8 +234,9 @@ def paced_play(
     As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 4), scratch. Where
     nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
     """
+    feedback = law_rules.feedback
     for i in range(contexts.size):
-        value = worths[i]
+        value, cell = worths[i], cells[i]
         pseudo[i], _, cap, wanted = paced_decide(
             law_rules,
             law,
@@ -127,13 +257,74 @@ def paced_play(
             continue
         amount = min(wanted, cap)
         out[i] = amount
-        price = rules.prices[amount]
-        won = cells[i] <= amount
-        kind = outcome_kind(law_rules.feedback, amount, cells[i])
-        # Whether what was wanted would have won is known after a win, or if the price is told.
-        would = cells[i] <= wanted and (won or kind == TOLD)
-        paid = rules.prices[wanted] if would else -1
-        settle(rules, state, ticket, value, price, paid, won, True)  # noqa: FBT003
-        index = cells[i] if kind == TOLD else amount
+        kind = settle_at_once(feedback, rules, state, ticket, value, amount, wanted, cell)
+        index = cell if kind == TOLD else amount
         band = band_of(law_rules, contexts[i])
         absorb(law_rules, law, scratch, band, slots[i], kind, index, amount)
+
+
+@inlined
+def lower_chances(chances: Floats, cap: int) -> None:
+    """Move the chances of all amounts above `cap` to it, as it is bid in place of them."""
+    for k in range(cap + 1, chances.size):
+        chances[cap] += chances[k]
+        chances[k] = 0.0
+
+
+@compiled
+def paced_guarded_play(
+    law_rules: LawRules,
+    law: LawState,
+    scratch: Scratch,
+    guard: GuardState,
+    top: float,
+    rules: PaceRules,
+    state: PaceState,
+    contexts: Floats,
+    slots: Integers,
+    worths: Floats,
+    firsts: Integers,
+    lasts: Integers,
+    cells: Integers,
+    uniforms: Floats,
+    times: Floats,
+    ticket: Floats,
+    out: Integers,
+    pseudo: Floats,
+) -> None:
+    """Do what `paced_play` does, for a guarded law. uniforms: (n, 5)."""
+    feedback = law_rules.feedback
+    for i in range(contexts.size):
+        value, first, cell = worths[i], firsts[i], cells[i]
+        worth, usable, cap = open_auction(rules, state, times[i], value, first, lasts[i], ticket)
+        pseudo[i] = worth
+        out[i] = -1
+        if cap < 0:
+            adapt(rules, state, ticket, value, 0, -1)
+            continue
+        wanted, bid, weight = guarded_decide(
+            law_rules,
+            law,
+            scratch,
+            guard,
+            top,
+            contexts[i],
+            slots[i],
+            worth,
+            first,
+            usable,
+            uniforms[i],
+        )
+        if cap < usable:
+            bid = min(bid, cap)
+            lower_chances(guard.chances, cap)
+            see(law_rules, guard, weight, bid)
+        amount = min(wanted, cap)
+        out[i] = amount
+        reserve(rules, state, ticket, value, rules.prices[amount])
+        kind = settle_at_once(feedback, rules, state, ticket, value, amount, wanted, cell)
+        guarded_learn(law_rules, guard, worth, top, bid, amount, cell)
+        index = cell if kind == TOLD else amount
+        band = band_of(law_rules, contexts[i])
+        tried = amount if amount == bid else -1  # as in `guarded_play`
+        absorb(law_rules, law, scratch, band, slots[i], kind, index, tried)

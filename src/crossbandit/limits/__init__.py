@@ -4,9 +4,8 @@
 `LimitStatus` shows how a limit stands. `SharedBudget` gives slices of a budget to several bidders.
 """
 
-from crossbandit.limits.lease import Lease
 from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer
-from crossbandit.limits.settings import Budget, CostPer, Limit, ReturnOnSpend, Target
+from crossbandit.limits.settings import Budget, CostPer, Lease, Limit, ReturnOnSpend, Target
 from crossbandit.limits.shared import SharedBudget
 from crossbandit.limits.status import LimitStatus
 

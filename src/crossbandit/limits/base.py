@@ -1,40 +1,51 @@
-"""What the limits of a bidder are made of, and their periods."""
+"""The limits of a bidder and their state: periods, and what is kept in files."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import ROUND_FLOOR, Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.kernels.pace_plan import pass_time
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.compilation import Bound, MachineCode
 from crossbandit.kernels.pace_steps import cost_of_holding
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
+    BID_FOR,
     BINS,
     BY_TIME,
+    COSTS,
     DUE,
     END,
+    EXPECTED,
     GIVEN,
     HOLDING_SQUARES,
     LATEST,
+    OF_PERIOD,
+    OPEN,
+    OPEN_SQUARES,
     PERIOD,
+    PLANNED,
     RESERVED,
     SPENT,
     SQUARES,
     START,
     WAITING,
+    Reserved,
+    at_risk,
+    pass_time,
 )
-from crossbandit.limits.lease import Lease
 from crossbandit.limits.periods import Traffic, period_around
+from crossbandit.limits.reservations import Reservations
 from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
-from crossbandit.limits.settings import Budget, Money
+from crossbandit.limits.settings import Budget, Lease, Money
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -43,24 +54,9 @@ if TYPE_CHECKING:
 
 _CARRIED = 0.5  # of the sum that sets the steps, into the next period
 _NEVER = 2.0**62
-
-
-class Reservation(NamedTuple):
-    """Money that is set aside until the outcome of a bid is known.
-
-    Attributes:
-        time: When it was made.
-        value: The value that was bid for.
-        price: What it costs if it wins, in units.
-        wanted: What would have been bid without a limit that is kept at any time, in units.
-        ticket: (limits, 4): what each limit needs to know when the auction is over.
-    """
-
-    time: float
-    value: float
-    price: int
-    wanted: int
-    ticket: Floats
+# The parts of a law, those of the limits bound with them, and the slots of a round without classes.
+_NO_LAW: tuple[Any, Any, Any] = (None, None, None)
+_LATER = {"duals": 3, "times": 1}  # columns that files of an earlier version do not have
 
 
 class PacerBase:
@@ -80,8 +76,7 @@ class PacerBase:
         self.expires = _seconds(expires)
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
-        self.reserved: dict[int, Reservation] = {}
-        self._prices: list[int] = self.rules.prices.tolist()
+        self.reserved = Reservations(len(self.limits))
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.unit = unit_of(grid, self.limits)
         for i, limit in enumerate(self.limits):
@@ -89,15 +84,19 @@ class PacerBase:
                 self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         self.middle = value_range[1] / 2
         self._horizon = horizon
-        self._shape = (len(self.limits), 4)  # of a ticket
-        self._ticket = np.zeros(self._shape)
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
         self._auctions = 0  # until a period of auctions ends
-        self._steps: Any = None
+        self._code = MachineCode()
+        self._bind()
+
+    def _bind(self) -> None:
+        """Keep the arrays of all steps together: to take them apart takes longer than a step."""
+        self._bound = Bound(self.rules, self.state, self.reserved.table)
+        self._law = _NO_LAW
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_steps": None}  # machine code stays where it is
+        return {**vars(self), "_law": _NO_LAW}  # the law is not the pacer's
 
     @property
     def timed(self) -> bool:
@@ -198,9 +197,125 @@ class PacerBase:
         state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
         state.duals[i, [DUE, WAITING]] = 0.0
 
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of all that changes, by name; `restore` takes them back."""
+        return self.freeze()()
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns what `arrays` returns now.
+
+        Call `freeze` under a lock: it only copies, in a fraction of a millisecond. The function
+        puts the bids without an outcome in their order, and needs no lock.
+        """
+        reserved = self.reserved.freeze()
+        copies = {
+            **{name: part.copy() for name, part in self.state._asdict().items()},
+            "traffic": np.array([traffic.table for traffic in self._traffic]),
+            "clock": np.array([self._first, self._now]),
+            "unit": np.array([self.unit.adjusted()]),
+            "form": np.array([_form(limit) for limit in self.limits]),
+            "late": self.late.copy(),
+        }
+        return lambda: {**copies, **reserved()}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take back what `arrays` returned, in a pacer with limits of the same kinds and periods.
+
+        The amounts of limits and bids may be others. Money is rounded against the bidder if its
+        unit is coarser now.
+
+        Args:
+            arrays: The arrays.
+
+        Raises:
+            ValueError: They do not fit the limits, or hold impossible numbers.
+        """
+        if not np.array_equal(arrays["form"], [_form(limit) for limit in self.limits]):
+            raise InvalidParameterError(
+                "What was spent under some limits holds for limits of the same kinds and periods, "
+                "in the same order; only their amounts may change. Keep to them, or make a new "
+                "bidder without what was spent."
+            )
+        rows = {"keys", "held", "prices", "tickets"}
+        arrays = {
+            **arrays,
+            **{
+                name: _completed(arrays[name], count, getattr(self.state, name))
+                for name, count in _LATER.items()
+            },
+        }
+        for name, own in self.arrays().items():
+            given = np.asarray(arrays[name])
+            fits = given.shape[1:] == own.shape[1:] if name in rows else given.shape == own.shape
+            if not fits or given.dtype != own.dtype or not np.isfinite(given).all():
+                raise ValueError(f"the limits' array {name!r} is impossible")
+        counts = {arrays[name].shape[0] for name in rows}
+        if len(counts) != 1 or (arrays["prices"] < 0).any():
+            raise ValueError("the limits' reservations are impossible")
+        if (arrays["money"][:, RESERVED] < 0).any():
+            raise ValueError("the limits' money is impossible")
+        for own, name in zip(self.state, self.state._fields, strict=True):
+            own[:] = arrays[name]
+        for traffic, table in zip(self._traffic, arrays["traffic"], strict=True):
+            traffic.table = np.array(table)
+        self._first, self._now = arrays["clock"].tolist()
+        self._ends, self._auctions = -1.0, 0  # looked up when the next auction is opened
+        self.late = np.array(arrays["late"])
+        self.reserved.replace(arrays["keys"], Reserved._make(arrays[n] for n in Reserved._fields))
+        self._bind()
+        self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
+        for i, limit in enumerate(self.limits):
+            if isinstance(limit, Money) and self.state.money[i, GIVEN] > 0:
+                self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
+
+    def _convert(self, digits: int) -> None:
+        """Count money in another unit, which has so many digits more."""
+        if digits == 0:
+            return
+        factor = Decimal(1).scaleb(digits)
+
+        def up(units: int) -> int:
+            return int((int(units) * factor).to_integral_value(ROUND_CEILING))
+
+        rows, table = list(self.reserved.rows.values()), self.reserved.table
+        for row in rows:
+            table.prices[row] = [up(one) for one in table.prices[row]]
+        money = self.state.money
+        for i in range(len(self.limits)):
+            given = int((int(money[i, GIVEN]) * factor).to_integral_value(ROUND_FLOOR))
+            money[i] = given, up(money[i, SPENT]), 0
+            self.late[i] = up(self.late[i])
+            for row in rows:
+                if table.tickets[row, i, OF_PERIOD] == self.state.times[i, PERIOD]:
+                    value, price = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
+                    money[i, RESERVED] += at_risk(self.rules, i, value, price)
+        scale = float(factor)
+        self.state.duals[:, [SQUARES, OPEN_SQUARES, HOLDING_SQUARES]] *= scale * scale
+        self.state.duals[:, [OPEN, DUE]] *= scale
+        table.tickets[:, :, [PLANNED, EXPECTED]] *= scale
+
 
 def _seconds(expires: timedelta | float | None) -> float | None:
     if expires is None:
         return None
     given = expires.total_seconds() if isinstance(expires, timedelta) else expires
     return number("Pacer", "expires", given, above=0)
+
+
+def _completed(given: npt.NDArray[Any], later: int, own: Floats) -> npt.NDArray[Any]:
+    """Return an array of a file, with zeros for the columns that earlier versions do not have."""
+    if given.ndim == 2 and own.shape[1] - given.shape[1] == later:
+        return np.pad(given, ((0, 0), (0, later)))
+    return given
+
+
+def _form(limit: Limit) -> tuple[float, float]:
+    """Return the kind and the period of a limit as numbers."""
+    kinds = ("budget", "lease", "return-on-spend", "cost-per")
+    named = {None: -1.0, "day": -2.0, "hour": -3.0}
+    per = limit.per
+    if isinstance(limit, Lease):
+        return float(kinds.index(limit.kind)), 0.0
+    if isinstance(per, timedelta):
+        return float(kinds.index(limit.kind)), -3.0 - per.total_seconds()
+    return float(kinds.index(limit.kind)), float(per) if isinstance(per, int) else named[per]

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.paced_batches import paced_decide_all, settle_all
-from crossbandit.kernels.paced_guard import paced_guarded_play
-from crossbandit.kernels.paced_laws import paced_play
+from crossbandit.kernels.pace_steps import settle_all
+from crossbandit.kernels.paced_laws import paced_decide_all, paced_guarded_play, paced_play
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.learning import prepared
-from crossbandit.limits.base import Reservation
 from crossbandit.limits.steps import PacerSteps
 from crossbandit.validation import array, reject
 
@@ -43,21 +41,19 @@ class PacedChoices(NamedTuple):
     Attributes:
         bids: (n,), by number; -1 where nothing could be bid.
         chances: (n,), of winning with these, as the law believes.
-        wanted: (n,), what would have been bid without a cap.
         usable: (n,), the highest amounts up to the pseudo-value.
         pseudo_values: (n,), what was bid for.
         tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
             units that it leaves, and those that it has reserved.
-        tickets: (n, limits, 4): what each limit needs to know when an auction is over.
+        rows: (n,), where `Pacer.reserved` has these bids; those without a bid are free again.
     """
 
     bids: Integers
     chances: Floats
-    wanted: Integers
     usable: Integers
     pseudo_values: Floats
     tightest: Integers
-    tickets: Floats
+    rows: Integers
 
 
 class Pacer(PacerSteps):
@@ -136,50 +132,47 @@ class Pacer(PacerSteps):
         Returns:
             The bids, and what the limits need to know of them. Their money is reserved already.
         """
-        count, limits = values.size, len(self.limits)
-        bids, wanted, usable = np.empty((3, count), dtype=np.int64)
+        count, reserved = values.size, self.reserved
+        bids, usable, rows = np.empty((3, count), dtype=np.int64)
         found = PacedChoices(
             bids=bids,
             chances=np.empty(count),
-            wanted=wanted,
             usable=usable,
             pseudo_values=np.empty(count),
             tightest=np.full((count, 3), -1),
-            tickets=np.zeros((count, limits, 4)),
+            rows=rows,
         )
         active = firsts <= lasts
-        uniforms = np.zeros((count, 3))
-        uniforms[active] = law.uniforms.take(3 * int(active.sum())).reshape(-1, 3)
-        columns = (values, slots, firsts, lasts, uniforms, *found)
+        chosen = int(np.count_nonzero(active))
+        uniforms = law.uniforms.take(3 * chosen).reshape(-1, 3)
+        if chosen < count:
+            drawn, uniforms = uniforms, np.zeros((count, 3))
+            uniforms[active] = drawn
+        columns = (values, slots, firsts, lasts, uniforms, rows, *found[:-1])
         now = max(now, self._now)
         for start, stop in self.pieces(np.full(count, now)):
             if start == 0 and self.expires is not None:
                 self._expire(now - self.expires)
+            if start == 0:
+                rows[:] = self._take(count)
+            state = (*law.parts, self.rules, self.state, reserved.table)
             parts = (one[start:stop] for one in columns)
-            law.code[paced_decide_all](*law.parts, self.rules, self.state, now, *parts)
+            law.code[paced_decide_all](*state, now, *parts)
         return found
 
-    def hold_many(self, keys: Integers, values: Floats, chosen: PacedChoices) -> None:
-        """Remember bids whose money is reserved, until they are settled.
+    def hold_many(self, keys: Integers, chosen: PacedChoices) -> None:
+        """Remember the bids that `choose_many` has just reserved money for.
 
         Args:
             keys: (n,). A number of each bid that is its own; not looked at where nothing was bid.
-            values: (n,). What winning is worth.
             chosen: What `choose_many` returned.
         """
-        made = np.flatnonzero(chosen.bids >= 0)
-        prices, now = self.rules.prices, self._now
-        rows = zip(
-            keys[made].tolist(),
-            values[made].tolist(),
-            prices[chosen.bids[made]].tolist(),
-            prices[chosen.wanted[made]].tolist(),
-            chosen.tickets[made],
-            strict=True,
-        )
-        for key, value, price, wanted, ticket in rows:
-            held = (now, value, price, wanted, ticket.copy())  # no view of the whole batch
-            self.reserved[key] = tuple.__new__(Reservation, held)
+        made = chosen.bids >= 0
+        rows = chosen.rows
+        if not made.all():
+            self.reserved.free.extend(rows[~made].tolist())
+            keys, rows = keys[made], rows[made]
+        self.reserved.rows.update(zip(keys.tolist(), rows.tolist(), strict=True))
 
     def settle_many(
         self, keys: Integers, values: Floats, amounts: Floats, won: Booleans, least: Floats
@@ -193,26 +186,17 @@ class Pacer(PacerSteps):
             won: (n,). Whether each won.
             least: (n,). The lowest amounts that would have won; infinite where that is not known.
         """
-        held = [self.reserved.pop(key, None) for key in keys.tolist()]
-        known = [one for one in held if one is not None]
-        if known:
-            inside = np.array([one is not None for one in held])
-            has_won, wanted = won[inside], np.array([one.wanted for one in known])
-            would = has_won | (wanted * self.rules.unit >= least[inside])
-            settle_all(
-                self.rules,
-                self.state,
-                np.array([one.ticket for one in known]),
-                np.array([one.value for one in known]),
-                np.array([one.price for one in known]),
-                np.where(would, wanted, -1),
-                has_won,
-                len(self.reserved),
-            )
-        if len(known) < len(held):
-            for i in np.flatnonzero(won).tolist():
-                if held[i] is None:
-                    self._pay_late(float(values[i]), float(amounts[i]))
+        reserved = self.reserved
+        pop = reserved.rows.pop
+        rows = np.array([pop(key, -1) for key in keys.tolist()], dtype=np.int64)
+        known = rows >= 0
+        given = (rows[known], won[known], least[known], len(reserved))
+        self._code[settle_all](self.rules, self.state, reserved.table, *given)
+        for i in np.flatnonzero(won & ~known).tolist():
+            self._pay_late(float(values[i]), float(amounts[i]))
+        reserved.free.extend(given[0].tolist())
+        if len(reserved.free) > reserved.spare:
+            self._resize(0)
 
     def play(
         self,
@@ -276,7 +260,7 @@ class Pacer(PacerSteps):
                 part.cells,
                 part.uniforms(bare.uniforms, drawn),
                 nows[start:stop],
-                self._ticket,
+                self.reserved.table.tickets[self.reserved.opened],
                 bids[start:stop],
                 pseudo[start:stop],
             )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.limits.lease import Lease
 from crossbandit.validation import choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class JsonForm:
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        per = values["per"]
+        per = values.get("per")
         if isinstance(per, timedelta):
             values["per"] = {"seconds": per.total_seconds()}
         return {"kind": self.kind, **values}
@@ -60,7 +60,7 @@ class JsonForm:
             reject(owner, "data", expected, got)
         values = dict(data)
         choice(owner, "kind", values.pop("kind"), (cls.kind,))
-        if isinstance(values["per"], dict):
+        if isinstance(values.get("per"), dict):
             seconds = number(owner, "per", values["per"].get("seconds"), above=0)
             values["per"] = timedelta(seconds=min(seconds, 2 * _LONGEST))
         return cls(**values)
@@ -128,6 +128,59 @@ class Budget(JsonForm):
         from crossbandit.limits.shared import SharedBudget
 
         return SharedBudget(self)
+
+
+@dataclass(frozen=True)
+class Lease(JsonForm):
+    """A slice of a budget that one bidder may spend until a time: `FirstPriceBidder(budget=lease)`.
+
+    Args:
+        id: Which lease it is.
+        amount: The money.
+        begins: From when on, in seconds since 1970.
+        ends: Until when. Later, nothing is bid.
+        pacing: "even" to spread it over that time, or "asap".
+
+    Raises:
+        InvalidParameterError: An argument is not possible.
+    """
+
+    kind: ClassVar[str] = "lease"
+    timezone: ClassVar[str] = "UTC"
+    id: str
+    amount: float
+    begins: float
+    ends: float
+    pacing: str = "even"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            reject("Lease", "id", "a text", self.id)
+        number("Lease", "amount", self.amount, above=0)
+        number("Lease", "begins", self.begins, at_least=0)
+        number("Lease", "ends", self.ends, above=self.begins)
+        choice("Lease", "pacing", self.pacing, ("even", "asap"))
+
+    @property
+    def per(self) -> timedelta:
+        """How long it lasts."""
+        return timedelta(seconds=self.ends - self.begins)
+
+    def to_bytes(self) -> bytes:
+        """Return a form to send to another process."""
+        return json.dumps(self.to_json()).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the lease that `to_bytes` wrote.
+
+        Args:
+            data: What `to_bytes` returned.
+
+        Raises:
+            InvalidParameterError: It is something else.
+        """
+        return cls.from_json(parsed("Lease.from_bytes", data))
 
 
 @dataclass(frozen=True)
@@ -231,6 +284,22 @@ def limit_from_json(data: Any) -> Limit:
     }
     kind = data.get("kind") if isinstance(data, dict) else data
     return kinds[choice("limit_from_json", "kind", kind, kinds)].from_json(data)
+
+
+def parsed(owner: str, data: object) -> Any:
+    """Return what JSON text, as bytes, holds.
+
+    Args:
+        owner: Whom an error names.
+        data: The text.
+
+    Raises:
+        InvalidParameterError: It is something else.
+    """
+    try:
+        return json.loads(data)  # type: ignore[arg-type]  # whatever was given
+    except (TypeError, ValueError):
+        reject(owner, "data", "what to_bytes returned", data)
 
 
 def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:

@@ -11,9 +11,8 @@ from threading import Lock
 from typing import Self
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.limits.lease import Lease, parsed
 from crossbandit.limits.periods import period_around, seconds
-from crossbandit.limits.settings import Budget
+from crossbandit.limits.settings import Budget, Lease, parsed
 from crossbandit.validation import number, reject
 
 _USUAL = timedelta(minutes=10)

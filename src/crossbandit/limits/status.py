@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
-from crossbandit.kernels.pace_plan import planned_until
 from crossbandit.kernels.pacing import (
     AT_ONCE,
     AUCTIONS,
@@ -16,13 +16,15 @@ from crossbandit.kernels.pacing import (
     START,
     free_money,
     limited_value,
+    planned_until,
 )
 from crossbandit.limits.rules import timed
 from crossbandit.limits.settings import Money
 
 if TYPE_CHECKING:
-    from crossbandit.limits.pacer import Pacer
+    from crossbandit.limits.pacer import PacedChoices, Pacer
     from crossbandit.limits.settings import Limit
+    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 
 
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
-    given, spent, held = (_money(pacer, units) for units in pacer.state.money[i])
+    given, spent, held = (_money(pacer.unit, units) for units in pacer.state.money[i])
     times = pacer.state.times[i]
     seconds = timed(limit) and times[END] != 0.0
     value = pacer.middle
@@ -99,7 +101,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
         begins=float(times[START]) if seconds else None,
         ends=float(times[END]) if seconds else None,
         auctions=int(times[AUCTIONS]),
-        late=_money(pacer, pacer.late[i]),
+        late=_money(pacer.unit, pacer.late[i]),
     )
 
 
@@ -127,24 +129,72 @@ def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     free = [free_money(pacer.rules, pacer.state, i, value) for i in range(len(pacer.limits))]
     i = free.index(min(free))
     held = int(pacer.state.money[i, RESERVED])
-    return reason_of(pacer, (i, free[i], held), value, worth, lowest)
+    return _reason_of(pacer.limits[i], pacer.unit, free[i], held, value, worth, lowest)
 
 
-def reason_of(
-    pacer: Pacer, tightest: tuple[int, int, int], value: float, worth: float, lowest: float
-) -> str:
-    """Return why no bid may be made.
+def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
+    """Return the lowest positive amount that may be bid without limits; None without one.
+
+    Args:
+        amounts: The amounts that may be bid.
+        first: The number of the first of these.
+        last: The number of the last.
+    """
+    possible = [one for one in amounts[first : last + 1].tolist() if one > 0]
+    return possible[0] if possible else None
+
+
+class Reasons(Sequence[str | None]):
+    """Why a limit allowed no bid, for each auction of a batch; made into text when asked for.
 
     Args:
         pacer: The pacer.
-        tightest: The number of the limit that leaves least, the units that it leaves, and those
-            that it has reserved.
-        value: What winning is worth.
-        worth: The pseudo-value.
-        lowest: The lowest bid that may be made without limits.
+        values: What winning was worth.
+        chosen: What `Pacer.choose_many` returned.
+        firsts: The lowest amount that could be bid without limits, by number.
+        lasts: The highest one.
     """
-    i, free, reserved = tightest
-    left, held = _money(pacer, max(free, 0)), _money(pacer, reserved)
+
+    def __init__(
+        self, pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
+    ) -> None:
+        self._limits, self._unit, self._amounts = pacer.limits, pacer.unit, pacer.rules.amounts
+        self._columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
+        self._made = chosen.bids >= 0
+
+    def __len__(self) -> int:
+        return self._made.size
+
+    @overload
+    def __getitem__(self, at: int) -> str | None: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str | None]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if self._made[at]:
+            return None
+        value, worth, tightest, first, last = (column[at].tolist() for column in self._columns)
+        lowest = lowest_bid(self._amounts, first, last)
+        if lowest is None:
+            return None
+        i, free, held = tightest
+        return _reason_of(self._limits[i], self._unit, free, held, value, worth, lowest)
+
+
+def _reason_of(
+    limit: Limit,
+    unit: Decimal,
+    free: int,
+    reserved: int,
+    value: float,
+    worth: float,
+    lowest: float,
+) -> str:
+    """Return why a limit allows no bid. free, reserved: units of money that it has."""
+    left, held = _money(unit, max(free, 0)), _money(unit, reserved)
     if left >= Decimal(repr(lowest)):
         return (
             f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
@@ -152,7 +202,7 @@ def reason_of(
         )
     waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
     return (
-        f"{_named(pacer.limits[i])} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
+        f"{_named(limit)} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
         f"The lowest bid is {lowest:.6g}."
     )
 
@@ -171,5 +221,5 @@ def _named(limit: Limit) -> str:
     return f"{kind} {size}{per}{unit}"
 
 
-def _money(pacer: Pacer, units: int) -> Decimal:
-    return (int(units) * pacer.unit).normalize() + Decimal(0)
+def _money(unit: Decimal, units: int) -> Decimal:
+    return (int(units) * unit).normalize() + Decimal(0)

@@ -5,37 +5,25 @@ from __future__ import annotations
 import copy
 import math
 from decimal import ROUND_CEILING
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.compilation import resolved
-from crossbandit.kernels.pace_plan import open_auction
-from crossbandit.kernels.pace_steps import adapt, pay, reserve, settle
-from crossbandit.kernels.paced_laws import paced_decide
+from crossbandit.kernels.compilation import Bound
+from crossbandit.kernels.pace_steps import adapt, open_bound, pay, reserve_bound, settle_bound
+from crossbandit.kernels.paced_laws import decide_bound
 from crossbandit.kernels.pacing import SPENT, look
-from crossbandit.limits.base import Reservation
-from crossbandit.limits.kept import KeptPacer
+from crossbandit.limits.base import PacerBase
 from crossbandit.limits.rules import in_units
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
 
 _NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
 
 
-class _Steps(NamedTuple):
-    """The machine code of the steps; to find it by their arguments takes longer than to run it."""
-
-    open_auction: Callable[..., Any]
-    reserve: Callable[..., Any]
-    settle: Callable[..., Any]
-
-
-class PacerSteps(KeptPacer):
+class PacerSteps(PacerBase):
     """Limits and the steps of one auction; see `Pacer`."""
 
     def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
@@ -52,10 +40,8 @@ class PacerSteps(KeptPacer):
             can break no limit: -1 if there is none.
         """
         now = self._moved(now)
-        steps = self._steps or self._compile()
-        opened: tuple[float, int, int] = steps.open_auction(
-            self.rules, self.state, now, value, first, last, self._ticket
-        )
+        given = (self.reserved.opened, now, value, first, last)
+        opened: tuple[float, int, int] = self._code[open_bound](self._bound, *given)
         return opened
 
     def choose(
@@ -82,34 +68,35 @@ class PacerSteps(KeptPacer):
             be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
             accounted for then.
         """
-        found: tuple[float, int, int, int] = law.code[paced_decide](
-            *law.parts,
-            self.rules,
-            self.state,
+        now = self._moved(now)
+        parts, bound, no_slots = self._law
+        if parts is not law.parts:
+            bound, no_slots = Bound(*law.parts, *self._bound.parts), law.slots(())
+            self._law = law.parts, bound, no_slots
+        found: tuple[float, int, int, int] = law.code[decide_bound](
+            bound,
+            self.reserved.opened,
+            now,
             value,
-            law.slots(labels),
-            self._moved(now),
-            value,
+            law.slots(labels) if labels else no_slots,
             first,
             last,
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,
-            self._ticket,
         )
         return found
 
-    def hold(self, key: int, value: float, amount: int, wanted: int) -> None:
-        """Remember a bid whose money is reserved, until it is settled.
+    def hold(self, key: int) -> None:
+        """Remember the bid that `choose` has just reserved money for, until it is settled.
 
         Args:
             key: A number of the bid that is its own.
-            value: What winning is worth.
-            amount: The amount, by number.
-            wanted: The amount that would have been bid without a cap, by number.
         """
-        prices, ticket = self._prices, self._ticket
-        held = (self._now, value, prices[amount], prices[wanted], ticket)
-        self.reserved[key] = tuple.__new__(Reservation, held)  # half the time of Reservation(...)
-        self._ticket = np.empty(self._shape)  # faster than a copy; each auction sets all of it
+        reserved = self.reserved
+        reserved.rows[key] = reserved.opened
+        if reserved.free:
+            reserved.opened = reserved.free.pop()
+        else:
+            self._resize(1)
 
     def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
@@ -117,7 +104,8 @@ class PacerSteps(KeptPacer):
         Args:
             value: What winning was worth.
         """
-        adapt(self.rules, self.state, self._ticket, value, 0, -1)
+        ticket = self.reserved.table.tickets[self.reserved.opened]
+        adapt(self.rules, self.state, ticket, value, 0, -1)
 
     def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
         """Set money aside for a bid in the auction that was opened last.
@@ -128,9 +116,9 @@ class PacerSteps(KeptPacer):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        steps = self._steps or self._compile()
-        steps.reserve(self.rules, self.state, self._ticket, value, self._prices[amount])
-        self.hold(key, value, amount, wanted)
+        given = (self.reserved.opened, self._now, value, amount, wanted)
+        self._code[reserve_bound](self._bound, *given)
+        self.hold(key)
 
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
@@ -144,12 +132,13 @@ class PacerSteps(KeptPacer):
             won: Whether it won.
             least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
-        held = self.reserved.pop(key, None)
-        if held is not None:
-            _, bid_for, price, wanted, ticket = held
-            rules, steps = self.rules, self._steps or self._compile()
-            paid = wanted if won or wanted * rules.unit >= least else -1
-            steps.settle(rules, self.state, ticket, bid_for, price, paid, won, not self.reserved)
+        reserved = self.reserved
+        row = reserved.rows.pop(key, None)
+        if row is not None:
+            self._code[settle_bound](self._bound, row, won, least, not reserved.rows)
+            reserved.free.append(row)
+            if len(reserved.free) > reserved.spare:
+                self._resize(0)
         elif won:
             self._pay_late(value, amount)
 
@@ -204,21 +193,28 @@ class PacerSteps(KeptPacer):
             self._expire(now - self.expires)
         return now
 
-    def _compile(self) -> _Steps:
-        parts, ticket = (self.rules, self.state), self._ticket
-        made = _Steps(
-            resolved(open_auction, *parts, 0.0, 0.0, 0, 0, ticket),
-            resolved(reserve, *parts, ticket, 0.0, 0),
-            resolved(settle, *parts, ticket, 0.0, 0, 0, self.timed, self.timed),
-        )
-        self._steps = made
-        return made
+    def _take(self, count: int) -> list[int]:
+        """Return free rows for so many bids without an outcome. They are free no more."""
+        free = self.reserved.free
+        if len(free) < count:
+            self._resize(count)
+            free = self.reserved.free
+        at = len(free) - count
+        taken = free[at:]
+        del free[at:]
+        return taken
+
+    def _resize(self, more: int) -> None:
+        """Make room for more bids without an outcome, or give room back."""
+        self.reserved.resize(more)
+        self._bind()
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""
-        while self.reserved:
-            key = next(iter(self.reserved))
-            held = self.reserved[key]
-            if held.time > before:
+        reserved = self.reserved
+        while reserved.rows:
+            key, row = next(iter(reserved.rows.items()))
+            made, value = reserved.table.held[row].tolist()
+            if made > before:
                 return
-            self.settle(key, held.value, 0.0, won=False, least=math.inf)
+            self.settle(key, value, 0.0, won=False, least=math.inf)

@@ -18,8 +18,13 @@ from crossbandit.kernels.bidding import (
     estimate,
     respond,
 )
-from crossbandit.kernels.paced_bidding import respond_paced
-from crossbandit.kernels.paced_rounds import TICKET, PacedRounds, limit_round, settle_round
+from crossbandit.kernels.paced_rounds import (
+    TICKET,
+    PacedRounds,
+    limit_round,
+    respond_paced,
+    settle_round,
+)
 from crossbandit.kernels.pacing import pseudo_value
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.paced_bidding import throttle
+from crossbandit.kernels.paced_rounds import throttle
 from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import best_maps, paced_maps
 from crossbandit.replay.learning import paced_rounds

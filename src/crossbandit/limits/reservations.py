@@ -1,0 +1,125 @@
+"""Money that is set aside for bids without an outcome: rows of arrays, found by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.kernels.pacing import Reserved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from crossbandit.types import Floats, Integers
+
+_FEWEST = 1024  # rows
+_SPARE = 7 / 8  # of many rows: if more are free, there are too many
+
+
+class Reservation(NamedTuple):
+    """Money that is set aside until the outcome of a bid is known.
+
+    Attributes:
+        time: When it was made.
+        value: The value that was bid for.
+        price: What it costs if it wins, in units.
+        wanted: What would have been bid without a limit that is kept at any time, in units.
+        ticket: (limits, 4): what each limit needs to know when the auction is over.
+    """
+
+    time: float
+    value: float
+    price: int
+    wanted: int
+    ticket: Floats
+
+
+class Reservations(Mapping[int, Reservation]):
+    """The bids without an outcome, by their keys, in the order in which they were made.
+
+    Each is a row of arrays, which compiled steps fill and read. A row is used again after its bid
+    was settled.
+
+    Args:
+        limits: The number of limits.
+
+    Attributes:
+        table: The arrays; others after `resize`.
+        rows: The row of each bid, by its key.
+        free: The rows that are not used.
+        opened: The row of the next bid, whose ticket is set when its auction is opened.
+        spare: If more rows are free, most memory is not used, and `resize` gives it back.
+    """
+
+    def __init__(self, limits: int) -> None:
+        self.table = Reserved(
+            held=np.zeros((_FEWEST, 2)),
+            prices=np.zeros((_FEWEST, 2), dtype=np.int64),
+            tickets=np.zeros((_FEWEST, limits, 4)),
+        )
+        self.rows: dict[int, int] = {}
+        self.free = list(range(1, _FEWEST))
+        self.opened = 0
+        self.spare = _FEWEST
+
+    def __getitem__(self, key: int) -> Reservation:
+        row, table = self.rows[key], self.table
+        (time, value), (price, wanted) = table.held[row].tolist(), table.prices[row].tolist()
+        return Reservation(time, value, price, wanted, table.tickets[row].copy())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.rows
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def resize(self, more: int = 0) -> None:
+        """Move all bids to new arrays, as large as is needed.
+
+        Args:
+            more: The number of bids to come, for which rows must be free.
+        """
+        size = len(self.rows)
+        total = 2 * max(size + more, _FEWEST)
+        kept = np.array([*self.rows.values(), self.opened])
+        shapes = [((total, *part.shape[1:]), part.dtype) for part in self.table]
+        table = Reserved._make(np.zeros(*shape) for shape in shapes)
+        for new, old in zip(table, self.table, strict=True):
+            new[: size + 1] = old[kept]
+        self.table = table
+        self.rows = dict(zip(self.rows, range(size), strict=True))
+        self.opened = size
+        self.free = list(range(total - 1, size, -1))
+        self.spare = int(_SPARE * max(total, 8 * _FEWEST))
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns arrays of all bids as they are now."""
+        rows, table = self.rows.copy(), Reserved._make(part.copy() for part in self.table)
+
+        def arrays() -> dict[str, npt.NDArray[Any]]:
+            at = np.array(list(rows.values()), dtype=np.int64)
+            parts = {name: part[at] for name, part in table._asdict().items()}
+            return {"keys": np.array(list(rows), dtype=np.int64), **parts}
+
+        return arrays
+
+    def replace(self, keys: Integers, table: Reserved) -> None:
+        """Take other bids in place of these.
+
+        Args:
+            keys: (n,). Their keys, in the order in which they were made.
+            table: Their rows.
+        """
+        self.rows = {}
+        self.resize(keys.size)
+        for own, given in zip(self.table, table, strict=True):
+            own[1 : keys.size + 1] = given  # row 0 is the opened one
+        self.rows = dict(zip(keys.tolist(), range(1, keys.size + 1), strict=True))
+        self.free = list(range(self.table.held.shape[0] - 1, keys.size, -1))

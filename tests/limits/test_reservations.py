@@ -1,0 +1,102 @@
+"""Bids without an outcome are rows of arrays: none is lost, mixed up, or kept for too long."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+
+import numpy as np
+import pytest
+
+from crossbandit.laws import OutcomeLaw
+from crossbandit.limits import Budget, Pacer, ReturnOnSpend
+
+GRID = np.linspace(0, 1, 21)
+
+
+def made() -> Pacer:
+    return Pacer(GRID, [Budget(1e6, per="day"), ReturnOnSpend(0.5)], value_range=(0, 1))
+
+
+def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) -> list[int]:
+    """Bid in a batch; return the keys of the bids."""
+    ones = np.ones(count, dtype=np.int64)
+    slots = law.slot_table({}, count, new=False)
+    values = np.full(count, value)
+    chosen = pacer.choose_many(law, slots, values, 1e9, 0 * ones, 20 * ones)
+    keys = np.arange(key, key + count)
+    pacer.hold_many(keys, chosen)
+    made: list[int] = keys[chosen.bids >= 0].tolist()
+    return made
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_bid_keeps_what_was_noted_of_it(seed: int) -> None:
+    """Bids one by one and in batches, settled in any order, while the arrays grow and shrink."""
+    rng = random.Random(seed)  # noqa: S311 - worlds, not secrets
+    pacer, law = made(), OutcomeLaw(GRID, (0, 1), seed=0)
+    expected: dict[int, float] = {}
+    key, sizes = 0, set()
+    for step in range(60):
+        value = rng.choice([0.4, 0.6, 0.8, 1.0])
+        if rng.random() < 0.5:
+            keys = placed(pacer, law, key, rng.choice([1, 30, 3_000]), value)
+            expected.update(dict.fromkeys(keys, value))
+            key += 3_000
+        else:
+            _, _, cap = pacer.open(value, 1e9, 0, 20)
+            if rng.random() < 0.5 and expected:  # an outcome comes in between
+                other = rng.choice(list(expected))
+                pacer.settle(other, expected.pop(other), 0.0, won=False, least=np.inf)
+            assert cap > 0
+            pacer.reserve(key, value, rng.randint(1, cap), cap)
+            expected[key] = value
+            key += 1
+        if step % 7 == 6:
+            over = rng.sample(list(expected), int(0.98 * len(expected)))
+            zeros = np.zeros(len(over))
+            values = np.array([expected.pop(one) for one in over])
+            outcomes = (np.zeros(len(over), dtype=bool), np.full(len(over), np.inf))
+            pacer.settle_many(np.array(over), values, zeros, *outcomes)
+        sizes.add(pacer.reserved.table.held.shape[0])
+        assert list(pacer.reserved) == list(expected)
+        assert [pacer.reserved[one].value for one in expected] == list(expected.values())
+        prices = sum(pacer.reserved[one].price for one in expected)
+        assert pacer.state.money[0, 2] == prices
+    assert len(sizes) > 2
+
+
+def test_a_batch_is_not_kept_for_one_missing_outcome() -> None:
+    pacer, law = made(), OutcomeLaw(GRID, (0, 1), seed=0)
+    keys = placed(pacer, law, 0, 50_000, 1.0)
+    assert pacer.reserved.table.held.shape[0] >= 50_000
+    for key in keys[1:]:
+        pacer.settle(key, 1.0, 0.0, won=False, least=np.inf)
+    assert list(pacer.reserved) == keys[:1]
+    assert pacer.reserved.table.held.shape[0] <= 10_000
+
+
+def test_rows_are_used_again() -> None:
+    pacer = made()
+    for key in range(5_000):
+        pacer.open(1.0, 1e9 + key, 0, 20)
+        pacer.reserve(key, 1.0, 3, 3)
+        pacer.settle(key, 1.0, 0.15, won=True, least=0.0)
+    assert pacer.reserved.table.held.shape[0] < 5_000
+    assert pacer.state.money[0, 2] == 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
+def test_a_copy_has_bids_of_its_own(copied) -> None:  # type: ignore[no-untyped-def]
+    pacer, law = made(), OutcomeLaw(GRID, (0, 1), seed=0)
+    pacer.choose(law, (), 0.9, 1e9, 0, 18)
+    pacer.hold(1)
+    other = copied(pacer)
+    other.settle(1, 0.9, 0.0, won=False, least=np.inf)
+    assert other.state.money[0, 2] == 0 < pacer.state.money[0, 2]
+    assert 1 in pacer.reserved
+    assert 1 not in other.reserved
+    pacer.settle(1, 0.9, 0.0, won=False, least=np.inf)
+    for name, array in pacer.arrays().items():
+        np.testing.assert_array_equal(array, other.arrays()[name], err_msg=name)
