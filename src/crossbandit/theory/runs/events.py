@@ -228,14 +228,14 @@ def good_events_hold(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
 
 def _concentration(event: str, measured: tuple[tuple[str, Events], ...]) -> CheckResult:
     chances: list[float] = []
-    series: list[Series] = []
+    series: dict[str, list[Series]] = {}  # of settings with the same name, the last
     worst, text = 0.0, "no failure at any iota where the bound is below 1"
     for name, events in measured:
         critical = np.sort(np.maximum(events.all(event), 0.0), axis=None)
         shares = 1.0 - np.arange(critical.size) / critical.size  # that reach this iota
         bounds = np.array([events.bound(event, iota) for iota in critical])
         chances.append(_probability(shares * critical.size, bounds))
-        series += _curves(name, critical, shares, bounds)
+        series[name] = _curves(name, critical, shares, bounds)
         for share, bound, iota in zip(shares, bounds, critical, strict=True):
             if bound < 1.0 and share / bound > worst:
                 worst = share / bound
@@ -252,7 +252,7 @@ def _concentration(event: str, measured: tuple[tuple[str, Events], ...]) -> Chec
             title=_NAMES[event],
             x_label="iota",
             y_label="share of epochs in which it fails",
-            series=tuple(series),
+            series=tuple(line for lines in series.values() for line in lines),
             y_log=True,
         ),
     )
