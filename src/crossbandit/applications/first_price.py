@@ -275,7 +275,8 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             rows = rules.rows([price])[0]
             learner.learn(decision, rows_of(rows, decision.revealed))
             if spending is not None:
-                spending.account(made, max(price, rules.least), won=has_won)
+                least = max(price, rules.least)
+                spending.account(decision, made.value, made.amount, least, won=has_won)
             return
         amount, least = made.amount, rules.least
         # Most outcomes are clearly consistent. `price_of` checks all others.
@@ -296,7 +297,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             correction=correction,
         )
         if spending is not None:
-            spending.account(made, least, won=has_won, before=before)
+            spending.account(decision, made.value, amount, least, won=has_won, before=before)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""
