@@ -100,7 +100,7 @@ def _importing(frame: FrameType | None) -> bool:
     while frame is not None:
         code = frame.f_code
         # Bodies of functions are optimized; those of modules and classes are not.
-        if not code.co_flags & inspect.CO_OPTIMIZED and _file(code.co_filename):
+        if not code.co_flags & inspect.CO_OPTIMIZED and PACKAGE in Path(code.co_filename).parents:
             return True
         frame = frame.f_back
     return False
