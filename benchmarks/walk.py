@@ -2,8 +2,8 @@
 
 It prints which file calls which, and at the end the number of files of each package. If
 `NUMBA_DISABLE_JIT=1` is set, kernels run as plain Python, so that their files count too. What runs
-while a module is imported is not part of the walk. docs/tutorials/find-your-way.md has tables of
-both walks.
+while a module is imported is not part of the walk. A base class that calls a method which a class
+above it overrides does not call upwards. docs/tutorials/find-your-way.md has tables of both walks.
 """
 
 from __future__ import annotations
@@ -90,9 +90,17 @@ class _Walk:
         caller = frame.f_back
         while caller is not None and _file(caller.f_code.co_filename) is None:
             caller = caller.f_back
-        above = "" if caller is None else _file(caller.f_code.co_filename) or ""
+        above = ""
+        if caller is not None and not _overridden(caller, frame):
+            above = _file(caller.f_code.co_filename) or ""
         if (above, file) not in self.calls and not _importing(frame):
             self.calls[above, file] = None
+
+
+def _overridden(caller: FrameType, called: FrameType) -> bool:
+    """Return whether an object calls itself: a base class calls what a class above overrides."""
+    own = called.f_locals.get("self")
+    return own is not None and caller.f_locals.get("self") is own
 
 
 def _importing(frame: FrameType | None) -> bool:

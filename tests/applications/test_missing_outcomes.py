@@ -10,7 +10,7 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.cohorts import Cohort, Scores, alike_at_last, shares_of
+from crossbandit.applications.law_learner.cohorts import Cohort, Scores, alike_at_last, shares_of
 from crossbandit.applications.law_learner.decisions import SCALE
 from crossbandit.applications.law_learner.missing_outcomes import OutcomeWatch
 from crossbandit.errors import InvalidParameterError, MissingFeedbackWarning, MissingOutcomesError

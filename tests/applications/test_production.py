@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
-from crossbandit.applications.cohorts import COHORT, Cohort
+from crossbandit.applications.law_learner.cohorts import COHORT, Cohort
 from crossbandit.applications.law_learner.decisions import TOP
 from crossbandit.applications.law_learner.missing_outcomes import OutcomeWatch, is_watched, watched
 from crossbandit.applications.law_learner.outcome_codes import code_of, outcome_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.spending import _first_key
+from crossbandit.applications.bidding.spending import _first_key
 from crossbandit.errors import LearnedBeforeError
 from crossbandit.kernels.pacing import LOG
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend

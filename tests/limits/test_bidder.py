@@ -16,8 +16,8 @@ import pytest
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.bids import Bid
+from crossbandit.applications.bidding.spending import cut
 from crossbandit.applications.law_learner.decisions import GuardPart, LawDecision
-from crossbandit.applications.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.applications.auction_batches import AuctionBatches
+from crossbandit.applications.bidding.batches import AuctionBatches
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.inputs import price_of, rules_of, told_after
 from crossbandit.applications.bidding.logs import AuctionLogs
+from crossbandit.applications.bidding.spending import NO_LIMITS, Spending
 from crossbandit.applications.bidding.views import AuctionViews
 from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.applications.law_learner.missing_outcomes import MISSING
 from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
-from crossbandit.applications.spending import NO_LIMITS, Spending
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.money import Flag, Money
-    from crossbandit.applications.spending import Time
     from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats

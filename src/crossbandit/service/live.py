@@ -15,7 +15,7 @@ import numpy as np
 
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
-from crossbandit.applications.batches import as_bids
+from crossbandit.applications.bidding.outcomes import as_bids
 from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from crossbandit.applications.bidding.inputs import numbers_to_reach, told_after
-from crossbandit.applications.limited import LimitedApplication
+from crossbandit.applications.bidding.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
 from crossbandit.validation import as_array, reject

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.applications.bidding.limited import LimitedApplication
 from crossbandit.applications.law_learner.decider import LawDecider, Round
-from crossbandit.applications.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError
 from crossbandit.extras import require
 from crossbandit.files import replacing
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
+    from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.money import Money
-    from crossbandit.applications.spending import Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.applications.cohorts import (
+from crossbandit.applications.law_learner.cohorts import (
     COHORT,
     Cohort,
     alike_at_last,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from crossbandit.applications.bidding.spending import Spending, belongs
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.spending import Spending, belongs
 from crossbandit.errors import InvalidParameterError
 from crossbandit.validation import reject
 

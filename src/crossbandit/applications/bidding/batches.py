@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Learner
-from crossbandit.applications.batches import (
+from crossbandit.applications.bidding.bids import Bid, Bids
+from crossbandit.applications.bidding.inputs import column_of, label_columns
+from crossbandit.applications.bidding.limited import LimitedApplication
+from crossbandit.applications.bidding.outcomes import (
     as_bids,
     outcomes_of,
     settle_batch,
     settle_rows,
 )
-from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.applications.bidding.inputs import column_of, label_columns
 from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.applications.law_learner.decisions import LawDecision
 from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.applications.law_learner.outcome_codes import HELD, rows_named
-from crossbandit.applications.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError, LearnedBeforeError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.applications.spending import Time
+    from crossbandit.applications.bidding.spending import Time
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.types import Booleans, Floats, Integers
 
