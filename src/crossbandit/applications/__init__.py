@@ -1,9 +1,10 @@
 """Learners behind interfaces in the terms of a domain, one file each.
 
 The applications are in `first_price`, `seller`, `newsvendor`, `recommender`, `sleeping` and
-`spam_filter`. All share `application`, the base class; `action`, what they return, and its token;
-and `application_files`. The first three share `hidden_number` and `money`, and can learn by a law:
-`law_learner`. The others name their arms and contexts: `labels`. `bidding` has parts of the bidder.
+`spam_filter`. All of them use `application` (the base class), `action` (what they return, and its
+token) and `application_files`. The first three also use `hidden_number` and `money`, and can learn
+by a law (`law_learner`). The others name their arms and contexts (`labels`). `bidding` has the
+parts of the bidder.
 """
 
 from crossbandit.applications.action import Action

@@ -73,10 +73,10 @@ class Action:
         """Return the action that `to_json` wrote.
 
         Args:
-            data: What `to_json` returned, perhaps written and read by `json` since.
+            data: What `to_json` returned; `json` may have written and read it since.
 
         Raises:
-            InvalidParameterError: It is something else.
+            InvalidParameterError: `data` is something else.
         """
         owner = f"{cls.__name__}.from_json"
         if not isinstance(data, Mapping):
@@ -98,7 +98,7 @@ def _fields(payload: bytes, count: int) -> tuple[tuple[Any, ...], tuple[Any, ...
     if not isinstance(values, tuple) or len(values) <= count:
         raise ValueError(f"it does not have {count} fields")
     content = values[count:]
-    if isinstance(content[0], tuple):  # of an earlier version
+    if isinstance(content[0], tuple):  # written by an earlier version
         content = content[0]
     return values[:count], content
 
@@ -134,8 +134,8 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
         learner: The learner that is to learn from it.
 
     Raises:
-        DamagedTokenError: It is damaged or forged, or is the token of another kind of action.
-        ForeignDecisionError: It was made for another learner.
+        DamagedTokenError: The token is damaged or forged, or is that of another kind of action.
+        ForeignDecisionError: The action was made for another learner.
     """
     found = Token.decode(token, learner.token_key)
     if found.kind not in (LAW, ACTION):
@@ -160,7 +160,7 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
 
 
 def required_action(action: Any, kind: type[_Action], learner: Any) -> _Action:
-    """Return an action, given it or its token; raise DecisionError if it cannot be learned from."""
+    """Return the action, given it or its token; raise DecisionError if it cannot be settled."""
     found: _Action = action if type(action) is kind else _read(action, kind, learner)
     if found.decision is not None:
         try:
@@ -186,7 +186,7 @@ def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
 
 
 def pending_decision(action: Any, kind: type[_Action], learner: Any) -> tuple[_Action, Any]:
-    """Return an action or that of a token, and its decision, which must be there.
+    """Return the action, given it or its token, and its decision, which must exist.
 
     Raises:
         DecisionError: It cannot be learned from.
@@ -211,6 +211,6 @@ def rows_of(rows: Floats, revealed: Sequence[int]) -> Floats:
         rows: A row for each arm.
         revealed: The arms.
     """
-    if isinstance(revealed, range):  # most neighbourhoods: no list is made
+    if isinstance(revealed, range):  # true of most neighbourhoods; this makes no list
         return rows[revealed.start : revealed.stop]
     return rows[list(revealed)]

@@ -57,7 +57,7 @@ class Application(ABC):
 
     Attributes:
         kind: The name of the application in its files.
-        fixed: Private attributes that cannot be set either.
+        fixed: The names of private attributes that cannot be set after construction either.
         learner: What makes the decisions: a `Learner` that uses a feedback graph, or a
             `LawLearner`. Both have `round`, `pending`, `id` and `expects`. That of a snapshot only
             decides.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SNAPSHOT = "crossbandit-application-snapshot"
 _VERSION = 1
-_LARGE = ("law", "spread")  # of these arrays of a law, only rows that are in use are written
+_LARGE = ("law", "spread")  # arrays of a law of which only the rows in use are written
 _LEFT_OUT = ("told", "hidden")
 
 
@@ -190,10 +190,10 @@ def read_snapshot(content: bytes, kind: str) -> archive.Archive:
 def decider_of(
     learner: Any, file: archive.Archive, seed: Seed | None, key: bytes | None
 ) -> LawDecider | Snapshot:
-    """Return what decides, made from the learner of a new application of the same settings.
+    """Return the decider of a snapshot, made from the learner of a new application.
 
     Args:
-        learner: The new learner.
+        learner: The learner of a new application with the same settings.
         file: The parts of the snapshot.
         seed: The seed of the random numbers; None for new ones.
         key: The key of the tokens, or None.
@@ -230,7 +230,7 @@ def decider_of(
 
 
 def _state_parts(state: LawState, rows: Integers, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a law from the members of a snapshot; an earlier version lacks some."""
+    """Return the arrays of a law from the members of a snapshot; earlier versions lack some."""
     parts: dict[str, Any] = {}
     for name, array in state._asdict().items():
         if name in _LEFT_OUT:

@@ -1,4 +1,4 @@
-"""What applications share whose rounds have one hidden number: a price, a demand, a valuation."""
+"""Base class of applications with one hidden number per round: a price, demand or valuation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LAW = "law"
 _EXPECTED = "None, 'law', or an Algorithm such as CrossGraph()"
-# A law keeps some numbers per node and amount: these are at most about 300 MB.
+# A law keeps some numbers per node and amount. This limits them to about 300 MB.
 _MOST_CELLS = 10_000_000
 _NODES, _CLASS_NODES = 700, 4100
 _RESERVED = {"context", "worth", "cost", "first", "last", "uniforms", "self"}
@@ -46,8 +46,8 @@ class HiddenNumberApplication(Application):
     Attributes:
         rules: What amounts earn.
         classes: The names of the categorical features.
-        words: What numbers and contexts are called, and what choosing by context is.
-        answers: What an action did if its amount reached the number, and if it did not.
+        words: What messages call the number, the context, and choosing by context.
+        answers: The words for an action whose amount reached the number, and for one that did not.
     """
 
     fixed: ClassVar[tuple[str, ...]] = ("_grid", "_horizon")
@@ -132,7 +132,7 @@ class HiddenNumberApplication(Application):
                 f"take_counts is for a new {type(self).__name__}. This one has learned from "
                 f"{mine.law.rounds} rounds, which would be lost. Make a new one."
             )
-        first, second = sorted((mine, theirs), key=id)  # the order of `merge`: no deadlock
+        first, second = sorted((mine, theirs), key=id)  # as in `merge`: no deadlock
         with first.learning, second.learning, mine.deciding:
             mine.law.take_counts(theirs.law)
 
@@ -166,9 +166,9 @@ class HiddenNumberApplication(Application):
         law_by_default: bool = False,
         missing: str = "refuse",
     ) -> None:
-        """Set `classes` and `learner`. usual: the algorithm where none is given, but for the law.
+        """Set `classes` and `learner`. usual: the default algorithm if the law is not used.
 
-        reserved: names of arguments, which are no names of classes.
+        reserved: names of arguments, which classes must not have.
         """
         owner = type(self).__name__
         if isinstance(classes, str):

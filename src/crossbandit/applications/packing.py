@@ -1,4 +1,4 @@
-"""Plain values as a few bytes: what the token of an action holds."""
+"""Pack plain values into a few bytes, for the token of an action."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 _FLOAT, _INT, _LENGTH = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<H")
 # Marks from here on hold the length of a tuple, or of a text, if it is less than 64.
 _SHORT = {b"(": 0x80, b"s": 0xC0}
-_LARGE = 1 << 56  # from here on, groups of 7 bits are no shorter
+_LARGE = 1 << 56  # for larger numbers, groups of 7 bits are not shorter
 _CONSTANTS = {None: b"N", True: b"T", False: b"F"}
 _MEANINGS = {tag[0]: value for value, tag in _CONSTANTS.items()}
 _NUMBERS = {b"f"[0]: _FLOAT, b"i"[0]: _INT}

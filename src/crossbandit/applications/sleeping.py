@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
-_CONTEXT = (1.0,)  # an arm's loss is the same whatever else is available
+_CONTEXT = (1.0,)  # one context, because a loss does not depend on which other arms are available
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The parts of `FirstPriceBidder`.
 
-`bids` has what it returns, `inputs` the checks of what it is given, `batches` and `outcomes` many
-auctions at once, `spending` and `limited` its budgets and targets, `views` what it would do now,
-`logs` how it learns from a log, and `fitting` the settings that a log suggests.
+`bids` defines what it returns. `inputs` checks what it is given. `batches` and `outcomes` handle
+many auctions at once. `spending` and `limited` keep its budgets and targets. `views` shows what it
+would do now. `logs` lets it learn from a log, and `fitting` chooses settings by a log.
 """

@@ -1,4 +1,4 @@
-"""Many auctions at once."""
+"""The methods of a bidder that bid and settle in many auctions at once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class AuctionBatches(LimitedApplication):
         at: Time = None,
         **classes: Any,
     ) -> Bids:
-        """Choose many bids at once: the same as `bid` in turns, without learning in between.
+        """Choose many bids at once, as separate calls of `bid` would, without learning in between.
 
         It is one call of compiled code, unless there is a guard, or an algorithm without such code.
 
@@ -142,7 +142,7 @@ class AuctionBatches(LimitedApplication):
         highest_competing_bid: npt.ArrayLike | None = None,
         reserve: npt.ArrayLike | None = None,
     ) -> None:
-        """Learn from the outcomes of many auctions at once; the same as `settle` in turns.
+        """Learn from the outcomes of many auctions at once, as separate calls of `settle` would.
 
         It is one call of compiled code, unless there is a guard or an algorithm without such code.
 
@@ -187,7 +187,7 @@ class AuctionBatches(LimitedApplication):
 
 
 def _check_all(learner: Any, bids: Bids) -> None:
-    """Raise if one of the bids would not be learned from, before the first one is."""
+    """Raise if one of the bids cannot be learned from, before any of them is."""
     given: set[tuple[str, int]] = set()
     again = np.zeros(len(bids), dtype=bool)
     for i, bid in enumerate(bids):

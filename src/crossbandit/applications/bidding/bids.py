@@ -1,4 +1,4 @@
-"""Bids: one, and many at once."""
+"""What a bidder returns: one bid, or many bids that were made at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a bidder that a log suggests, and what the log has to teach it."""
+"""Choose the settings of a bidder by a log, and prepare the log for `warm_up`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Booleans, Floats
 
-_HEADROOM = 1.25  # by which the highest value of the log may be exceeded later
+_HEADROOM = 1.25  # later values may exceed the highest value of the log by this factor
 
 
 class FittingLog(NamedTuple):
@@ -106,7 +106,7 @@ def _median(amounts: Floats) -> float:
 
 
 def _above_reserves(auctions: Auctions) -> Auctions:
-    """Leave out bids below the reserve of their auction: they say nothing about the others."""
+    """Leave out bids below the reserve of their auction: they show nothing about competing bids."""
     if auctions.reserves is None or auctions.bids is None:
         return auctions
     kept = auctions.bids >= auctions.reserves

@@ -1,4 +1,4 @@
-"""What a caller says about auctions, one or many: outcomes, amounts and labels, checked."""
+"""Check what a caller passes about one auction or many: outcomes, amounts and labels."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
     """Return the rules of an auction whose reserve price is given when it is settled.
 
     Args:
-        rules: The bidder's.
+        rules: The rules of the bidder.
         bid: The bid.
         reserve: The reserve price.
 
     Raises:
-        InvalidLossesError: It is no amount, or not the one that was known when bidding.
+        InvalidLossesError: The reserve price is not an amount, or differs from the one known when
+            bidding.
     """
     told = amount_of("settle", "reserve", reserve, error=InvalidLossesError)
     if bid.reserve is None:
@@ -100,7 +101,7 @@ def price_of(
 
 
 def told_after(feedback: str) -> tuple[bool, ...]:
-    """Return whether the competing bid is told after a loss (False) and a win (True)."""
+    """Return the results after which the competing bid is told: False a loss, True a win."""
     return _TOLD_AFTER[feedback]
 
 
@@ -233,4 +234,4 @@ def _float(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        return np.inf  # refused as out of range
+        return np.inf  # the check of the range refuses it

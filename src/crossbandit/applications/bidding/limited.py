@@ -1,4 +1,4 @@
-"""An application whose budgets and targets are saved, restored and shown."""
+"""The part of a bidder that saves, restores and shows its budgets and targets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LimitedApplication(HiddenNumberApplication):
     def restore(self, state: Mapping[str, Any]) -> None:
         if not all(belongs(name) for name in state):
             super().restore(state)
-        if self._spending is not None and state:  # else limits were added, or given up
+        if self._spending is not None and state:  # otherwise limits were added or removed
             self._spending.restore(state)
 
     def snapshot(self, seed: Seed | None = None) -> Self:

@@ -67,7 +67,7 @@ class AuctionLogs(LimitedApplication):
         >>> float(bidder.price_law(8.0).chances[2]) > 0.8
         True
         """
-        from crossbandit.applications.bidding.fitting import fitting_log  # it takes long to load
+        from crossbandit.applications.bidding.fitting import fitting_log  # it is slow to import
 
         found = fitting_log(log, settings)
         construct: Callable[..., Self] = cls

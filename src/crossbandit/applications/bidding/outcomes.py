@@ -1,4 +1,4 @@
-"""The outcomes of many auctions: checked, and learned from."""
+"""Check the outcomes of many auctions, and learn from them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.types import Booleans, Floats
 
-_SHOWN = 5  # bad rows, each with its reason
+_SHOWN = 5  # how many bad rows a message names, each with its reason
 
 
 def as_bids(bids: Any, learner: Any) -> Bids:
@@ -176,7 +176,7 @@ def by_decider(bids: Bids) -> tuple[list[Made], npt.NDArray[np.int64]]:
     """Return the decisions of bids, grouped by decider, and the rows of these decisions.
 
     Args:
-        bids: The bids, all of a law without a guard.
+        bids: The bids. A law without a guard made all of them.
     """
     if isinstance(bids.made, Made):
         made = bids.made
@@ -213,7 +213,7 @@ def settle_batch(learner: LawLearner, bids: Bids, won: Booleans, numbers: Floats
     made, rows = by_decider(bids)
     if not rows.size:
         return
-    if rows.size == len(bids) and len(made) == 1:  # every row has a decision, in their order
+    if rows.size == len(bids) and len(made) == 1:  # each row has a decision, in order
         outcomes = (bids.amounts.copy(), won, numbers)  # compiled code takes one kind of array
         labels = bids.classes if learner.law.classes else []
         learner.learn_many(made, rows, len(bids), bids.values.copy(), labels, outcomes)

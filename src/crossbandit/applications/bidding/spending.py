@@ -1,4 +1,4 @@
-"""The limits of a bidder: what it may bid for, and what its bids cost."""
+"""The limits of a bidder: which bids they allow, and the accounting of what bids cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Spending:
         target: A target, several of them, or None.
         value_range: The lowest and the highest value.
         horizon: The number of auctions to come, or None.
-        expires: After which time a bid without an outcome counts as lost; None for never.
+        expires: The time after which a bid without an outcome counts as lost; None for never.
 
     Attributes:
         pacer: What keeps the limits.
@@ -89,7 +89,7 @@ class Spending:
         )
         self.lock = Lock()
         self.forked = False
-        self._has_rounds = False  # as keys, from a file of an earlier version
+        self._has_rounds = False  # whether some keys are rounds, as in files of an earlier version
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -100,11 +100,11 @@ class Spending:
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its lock, under which decisions are made."""
+        """Return the lock that is held while a decision is made."""
         return (self.lock,)
 
     def after_fork(self) -> None:
-        """Bid no more: the money is its parent's, and both would spend it."""
+        """Stop bidding in a forked process: the parent would spend the same money."""
         self.forked = True
 
     def settings(self) -> dict[str, Any]:
@@ -135,8 +135,9 @@ class Spending:
             labels: The classes of the auction.
             first: The lowest amount that may be bid without limits, by number.
             last: The highest one; lower than `first` if there is none.
-            features: Returns the context of a learner with a feedback graph and which amounts it
-                may choose, given a worth, the lowest and the highest.
+            features: A function of a worth, the lowest and the highest amount. It returns the
+                context of a learner with a feedback graph, and which amounts the learner may
+                choose.
             at: The time of the auction, or None for now.
 
         Returns:
@@ -171,7 +172,7 @@ class Spending:
             else:
                 decision = learner.act(*features(worth, first, cap))
                 wanted = decision.arm
-                if wanted == cap < usable:  # it may have wanted more
+                if wanted == cap < usable:  # without the cap it might have bid more
                     wanted += 1
             pacer.reserve(_key(decision), value, decision.arm, wanted)
         return decision, None
@@ -350,7 +351,7 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
     """
     decision.arm = min(decision.arm, cap)
     part = decision.guard
-    if part is not None:  # whatever might have been drawn above it means this amount
+    if part is not None:  # any higher amount that was drawn means this one
         lower_chances(part.chances, cap)
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
 
@@ -358,19 +359,19 @@ def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
 def _key(decision: LawDecision | Decision) -> int:
     """Return a number that no bid of another decider has, unless two ids are almost equal.
 
-    A bidder that is loaded from a file counts its rounds on from there, and so did the one that
-    wrote the file. Only what made a decision tells their bids apart.
+    A bidder that is loaded from a file continues its round numbers, and so does the bidder that
+    wrote the file. Only the id of the decider tells their bids apart.
     """
     maker = decision.decider if type(decision) is LawDecision else decision.learner
     return _first_key(maker) + decision.round
 
 
 def _keys(made: Made) -> Integers:
-    """Return the keys of many bids of one decider; of no use where no bid was made."""
+    """Return the keys of many bids of one decider; they mean nothing where no bid was made."""
     return made.rounds + _first_key(made.decider)
 
 
 @lru_cache(maxsize=64)
 def _first_key(maker: str) -> int:
-    """Return the key of the first bid of a decider, of 62 bits; far above any round."""
+    """Return the key of the first bid of a decider: a number of 62 bits, far above any round."""
     return (int(maker, 16) >> 2) | _LOWEST_KEY

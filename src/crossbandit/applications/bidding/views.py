@@ -1,4 +1,4 @@
-"""What a bidder would do now, and what it believes; the bid at each value, as data and a figure."""
+"""Show what a bidder would bid now and what it has learned, as data and as a figure."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class ShadingCurve:
 
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
         self.plot(figure.add_subplot())
-        dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same curve, same file
+        dates = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # same file for a curve
         suffix = Path(path).suffix.lower()
         with replacing(path) as temporary:
             figure.savefig(
@@ -162,7 +162,7 @@ class AuctionViews(LimitedApplication):
         """Return the probability with which each bid would be made now.
 
         Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:
-        the answer is always the same, and right up to 1/64.
+        the answer is deterministic, with an error of at most 1/64.
 
         Args:
             value: What winning is worth.

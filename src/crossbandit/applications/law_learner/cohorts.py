@@ -1,4 +1,4 @@
-"""Decisions in a row, how many of them have outcomes, and whether these are like the others."""
+"""Cohorts: consecutive decisions, and whether those with an outcome are like the others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from crossbandit.applications.law_learner.decisions import SCALE, TOP
 
-COHORT = 512  # decisions of one decider in a row
-_UNKNOWN = -1  # how many reached the number, in a file of an earlier version
-_OLD = 8  # numbers of a cohort in such a file
+COHORT = 512  # the number of consecutive decisions of one decider in a cohort
+_UNKNOWN = -1  # `reached` in a file of an earlier version, which does not have it
+_OLD = 8  # how many numbers such a file has per cohort
 
 
 class Scores(NamedTuple):
@@ -36,7 +36,7 @@ class Scores(NamedTuple):
 
     @property
     def excess(self) -> float:
-        """By how much the scores of those with an outcome exceed what is usual, together."""
+        """The sum of the scores of those with an outcome, minus what is expected from the mean."""
         return self.scores - self.outcomes * self.mean
 
     @property
@@ -47,13 +47,13 @@ class Scores(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums of one score, which begin at any decision of the cohort.
+    """Sums of one score over decisions of a cohort.
 
     Attributes:
-        scores: Of the decisions with an outcome.
-        squares: Of the squares of these.
-        before: Of all decisions before the first with an outcome.
-        up_to: Of all decisions up to the last with an outcome, its own included.
+        scores: The sum over the decisions with an outcome.
+        squares: The sum of the squares of the same scores.
+        before: The sum over all decisions before the first with an outcome.
+        up_to: The sum over all decisions up to the last with an outcome, including that one.
     """
 
     scores: int
@@ -80,7 +80,7 @@ class Cohort(NamedTuple):
         first: The number of the first decision with an outcome.
         last: The number of the last decision with an outcome.
         newest: When the latest of them was made.
-        base: The sum of the scores of the decider from which on sums are taken.
+        base: The decider's sum of scores at which the sums begin.
         places: The sums of the places of the amounts.
         chances: The sums of the chances of reaching the number.
     """
@@ -182,12 +182,12 @@ class Cohort(NamedTuple):
 
 
 def _signed(difference: int) -> int:
-    """Return the number from -SCALE / 2 on that is equal to `difference` modulo SCALE."""
+    """Return the number in [-SCALE / 2, SCALE / 2) that is equal to `difference` modulo SCALE."""
     return (difference + SCALE // 2) % SCALE - SCALE // 2
 
 
 def exponent_of(cohorts: list[Scores]) -> float:
-    """Return the logarithm of one over the probability of such an excess, by Bennett's bound."""
+    """Return minus the logarithm of Bennett's bound on the probability of such an excess."""
     excess = abs(sum(one.excess for one in cohorts))
     variance = sum(one.variance for one in cohorts)
     if excess <= 0.0 or variance <= 0.0:
@@ -209,7 +209,7 @@ def shares_of(cohorts: list[Scores]) -> tuple[float, float]:
 
 
 def alike_at_last(cohorts: list[Cohort]) -> tuple[int, int, bool]:
-    """Return of the last cohorts with outcomes of one kind only: outcomes, decisions, and the kind.
+    """Count outcomes and decisions of the last cohorts whose outcomes are all of one kind.
 
     Args:
         cohorts: The cohorts, in the order of their first outcomes.

@@ -89,11 +89,11 @@ class LawDecider:
         self.learner = self.id if learner is None else learner
         self.token_key = None
         self.clock = clock
-        self.deciding = Lock()  # of scratch, random numbers and counters; held for microseconds
+        self.deciding = Lock()  # guards scratch, random numbers and counters; held for microseconds
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the locks: a copy has its own, and an id of its own."""
+        """Return everything but the locks and the id: a copy has its own."""
         return {name: one for name, one in vars(self).items() if name not in _LOCKS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -103,7 +103,7 @@ class LawDecider:
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks: that of learning, if it learns, and that of deciding."""
+        """Return the lock of learning, if it learns, and the lock of deciding."""
         return None, self.deciding
 
     def after_fork(self) -> None:
@@ -126,7 +126,7 @@ class LawDecider:
 
     @property
     def name(self) -> str:
-        """What it is called in the text of an application."""
+        """What the text of an application calls it."""
         return "law" if self.guard is None else "guarded-law"
 
     def act(self, given: Round, first: int, last: int) -> LawDecision:
@@ -232,7 +232,7 @@ class LawDecider:
 
         Args:
             arms: The amount of each round, by number; -1 where nothing was chosen.
-            chances: Of reaching the number with the amount, as the law believes.
+            chances: The probability of reaching the number with the amount, as the law believes.
             firsts: The lowest amount that might have been chosen.
             lasts: The highest one.
         """
@@ -277,7 +277,7 @@ class LawDecider:
             )
 
     def expects(self, decision: Any) -> None:
-        """Refuse a decision: what only decides does not learn.
+        """Refuse a decision, because a decider cannot learn.
 
         Args:
             decision: A decision.

@@ -1,4 +1,4 @@
-"""The decisions of a law: one, and many at once. They carry all that learning needs."""
+"""The decisions of a law, one or many at once. They carry all that learning needs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 TOP = 255  # the highest place, and the highest chance
-# A score is a place plus this many times a chance. So the difference of two sums of scores says the
-# difference of both sums, if neither is half as large: sums are kept modulo the square.
+# A score is a place plus this many times a chance. The difference of two sums of scores then
+# determines the differences of both parts, if each is less than half of it. Sums are kept modulo
+# its square.
 SCALE = 1 << 20
 TOTALS = SCALE * SCALE
 _MOST = 1e100  # the highest amount of money
@@ -35,14 +36,14 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GuardPart:
-    """What learning under a guard needs besides.
+    """What learning under a guard needs in addition.
 
     Attributes:
         worth: What the amount was chosen for.
         law_amount: What the law would have played.
         weight: The probability with which the law was followed.
-        chances: Those of the learner that assumes nothing, by amount.
-        seen: How likely the outcome of each amount was to be shown, if that is not computed again.
+        chances: The probability of each amount under the learner that assumes nothing.
+        seen: The probability that the outcome of each amount is shown, unless it is computed again.
     """
 
     worth: float
@@ -79,7 +80,7 @@ class GuardPart:
         )
 
     def check(self) -> None:
-        """Raise ValueError if the numbers, which a token or a file has, are impossible."""
+        """Raise ValueError if numbers that come from a token or a file are impossible."""
         numbers = [self.worth, self.law_amount, *self.chances.tolist(), *self.seen.tolist()]
         if not (np.abs(numbers) <= _MOST).all() or not 0.0 <= self.weight <= 1.0:
             raise ValueError("impossible probabilities")
@@ -87,7 +88,7 @@ class GuardPart:
             raise ValueError("impossible probabilities")
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen would take twice as long to make
+@dataclass(slots=True, unsafe_hash=True)  # a frozen class would take twice as long to construct
 class LawDecision:
     """One decision of a law. Keep it, or the token of its action, until its outcome is known.
 
@@ -142,7 +143,7 @@ class LawDecision:
         chance, place = divmod(given["score"], SCALE)
         if not (0 <= chance <= TOP >= place and given["total"] >= 0):
             raise ValueError("impossible scores")
-        given["total"] %= TOTALS  # an earlier version does not wrap it
+        given["total"] %= TOTALS  # earlier versions do not reduce it modulo TOTALS
         if guard is not None:
             worth, law_amount, weight, chances, seen = guard
             numbers = (float(worth), float(law_amount), float(weight))

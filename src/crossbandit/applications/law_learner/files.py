@@ -1,4 +1,4 @@
-"""An application over a law in one file, written atomically and without pickle."""
+"""Write an application that learns by a law to one file, atomically and without pickle."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FORMAT = "crossbandit-law"
 VERSION = 2
 _APPLICATION = "application."
 _LAST_ROUND = 2**62
-_KINDS = ("feedback", "payoff", "ties", "classes")  # counts are only moved where these are the same
+_KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
 _PARTS = ("law", "test", "guard", "seen", "pending")
 
 
 class LawFile(NamedTuple):
-    """What a file holds: of the application, and of the law behind it."""
+    """What a file holds of the application and of its law."""
 
     notes: dict[str, Any]
     application: dict[str, npt.NDArray[Any]]
@@ -76,13 +76,13 @@ def save(
 
 
 def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return a header and arrays that hold all of a learner.
+    """Return a header and arrays that hold the whole state of a learner.
 
     Args:
         learner: The learner.
     """
     with learner.learning:
-        with learner.deciding:  # only for what deciding changes
+        with learner.deciding:  # held only while reading what deciding changes
             rounds, generator = learner.round, learner.law.uniforms.state
         header = {
             "learner": learner.learner,
@@ -179,7 +179,7 @@ def resume(
 def _resume_present(
     learner: LawLearner, header: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Take over what a file of the present version has, and one of the first has not."""
+    """Take over what files of this version have and files of the first version do not."""
     learner.answered = integer(
         "file", "answered", header["answered"], at_least=0, at_most=header["round"]
     )
@@ -194,7 +194,7 @@ def _resume_present(
 
 
 def take_over(learner: LawLearner, other: LawLearner) -> None:
-    """Let a new learner go on where another one was, on other amounts or another range.
+    """Let a new learner continue for another one, with other amounts or another range.
 
     Its tokens are taken, and none counts twice. Outcomes that were learned cannot be corrected any
     more if the amounts are others.
@@ -273,7 +273,7 @@ def _read_pending(
     )
     if not right:
         raise CheckpointError("Its pending decisions are impossible.")
-    now = learner.clock()  # when they were made is not known
+    now = learner.clock()  # the file does not say when they were made
     kept = (
         OldDecision(makers[who[i]], at[i], now, arms[i], law_arms[i], chances[i], seen[i])
         for i in range(count)

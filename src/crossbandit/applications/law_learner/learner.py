@@ -1,4 +1,4 @@
-"""A law as the learner of an application: it learns from the outcomes of decisions."""
+"""`LawLearner`: a law that decides for an application and learns from the outcomes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class LawLearner(LawDecider):
         learning: The lock of the state; take it before that of deciding if both are needed.
     """
 
-    _parts: Any = None  # those of the law that `_step` works on
+    _parts: Any = None  # the arrays of the law that `_step` works on
     _step: Callable[..., Any] | None = None
 
     def __init__(
@@ -94,12 +94,12 @@ class LawLearner(LawDecider):
         self.seen = SeenDecisions(clock=clock)
         self.watch = OutcomeWatch(missing, words, clock)
         self.former: set[str] = set()
-        self.old: dict[tuple[str, int], OldDecision] = {}  # pending in a file of an older version
+        self.old: dict[tuple[str, int], OldDecision] = {}  # from a file of an older version
         self.own = {self.id}
         self.answered = 0
         self.features = len(law.classes)
         self._no_slots = law.slots((), new=True)
-        self.learning = Lock()  # of the state; take this one first if both are needed
+        self.learning = Lock()  # guards the state; take this lock first if both are needed
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_parts": None, "_step": None}
@@ -132,8 +132,8 @@ class LawLearner(LawDecider):
             decision: The decision.
 
         Raises:
-            DecisionError: It was made for another learner; or it is of an earlier version, and was
-                learned from before.
+            DecisionError: It was made for another learner; or an earlier version made it, and it
+                was learned from before.
         """
         if decision.learner == self.learner and type(decision) is LawDecision:
             return
@@ -147,7 +147,7 @@ class LawLearner(LawDecider):
             )
 
     def code(self, decision: Any) -> int:
-        """Return the code of the outcome that was learned of a decision; see `outcome_codes`.
+        """Return the code of the outcome that was learned from a decision; see `outcome_codes`.
 
         Args:
             decision: What `act` returned.
@@ -200,7 +200,7 @@ class LawLearner(LawDecider):
             labels: The classes, as they were given to `act`.
             amount: The amount that was played.
             reached: Whether the amount reached the number.
-            number: The number; not looked at where the law's feedback does not show it.
+            number: The number; ignored where the law's feedback does not show it.
             correction: Whether this replaces an outcome that was learned before.
 
         Raises:
@@ -225,7 +225,7 @@ class LawLearner(LawDecider):
             if codes[at] or self.watch.misled or is_watched(round_):  # rarely
                 self._admit(decision, codes, reached)
             law, part = self.law, decision.guard
-            # The law tries untried amounts itself: other bids of a guard are not its tries.
+            # The law explores by itself. Bids that the guard chose do not count as its exploration.
             tried = part is None or amount == part.law_amount
             with self.deciding:
                 slots = law.slots(labels, new=True) if labels else self._no_slots
@@ -246,7 +246,7 @@ class LawLearner(LawDecider):
     def _checked(
         self, decision: Any, context: float, labels: tuple[Label, ...], correction: object
     ) -> tuple[LawDecision, bool]:
-        """Return the decision of a pending one of an earlier version, and whether to correct."""
+        """Return the decision, also of an earlier version, and whether its outcome is corrected."""
         corrects = flag_of("settle", "correction", correction)
         if len(labels) != self.features:
             raise DecisionError(
@@ -292,7 +292,7 @@ class LawLearner(LawDecider):
         reached: bool,  # noqa: FBT001
         number: float,
     ) -> int:
-        """Replace the outcome that was learned, which has the code `before`; return the new one."""
+        """Replace the learned outcome, whose code is `before`; return the new code."""
         if self.guard is not None:
             raise DecisionError(
                 "A guard cannot take an outcome back: its estimates have been used since. Leave "
@@ -328,7 +328,7 @@ class LawLearner(LawDecider):
             made: The decisions, by their deciders; together as many as contexts.
             rows: The row of each of them in the batch that was given.
             total: The number of rows of that batch; some may have no decision.
-            contexts: The context of each round, as all that follows in the order of the rows.
+            contexts: The context of each round. This and what follows is in the order of the rows.
             labels: The classes of each round; empty if there are none.
             outcomes: The amount of each, whether it reached the number, and the number.
 
@@ -342,7 +342,7 @@ class LawLearner(LawDecider):
         columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(law.classes)}
         with self.learning:
             before = seen_before(self.seen, made, rows, total)
-            # From the order of the rows to that of the deciders.
+            # Change from the order of the rows to the order of the deciders.
             order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else slice(None)
             self._watch_many(made, before, outcomes[1][order])
             if self.watch.misled:
@@ -392,7 +392,7 @@ class LawLearner(LawDecider):
         return made
 
     def merge(self, other: Self) -> None:
-        """Add what another learner has learned. Its decisions are learned from there.
+        """Add what another learner has learned. Outcomes of its decisions still go to it.
 
         Args:
             other: A learner of the same form. It is not changed.

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Integers
 
 MISSING = ("refuse", "warn", "accept")
-_DENSE = 16  # the first cohorts, all of which are looked at; then those with powers of two
-_SPARSE = 1 << 16  # from here on, one cohort of so many decisions is looked at
+_DENSE = 16  # all of the first cohorts are watched; then those at powers of two
+_SPARSE = 1 << 16  # from this decision on, one cohort per so many decisions is watched
 _RARE = _SPARSE // COHORT - 1
-_EVERY = 16  # outcomes between two checks, at least
-_GROWTH = 16  # or this share of all outcomes that are kept
-_KEPT = 64  # cohorts
+_EVERY = 16  # the least number of outcomes between two checks
+_GROWTH = 16  # or one such part of all outcomes that are kept
+_KEPT = 64  # the number of cohorts that are kept
 _PATIENCE = 2.0  # a cohort is complete if it is older than this many of the longest delays
-_DOUBT, _ALARM = 1e-3, 1e-5  # the probability that it is ever noticed without reason
+_DOUBT, _ALARM = 1e-3, 1e-5  # the probabilities of a false warning and of a false error
 # The ratio of the shares of outcomes that come, of high and low amounts: worth a warning, and such
 # that learning misleads.
 _NOTABLE, _MATERIAL = 1.1, 1.25
-_FEWEST = 8  # outcomes of a cohort
-_ALIKE = 32  # outcomes of one kind: if most are missing, the others must be of the other kind
+_FEWEST = 8  # the least number of outcomes of a cohort that is judged
+_ALIKE = 32  # so many outcomes of one kind are an alarm if most outcomes are missing
 _VERDICTS = ("no sign", "doubtful", "biased")
 _DOUBTFUL, _BIASED = 1, 2
 _REMEDY = (
@@ -47,7 +47,7 @@ _REMEDY = (
 
 
 def is_watched(number: int) -> bool:
-    """Return whether the watch looks at a decision: at fewer and fewer cohorts, as time goes on.
+    """Return whether the watch looks at a decision. It looks at fewer cohorts as time goes on.
 
     Args:
         number: The number of the decision, as its decider counts.
@@ -65,7 +65,7 @@ def watched(numbers: Integers) -> Booleans:
         numbers: Their numbers.
     """
     if numbers.size and (numbers >= _SPARSE).all():
-        return numbers & (_SPARSE - 1) < COHORT  # most of the time; division would take long
+        return numbers & (_SPARSE - 1) < COHORT  # most of the time; a division would be slower
     cohorts = numbers // COHORT
     mask = np.where(numbers < _SPARSE, cohorts - 1, _RARE)
     found: Booleans = (cohorts < _DENSE) | (cohorts & mask == 0)
@@ -107,7 +107,7 @@ class MissingOutcomes:
 
     @property
     def share(self) -> float:
-        """The share of the decisions that were looked at that has no outcome; NaN if none was."""
+        """The share of decisions without an outcome, of those looked at; NaN if none was."""
         return 1 - self.outcomes / self.decisions if self.decisions else math.nan
 
     def __str__(self) -> str:
@@ -163,13 +163,14 @@ class _Judgement(NamedTuple):
 class OutcomeWatch:
     """Compares decisions whose outcomes came with all decisions that were made at the same time.
 
-    The higher an amount, the more often it reaches the number: whatever the law believes, which may
-    be misled already. So if outcomes of missed numbers (lost auctions) are missing, high amounts
-    have outcomes more often than low ones. The same holds for the chances by the law, as far as it
-    is right: they show more where prices do not depend on contexts. Every decision carries two
-    scores, its place among the amounts that were possible and its chance, and the sums of the
-    scores before it. From the first and the last decision of a cohort the mean scores of all
-    decisions in between are known, also of those without outcome, and wherever they were made.
+    The higher an amount, the more often it reaches the number. This does not depend on what the law
+    believes, which may be misled already. So if outcomes of missed numbers (lost auctions) are
+    missing, high amounts have outcomes more often than low ones. The same holds for the chances
+    that the law computes, as far as the law is right. They show more where prices do not depend on
+    contexts. Every decision carries two scores, its place among the amounts that were possible and
+    its chance, and the sums of the scores before it. From the first and the last decision of a
+    cohort the mean scores of all decisions in between are known, also of those without outcome, and
+    wherever they were made.
 
     A cohort is judged when it is older than twice the longest delay of an outcome so far. If those
     that miss come later than those that reach, it is judged too early, and rightly so: learning
@@ -240,18 +241,18 @@ class OutcomeWatch:
             self._check()
 
     def _has_room(self) -> bool:
-        """Make room for a cohort, if need be in place of the oldest one that is complete."""
+        """Make room for a cohort; the oldest complete one may go. Return whether it fits."""
         if len(self._cohorts) < _KEPT:
             return True
         oldest = next(iter(self._cohorts))
         if self._cohorts[oldest].newest > self.clock() - _PATIENCE * self._delay:
-            return False  # a fleet makes more cohorts than are kept: some of them are enough
+            return False  # many deciders make more cohorts than are kept; a part is enough
         del self._cohorts[oldest]
         return True
 
     def _check(self) -> None:
         self._waiting = 0
-        self._checks += not self.misled  # what only ends an alarm cannot raise one
+        self._checks += not self.misled  # a check that only ends an alarm is no test
         judged = self._judged(self._checks)
         self._shares, self._alike = judged.shares, judged.alike
         self.biased = judged.level == _BIASED
@@ -264,7 +265,7 @@ class OutcomeWatch:
             self._warned = False
 
     def _judged(self, checks: int) -> _Judgement:
-        """Judge the cohorts that are old enough; the score that shows more decides.
+        """Judge the cohorts that are old enough, by the score that shows the larger difference.
 
         checks: how many there were; they share the probability of a false alarm, as both scores and
         both directions do.
@@ -282,7 +283,7 @@ class OutcomeWatch:
                 reached = _BIASED
             if (reached, shown) > (level, exponent):
                 level, exponent, shares = reached, shown, (low, high)
-        # Outcomes of one instant may come by kind: the others follow at once.
+        # Outcomes of one instant may arrive sorted by kind; the other kind then follows at once.
         before = self.clock() - _PATIENCE * self._delay
         last = _Alike(*alike_at_last([one for one in old if one.newest < before]))
         if last.outcomes >= _ALIKE and last.share < 1 / 2:
@@ -295,7 +296,7 @@ class OutcomeWatch:
         return [one for one in self._cohorts.values() if one.newest <= before]
 
     def found(self) -> MissingOutcomes:
-        """Return what is known by now. Changes nothing."""
+        """Return what is known by now. This changes nothing."""
         old = self._old()
         complete = [one for one in old if one.outcomes >= _FEWEST]
         judged = self._judged(self._checks + 1)
@@ -317,7 +318,7 @@ class OutcomeWatch:
         )
 
     def _word(self, shares: tuple[float, float], alike: _Alike | None) -> str:
-        """Return what those did that are missing."""
+        """Return the word for the decisions whose outcomes are missing, such as "lost"."""
         misses = alike.reached if alike else shares[1] > shares[0]
         return self._words[1 if misses else 0]
 
@@ -379,7 +380,7 @@ class OutcomeWatch:
                 for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(one.possible for one in found.values())
-            biased = settings.get("biased", False)  # earlier versions do not say all of it
+            biased = settings.get("biased", False)  # files of earlier versions lack some of it
             low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
             waiting = int(settings.get("waiting", 0))
             warned = settings.get("warned", False)

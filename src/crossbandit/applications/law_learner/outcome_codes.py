@@ -1,4 +1,4 @@
-"""An outcome as a code of 16 bits, which is remembered of every decision that was settled."""
+"""Codes of 16 bits for outcomes. One is remembered for every decision that was settled."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from crossbandit.learners.seen import SeenDecisions
     from crossbandit.types import Integers
 
-HELD = 1  # it came, and was not learned from because outcomes were missing with a bias
-FORGOTTEN = 2  # it was learned, on other amounts
-NOTHING = 3  # it was learned, and said nothing about any amount
-KNOWN = 3  # from here on, a code says what was learned
-FIRST = 4  # a code is this more than what the compiled step returns
+HELD = 1  # not learned from, because outcomes were missing with a bias
+FORGOTTEN = 2  # learned when the amounts were others
+NOTHING = 3  # learned, but it showed nothing about any amount
+KNOWN = 3  # codes from here on say what was learned
+FIRST = 4  # a code is what the compiled step returns, plus this
 
 
 def code_of(kind: int, index: int) -> int:
@@ -118,7 +118,7 @@ def put_codes(seen: SeenDecisions, made: Sequence[Made], codes: Integers) -> Non
 
 
 def rows_named(wrong: npt.NDArray[np.bool_]) -> str:
-    """Return which rows are wrong, in words that "have" something.
+    """Return the wrong rows in words, as the subject of a sentence with "have".
 
     >>> rows_named(np.array([False, True, True]))
     'Rows 1 and 2 of 3 have'
