@@ -1,4 +1,4 @@
-"""Replay the parts of a log by themselves: one replay for each campaign, say, in parallel."""
+"""Replay the parts of a log separately and in parallel, for example one part per campaign."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def replay_by(
     show_progress: bool | None = None,
     **options: Any,
 ) -> ReplaySet:
-    """Replay each part of a log by itself. Nothing is learned from one part for another.
+    """Replay each part of a log separately. Nothing is learned from one part for another.
 
     Args:
         log: An `AuctionLog` that was made with `by`, or anything that stands for one.
@@ -91,7 +91,7 @@ def replay_by(
         jobs: The number of workers; None for one per core.
         backend: Where the parts are replayed: "local", "ray" or "dask". Workers on other machines
             must see the temporary folder of this one.
-        address: Of a Ray or Dask cluster; None to start one here.
+        address: The address of a Ray or Dask cluster; None to start one on this machine.
         modules: Python files or modules that workers load first, because they register algorithms.
         show_progress: Whether to show a progress bar; None shows it on a terminal.
         options: As for `replay`: rules, strategies, seeds and others.
@@ -118,7 +118,7 @@ def replay_by(
     log = log if isinstance(log, AuctionLog) else AuctionLog(log, by=by)
     parts = log.split()
     whole = copy.copy(log)
-    object.__setattr__(whole, "limit", None)  # it is that of each part
+    object.__setattr__(whole, "limit", None)  # the limit is for each part
     survey = survey_log(whole)
     check_bad_lines(log, survey)
     tasks = [
@@ -154,7 +154,7 @@ def replay_by(
 
 
 def _results(pool: Pool, tasks: Sequence[_Task]) -> Iterator[tuple[str, Replay | str]]:
-    """Yield what became of each part. If a worker dies, the parts that are missing run here."""
+    """Yield the result of each part. If a worker dies, the missing parts run in this process."""
     done = set()
     try:
         for level, result in pool.map(_run, tasks):
@@ -165,10 +165,10 @@ def _results(pool: Pool, tasks: Sequence[_Task]) -> Iterator[tuple[str, Replay |
 
 
 def _run(task: _Task) -> tuple[str, Replay | str]:
-    """Replay a part, in one thread; return a reason if that is impossible."""
+    """Replay a part in one thread; return the reason if that is impossible."""
     load_modules(list(task.modules))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LogWarning)  # the replay has them
+        warnings.simplefilter("ignore", LogWarning)  # the replay keeps these warnings
         try:
             options = {"jobs": 1, "show_progress": False, **task.options}
             return task.level, replay(task.log, **options)

@@ -20,7 +20,7 @@ class Calendar:
     """The periods of a budget in a log, found while the log is read for the first time.
 
     Args:
-        budget: The budget; None, or one without a period, for one period, the whole log.
+        budget: The budget. If it is None, or has no period, the whole log is one period.
 
     Attributes:
         budget: The budget.

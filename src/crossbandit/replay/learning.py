@@ -51,10 +51,10 @@ _CODES = {
     "won-lost": WON_LOST,
 }
 LAW, GUARDED = "price law", "guarded price law"
-_ENTRIES = 2**19  # classes times bids that a law tells apart
+_ENTRIES = 2**19  # the most classes times bids that a law distinguishes
 _MOST_CLASSES = 4096
-_SAMPLE = 16  # auctions whose classes the curve is averaged over
-_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # random numbers with which a law does what it thinks best
+_SAMPLE = 16  # the number of auctions whose classes the curve is averaged over
+_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # with these numbers a law does not explore
 
 
 class LearnerStrategy(Strategy):
@@ -208,8 +208,8 @@ class LawStrategy(Strategy):
 class BestResponse(Strategy):
     """Bid what would earn most against the distribution of prices, estimated from the past.
 
-    It knows of the past what `feedback` would have told it. Told after a loss, the estimate starts
-    from nothing: every bid above 0 is taken to win until prices are known. Otherwise it starts
+    It knows of the past what `feedback` would have told it. If losers are told, the estimate starts
+    from nothing: every bid above 0 is assumed to win until prices are known. Otherwise it starts
     from one imagined auction whose price is uniform on the grid, because a bidder that is told
     nothing about higher bids would never raise its bid.
     """
@@ -258,7 +258,7 @@ def _first_observations(arms: int, feedback: int) -> Observations:
 
 
 def pseudo_values(pacer: Pacer | None, values: Floats) -> Floats:
-    """Return what would be bid for at some values now; the values if there are no limits."""
+    """Return the pseudo-values of some values now; the values themselves without limits."""
     if pacer is None:
         return values
     found = [pseudo_value(pacer.rules, pacer.state, value) for value in values.tolist()]
@@ -268,7 +268,7 @@ def pseudo_values(pacer: Pacer | None, values: Floats) -> Floats:
 def paced_rounds(
     chunk: Chunk, pacer: Pacer, rules: AuctionRules
 ) -> Iterator[tuple[slice, PacedRounds]]:
-    """Yield the auctions of a chunk under limits, cut where periods begin, and where they are."""
+    """Yield the auctions of a chunk, split where periods begin, with their positions in it."""
     times = np.zeros(chunk.values.size) if chunk.times is None else chunk.times
     for start, stop in pacer.pieces(times):
         now = slice(start, stop)

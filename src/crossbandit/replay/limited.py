@@ -1,4 +1,4 @@
-"""The limits of a replay: the sections that they cut a log into, and limits in words."""
+"""The limits of a replay, the sections into which they divide a log, and their description."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from crossbandit.logs import AuctionLog
     from crossbandit.types import Floats, Integers
 
-_PARTS = 20  # of a log without periods, each of which is to spend the same
-_MOST_ENTRIES = 2**23  # periods times bands times bids that the best maps are computed from
+_PARTS = 20  # a log without periods is divided into this many parts, which should spend equally
+_MOST_ENTRIES = 2**23  # the most periods times bands times bids for the best maps
 
 
 def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
     """Return limits that a replay can keep; raise if it cannot.
 
     Raises:
-        InvalidParameterError: They are no limits.
+        InvalidParameterError: The argument is not a list of limits.
         LogError: They need times, and the log has none.
     """
     expected = "a list of limits, such as [Budget(500, per='day'), ReturnOnSpend(3)]"
@@ -52,8 +52,8 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
 class ReplayLimits:
     """The limits of a replay, and the periods of its log.
 
-    The periods of several budgets cut a log into *sections*: an auction begins a new one where it
-    begins a period of some budget.
+    The periods of several budgets divide a log into *sections*: an auction begins a new section if
+    it begins a period of some budget.
 
     Args:
         limits: The limits.
@@ -130,7 +130,7 @@ class ReplayLimits:
         return any(one.aim == "value" for one in self.targets)
 
     def pacer(self, rules: AuctionRules) -> Pacer:
-        """Return what keeps one strategy to the limits."""
+        """Return a pacer that keeps one strategy within the limits."""
         highest = (0.0, float(rules.highest_value))
         return Pacer(rules.amounts, self.limits, value_range=highest, horizon=self.auctions)
 
@@ -185,18 +185,18 @@ class ReplayLimits:
         return Terms(free, ceilings, not self.aims_at_value, tuple(levels))
 
     def parts(self, start: int, stop: int) -> Integers:
-        """Return the sections of auctions; without periods, the part of the log they lie in."""
+        """Return the section of each auction; without periods, its part of the log."""
         if self.periodic:
             return self.sections_at(start, stop)
         return np.arange(start, stop) * _PARTS // self.auctions
 
     @property
     def part_count(self) -> int:
-        """The largest number that `parts` returns, and 1."""
+        """The number of parts: the largest number that `parts` returns, plus 1."""
         return self.sections if self.periodic else _PARTS
 
     def require_few_periods(self, entries: int) -> None:
-        """Raise if the log has too many periods for a table of `entries` for each of them."""
+        """Raise if the log has too many periods for a table with `entries` entries per period."""
         if self.part_count * entries > _MOST_ENTRIES:
             raise LogError(
                 f"The log has more than {_MOST_ENTRIES // entries:,} periods of a budget. Choose a "
@@ -231,7 +231,7 @@ def _allowed(calendar: Calendar) -> float:
 
 
 def _nested(inner: Calendar, outer: Calendar) -> bool:
-    """Return whether each period of one lies in a period of the other."""
+    """Return whether each period of one calendar lies in a period of the other."""
     return set(outer.starts) <= set(inner.starts)
 
 

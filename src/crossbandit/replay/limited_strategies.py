@@ -1,4 +1,4 @@
-"""Strategies that are there only with limits: a throttle around others, and oracles.
+"""Strategies that a replay has only with limits: throttled strategies, and oracles.
 
 The oracles show what could have been earned with the whole log known beforehand.
 """
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from crossbandit.replay.strategies import Chunk, Setting
     from crossbandit.types import Floats, Integers
 
-_ROUNDING = 1e-9  # of a budget: what exceeds it by less is an error of rounding
+_ROUNDING = 1e-9  # share of a budget; a smaller excess is a rounding error
 
 
 class ThrottledStrategy(Strategy):
-    """A strategy that knows nothing of limits, and what an engineer would put around it.
+    """A strategy that knows nothing of limits, and a throttle that drops some of its bids.
 
     A bid is not made if it could break a limit, or if the strategy has spent more than the plan of
-    a budget allows for up to now. The plan is that of the budget: even in time, or in the number of
-    auctions; with "asap" there is none. The strategy itself is not told.
+    a budget allows for up to now. The plan of a budget is even in time, or in the number of
+    auctions; with "asap" there is none. The strategy does not know which of its bids are dropped.
 
     Args:
         strategy: The strategy.
@@ -66,11 +66,11 @@ class ThrottledStrategy(Strategy):
 
 
 class LimitedBands(Strategy):
-    """For each band of values a bid, by what it earns less the multiplier times what it pays.
+    """The bid per band of values that maximises earnings minus the multiplier times payments.
 
     The multiplier is the lowest that keeps the limits. At that multiplier two maps from bands to
-    bids may be equally good; they are mixed so that the limits are used up. So it is the best
-    mixture of maps, exactly. Where the bid is above the value, no bid is made. Periods differ in
+    bids may be equally good; they are mixed so that the limits are used up. The result is exactly
+    the best mixture of maps. Where the bid is above the value, no bid is made. Periods differ in
     nothing but their multiplier: what a bid wins is taken from the whole log. With several budgets,
     these are the longest periods, and the shorter ones whose budgets would be exceeded otherwise.
 
@@ -131,7 +131,7 @@ def _maps_by_section(worth: Floats, spend: Floats, won: Floats, terms: Terms) ->
     the longer period. So a budget that never binds changes nothing.
 
     Args:
-        worth: As in `paced_maps`, and so are `spend` and `won`.
+        worth: (sections, bands, K). This, `spend` and `won` are as in `paced_maps`.
         spend: (sections, bands, K).
         won: (sections, bands, K).
         terms: The limits.
@@ -164,13 +164,13 @@ def _groups(
 ) -> tuple[Integers, tuple[Level, ...]]:
     """Return the group of each section, and the budgets of groups in place of sections.
 
-    A group is a period that has a multiplier of its own, without shorter ones inside that do. To a
-    level of shorter periods than its own, it has no budget.
+    A group is a period that has its own multiplier, without the shorter periods inside it that have
+    their own. At the levels of shorter periods, a group has no budget.
     """
     last = len(levels)
     depths = [np.where(own[k][level.of], k, last) for k, level in enumerate(levels)]
     depth = np.min(depths, axis=0)
-    # For each section its periods, from the longest; the number after the last stands for none.
+    # The periods of each section, the longest first; the number after the last means none.
     keys = [np.where(depth <= k, one.of, one.budgets.size) for k, one in enumerate(levels)]
     rows, groups = np.unique(np.stack(keys[::-1], axis=1), axis=0, return_inverse=True)
     found = []
@@ -181,7 +181,7 @@ def _groups(
 
 
 class LimitedKnowledge(Strategy):
-    """Buy the auctions that are worth most for their price, each at its price; on no grid.
+    """Buy the auctions with the most value per price, each at its price, without a grid.
 
     It is the optimum of a fractional knapsack: the last auction that a budget can pay for may be
     bought in part. Nobody can earn more under the limits.

@@ -1,4 +1,4 @@
-"""Who takes part in a replay: strategies by name, the log's own bids, and the oracles."""
+"""Build the strategies of a replay: those given by name, the log's own bids, and the oracles."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ def build_strategies(
 ) -> tuple[list[Strategy], list[str]]:
     """Return the strategies, one per seed for a learner, and notes on learners left out.
 
-    A learner that was asked for and cannot play the log raises; one of the usual learners is left
-    out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with parameters.
+    If a learner that was asked for cannot play the log, this raises; one of the usual learners is
+    left out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with
+    parameters.
     """
     found: dict[str, list[Strategy]] = {}
     notes = []
@@ -86,7 +87,7 @@ def always_present(
 
 
 def _kept_to_limits(strategy: Strategy, setting: Setting) -> Strategy:
-    """Return a strategy that keeps the limits of a replay, if there are any."""
+    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
     paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
     if setting.limits is None or paces_itself:
         return strategy

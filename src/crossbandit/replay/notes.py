@@ -1,4 +1,4 @@
-"""Sentences about a replay that its reader should see before the numbers."""
+"""Write the sentences that the reader of a replay should see before the numbers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.runs import StrategyResult
 
-_FEW = 10  # bids below the median value: too coarse, if they are also few of all bids
-_MANY_LEFT_OUT = 0.01  # of all lines
-_MANY_ALIKE = 0.05  # of the auctions
-_ENOUGH = 20  # auctions, before anything is concluded from them
-_NEARLY_NONE = 0.001  # of the own bids
-_WORTHWHILE = 0.01  # of the surplus
-_MUCH = 0.03  # more than this is shown in whole percent
+_FEW = 10  # a grid with fewer bids below the median value is too coarse, if it is not small
+_MANY_LEFT_OUT = 0.01  # share of all lines
+_MANY_ALIKE = 0.05  # share of the auctions
+_ENOUGH = 20  # the number of auctions that a conclusion needs
+_NEARLY_NONE = 0.001  # share of the own bids
+_WORTHWHILE = 0.01  # share of the surplus
+_MUCH = 0.03  # larger shares are shown in whole percent
 _WHY_MORE = (
     "That policy judges each value by all competing bids of the log. More is possible where "
     "competing bids depend on the value, or where a bid between those of the grid is better."
@@ -71,7 +71,7 @@ def find_notes(
 
 
 def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
-    """Say that bids were chosen by the values of the log, and why, if they are not even."""
+    """Say why bids were chosen by the values of the log, if they are not evenly spread."""
     if spacing is None or spacing.even:
         return
     yield (
@@ -268,7 +268,7 @@ def find_dependence(
 
 
 def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[float, str]:
-    """Return what a law earned more than the best response, or an estimate, and it in words."""
+    """Return how much more a law earned than the best response, or an estimate, and the words."""
     surplus = {one.strategy: one.mean_surplus for one in outcomes}
     law = surplus.get(LAW, surplus.get(GUARDED, math.nan))
     rival = surplus.get(TOLD, surplus.get(ALL_TOLD, math.nan))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from crossbandit.replay.strategies import Chunk
     from crossbandit.types import Floats, Integers
 
-BANDS = 25  # of values, all equally wide
+BANDS = 25  # the number of bands of values, all of the same width
 
 
 class Hindsight(NamedTuple):
@@ -104,11 +104,11 @@ class _BandTable:
         """Return the numbers and the sums of values; both (parts, BANDS, K)."""
         tables = self._tables.reshape(2, -1, BANDS, self.width).cumsum(axis=3)[..., :-1]
         won = np.rint(tables[0])
-        return won, np.where(won > 0, tables[1], 0.0)  # no rounding errors of 0
+        return won, np.where(won > 0, tables[1], 0.0)  # so that 0 has no rounding error
 
 
 def enough_to_win(prices: Floats, rules: AuctionRules) -> Floats:
-    """Return the lowest amount that wins against each price, on no grid.
+    """Return the lowest amount that wins against each price, without a grid.
 
     A tie that would lose, and a price of 0, are beaten by the smallest possible amount.
     """
@@ -119,7 +119,7 @@ def enough_to_win(prices: Floats, rules: AuctionRules) -> Floats:
 def _add_classes(
     counts: Floats | None, classes: Integers | None, cells: Integers, width: int
 ) -> Floats | None:
-    """Count the cells of each combination of classes; new ones get rows."""
+    """Count the cells of each combination of classes; a new combination gets a new row."""
     if classes is None:
         return counts
     rows = int(classes[:, -1].max()) + 1
@@ -141,7 +141,7 @@ def bands_of(values: Floats, rules: AuctionRules) -> Integers:
 
 
 class BestPolicy(Strategy):
-    """At each value, the bid that would have earned most there in all auctions of the log.
+    """At each value, the bid that would have earned most at this value over all prices of the log.
 
     Regret is measured against it: it is the comparator of the paper's theorem.
     """
@@ -218,7 +218,7 @@ class ClassPolicy(Strategy):
 
 
 class PerfectKnowledge(Strategy):
-    """Bid the price itself, or the reserve, wherever the value is at least that; on no grid.
+    """Bid the price itself, or the reserve, if the value is at least as high; without a grid.
 
     Nobody can earn more.
     """

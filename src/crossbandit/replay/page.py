@@ -1,4 +1,4 @@
-"""A replay as files: the page, the tables, the curves and the figure."""
+"""Write a replay to files: the page, the tables, the curves and the figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays of the parts of a log as files: a page for each part, and an overview of all."""
+"""Write the replays of the parts of a log to files: a page per part, and an overview."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def overview(results: ReplaySet) -> Overview:
 
 
 def _earned(result: Replay) -> dict[str, float]:
-    """Return the surplus of the strategies that charts show; of the fractions, the best one."""
+    """Return the surplus of the strategies in the charts, with only the best of the fractions."""
     shown = [one for one in charted(result) if one.kind != "oracle"]
     amounts = {
         BEST_FRACTION if one.kind == "fixed" else one.strategy: result.earned(one) for one in shown

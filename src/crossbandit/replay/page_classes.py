@@ -1,4 +1,4 @@
-"""What a replay shows of classes: a table and a chart for each class column."""
+"""The results of a replay by class: a table and a chart for each class column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crossbandit.replay.results import Replay
     from crossbandit.replay.runs import StrategyResult
 
-_COLUMNS = 5  # strategies that a table has room for
+_COLUMNS = 5  # the number of strategies that a table has room for
 
 
 class ClassRows(NamedTuple):
@@ -40,7 +40,7 @@ class ClassRows(NamedTuple):
 def shown_strategies(result: Replay) -> list[StrategyResult]:
     """Return the strategies of tables by class: the first ones, and an oracle.
 
-    It is the best policy per class. With limits that takes no part, and it is the comparator.
+    The oracle is the best policy per class; with limits, where that takes no part, the comparator.
     """
     playing = [one for one in charted(result) if one.kind != "oracle"]
     fixed = [one for one in playing if one.kind == "fixed"]

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from crossbandit.replay.calendar import Calendar
     from crossbandit.replay.results import Replay
 
-_MOST_NAMES = 31  # periods whose names an axis has room for
+_MOST_NAMES = 31  # the number of periods whose names fit on an axis
 PLAN = "plan"
 
 
 def limit_charts(result: Replay, digits: int) -> dict[str, list[Chart]]:
-    """Return the charts of a replay with limits, by the name of their place on the page."""
+    """Return the charts of a replay with limits, by the names of their places on the page."""
     if result.limits is None:
         return {}
     charts = {"spend": [spend_chart(result, digits)]}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.replay.runs import StrategyResult
     from crossbandit.types import Floats
 
-_MOST_LINES = 7  # there are as many colours
+_MOST_LINES = 7  # the number of colours
 # If there are more lines, these are left out, in this order.
 _LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name, ONE_MULTIPLIER, PACED)
 
@@ -40,7 +40,7 @@ class Row:
         note: A remark, perhaps empty.
         earned: What it earned: surplus, or value if targets aim at that.
         half_width: The half-width of its interval over time and seeds, or nothing.
-        regret: What it lacks to the best fixed policy.
+        regret: How much less it earned than the best fixed policy.
         spend: What it paid.
         won: The share of auctions that it won.
         paid: The average payment for a win.
@@ -88,7 +88,7 @@ class Difference:
 
 
 def earning(result: Replay) -> str:
-    """Return what is to be high."""
+    """Return what strategies are to maximise."""
     return "value" if result.aims_at_value else "surplus"
 
 
@@ -171,7 +171,7 @@ def differences(result: Replay) -> list[Difference]:
 
 
 def money_digits(result: Replay) -> int:
-    """Return with how many decimals the largest sum of money has five digits."""
+    """Return the number of decimals with which the largest sum of money has five digits."""
     return _digits(max(abs(result.earned(one)) for one in result.outcomes), 5)
 
 
@@ -182,9 +182,9 @@ def _digits(largest: float, digits: int) -> int:
 def charted(result: Replay) -> tuple[StrategyResult, ...]:
     """Return the strategies that the charts show.
 
-    Of the fixed fractions this is only the one that earned most. Perfect knowledge earns so much
-    more than all others that it would flatten their lines. Where there are more lines than colours,
-    some are left out: first the best response that is told everything.
+    Only the best of the fixed fractions is shown. Perfect knowledge earns so much more than all
+    others that it would flatten their lines. Where there are more lines than colours, some are left
+    out: first the best response that is told everything.
     """
     fixed = [one for one in result.outcomes if one.kind == "fixed"]
     best = max(fixed, key=result.earned, default=None)
@@ -200,7 +200,7 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
 
 
 def regret_chart(result: Replay, digits: int) -> Chart:
-    """Return what each strategy lacks, over time, to the comparator."""
+    """Return the regret of each strategy to the comparator, over time."""
     best = result.curve(result.outcome(result.comparator)).mean(axis=0)
     return _over_time(result, "regret", digits, lambda mean: best - mean)
 

@@ -1,4 +1,4 @@
-"""Replay a log: one reading serves all strategies and all seeds."""
+"""Replay a log. It is read once for all strategies and all seeds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _POINTS = 500
 _VALUES = 101
-_ENTRIES = 2**18  # size of the table of losses of a chunk, auctions times bids
+_ENTRIES = 2**18  # the size of a chunk's table of losses: auctions times bids
 
 
 def replay(
@@ -125,7 +125,7 @@ def replay(
         limited = ReplayLimits(check_limits(limits, log), survey.auctions)
     setting = Setting(auction_rules, feedback, problem, len(classes.names), limited)
     players, notes = build_strategies(strategies, setting, numbers)
-    size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even: some learners pair rounds
+    size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even, for pairs of rounds
     counted = _counted(log.chunks(size, classes), classes)
     hindsight = collect_hindsight(counted, auction_rules, limited)
     players += always_present(setting, hindsight, has_own_bids="bid" in log.places)

@@ -29,17 +29,18 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 
-_BLOCKS = 10  # that a log is cut into; long enough to keep what depends on the hour together
+_BLOCKS = 10  # a log has this many blocks, long enough for effects of the hour
 _REPLICATES = 2_000
 _SEED = 0
-# Ten blocks show less variation than the process behind them, and their spread is uncertain itself:
-# the square root of 10 / 9, times Student's quantile for 13.5 degrees of freedom over 1.96.
+# Ten blocks vary less than the process that they come from, and their spread is itself uncertain.
+# The factor is the square root of 10 / 9, times Student's quantile for 13.5 degrees of freedom
+# divided by 1.96.
 _SMALL_SAMPLE = 1.157
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """A log replayed by every strategy, and what each earned.
+    """The result of a replay: what each strategy earned on the log.
 
     Attributes:
         auctions: The number of auctions that were replayed.
@@ -112,7 +113,7 @@ class Replay:
 
     @property
     def aims_at_value(self) -> bool:
-        """Whether value is to be high, as targets usually ask for, and not surplus."""
+        """Whether strategies maximise value, as targets usually ask for, and not surplus."""
         return self.limits is not None and self.limits.aims_at_value
 
     def earned(self, outcome: StrategyResult) -> float:
@@ -188,7 +189,7 @@ class Replay:
         return frame
 
     def regret(self, outcome: StrategyResult) -> float:
-        """Return what a strategy lacks to the comparator: surplus, or value if that is aimed at.
+        """Return how much less than the comparator a strategy earned, in surplus or value.
 
         Args:
             outcome: One of `outcomes`.
@@ -326,7 +327,7 @@ def resample_totals(curves: Floats) -> Floats:
     length = points // _BLOCKS
     steps = np.diff(curves, prepend=0.0, axis=1)
     running = np.cumsum(np.hstack([np.zeros((count, 1)), steps, steps[:, : length - 1]]), axis=1)
-    sums = running[:, length:] - running[:, :-length]  # of the block that begins at each point
+    sums = running[:, length:] - running[:, :-length]  # of the block that begins there
     drawn = round(points / length)
     starts = stream(_SEED, "bootstrap").integers(0, points, (_REPLICATES, drawn))
     totals = sums[:, starts].sum(axis=2) * (points / (drawn * length))

@@ -1,4 +1,4 @@
-"""Runs of strategies: every strategy bids in every auction of a log, in threads."""
+"""Run the strategies: each bids in every auction of a log, in threads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Ledger:
         won: npt.NDArray[np.bool_] | Floats,
         classes: Integers | None = None,
     ) -> None:
-        """Enter consecutive auctions: surplus, payment, whether it won or in part, classes."""
+        """Add consecutive auctions: surplus, payment, the share that was won, classes."""
         sums = self.surplus + np.cumsum(earned)
         for i, table in enumerate(self.by_class):
             if classes is None:
@@ -60,7 +60,7 @@ class Ledger:
 
 
 def points_within(points: Integers, before: int, count: int) -> tuple[slice, Integers]:
-    """Return which points lie in the next auctions, and the places of their auctions there."""
+    """Return which points lie in the next auctions, and their positions among these."""
     first, last = np.searchsorted(points, [before, before + count], side="right")
     return slice(first, last), points[first:last] - before - 1
 
@@ -139,8 +139,8 @@ class StrategyResult:
         kind: "learner", "own", "fitted", "fixed" or "oracle".
         note: A short remark.
         surplus: One entry per seed; a strategy that draws nothing has one entry.
-        spend: The sum of the bids that won, likewise.
-        wins: The number of auctions won, likewise.
+        spend: The sum of the bids that won; one entry per seed.
+        wins: The number of auctions won; one entry per seed.
         curve: (seeds, points). The surplus up to each of `Replay.points`.
         bids: What it would bid at the end at each of `Replay.values`; the mean over the seeds.
         by_class: For each of `Replay.classes`, an array (3, levels): surplus, spend and wins, the

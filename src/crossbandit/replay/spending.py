@@ -1,4 +1,4 @@
-"""What strategies spent under limits: over time and by period, multipliers, targets, notes."""
+"""Account for what strategies spend under limits: over time, by period, against targets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from crossbandit.replay.runs import StrategyResult
     from crossbandit.types import Floats, Integers
 
-_ROUNDING = 1e-9  # of the money spent: a smaller lack of value is an error of rounding
+_ROUNDING = 1e-9  # share of the money spent; a smaller lack of value is a rounding error
 _FREE = 1.01  # a multiplier up to here hardly changes a bid
-_SPARE = 0.9  # of a budget: who spends less has money left
+_SPARE = 0.9  # share of a budget; a strategy that spends less has money left
 
 
 class Account:
@@ -35,7 +35,7 @@ class Account:
         self.spend_curve = np.zeros(points.size)
         self.multipliers = np.full(points.size, np.nan)
         self.by_section = np.zeros((2, max(1, limits.sections)))  # spend, value
-        self.slack = np.zeros((len(limits.targets), 2))  # least, and at the end
+        self.slack = np.zeros((len(limits.targets), 2))  # the least so far, and the present one
         self.auctions = 0
         self._spend = 0.0
 
@@ -47,7 +47,7 @@ class Account:
         sections: Integers,
         multipliers: Floats | None = None,
     ) -> None:
-        """Enter consecutive auctions: the values won, what was paid, how often it won."""
+        """Add consecutive auctions: the values won, what was paid, how often it won."""
         spent = self._spend + np.cumsum(paid)
         for i, target in enumerate(self._limits.targets):
             base, slope = target.credit()
@@ -74,10 +74,10 @@ class LimitedResult:
             seeds; NaN for strategies that have no multiplier.
         spend: (sections,). What was spent in each section, the mean over the seeds. With one
             budget, a section is a period; see `ReplayLimits`.
-        value: (sections,). The values won in each section, likewise.
+        value: (sections,). The values won in each section, the mean over the seeds.
         least_slack: (targets,). How much more could have been spent at the tightest moment of all
             runs without breaking a target; below 0 if it was broken.
-        slack: (targets,). Likewise at the end, the least of all runs.
+        slack: (targets,). The same at the end of the log, the least of all runs.
     """
 
     spend_curve: Floats
@@ -163,8 +163,8 @@ def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -
 def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:
     """Return whether a budget changes what a learner bids.
 
-    What is left at the end does not show it: a log that ends in the morning leaves most of the
-    budget of that day, however short money was until then.
+    The money left at the end does not show this. A log that ends in the morning leaves most of the
+    budget of that day, even if the budgets of all earlier days were used up.
     """
     lowers = bool(np.median(one.multipliers) > _FREE)  # never with pacing "asap"
     spent = any(

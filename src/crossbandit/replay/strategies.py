@@ -1,8 +1,8 @@
-"""What strategies are and what they meet: chunks of auctions. Fixed rules, and the log's own bids.
+"""The base class of strategies, the chunks of auctions that they bid in, and simple strategies.
 
 A strategy is asked for its bids one chunk at a time, and uses from the chunk only what it would
-have been told: a learner what its feedback graph reveals, a best response what its own bids reveal.
-Only the oracles (`crossbandit.replay.oracles`) use more. They are there for comparison.
+have been told: a learner uses what its feedback graph reveals, a best response what its own bids
+reveal. Only the oracles (`crossbandit.replay.oracles`) use more. They serve for comparison.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from crossbandit.replay.limited import ReplayLimits
     from crossbandit.types import Floats, Integers
 
-KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # of strategies, in the order of tables
+KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # in the order of tables
 
 
 class Setting(NamedTuple):
@@ -34,11 +34,11 @@ class Setting(NamedTuple):
     rules: AuctionRules
     feedback: str
     problem: Problem
-    features: int = 0  # class columns
+    features: int = 0  # the number of class columns
     limits: ReplayLimits | None = None
 
     def pacer(self) -> Pacer | None:
-        """Return what keeps one strategy to the limits; None without limits."""
+        """Return a pacer that keeps one strategy within the limits; None without limits."""
         return None if self.limits is None else self.limits.pacer(self.rules)
 
 
@@ -76,7 +76,7 @@ class Chunk:
 
 
 class Entry(NamedTuple):
-    """Bids in the auctions of a chunk, and which share of each auction they are made in."""
+    """Bids in the auctions of a chunk, and the share of each auction in which they are made."""
 
     bids: Floats
     shares: Floats | float = 1.0
@@ -120,7 +120,7 @@ class Strategy(ABC):
     name: str
     note: str = ""
     pseudo: Floats | None = None  # with limits: the pseudo-values of the last chunk
-    throttled: Strategy | None = None  # with limits: the strategy whose bids it leaves out
+    throttled: Strategy | None = None  # with limits: the strategy of which it drops some bids
 
     def entries(self, chunk: Chunk) -> list[Entry]:
         """Bid as `bids` does; an oracle may make several bids, each in a share of an auction.
