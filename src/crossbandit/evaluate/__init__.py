@@ -1,4 +1,4 @@
-"""What other strategies would have earned on logged decisions, with what the log does not show."""
+"""Estimate what other strategies would have earned on a log that does not show all outcomes."""
 
 from crossbandit import extras
 

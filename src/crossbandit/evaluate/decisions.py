@@ -1,6 +1,6 @@
-"""What another policy would have lost or earned, by logged decisions and their probabilities.
+"""Estimate what another policy would have got, from logged decisions and their probabilities.
 
-One function, with its arguments, their checks and its result.
+The main function is `evaluate_policy`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
 
 _OWNER = "evaluate_policy"
-_ROUNDING = 1e-6  # by which probabilities may miss their sum of 1
+_ROUNDING = 1e-6  # how far a sum of probabilities may be from 1
 
 
 class MeanEstimate(NamedTuple):
@@ -48,15 +48,15 @@ class PolicyValue:
     Attributes:
         inverse: The estimate by inverse probabilities. It is unbiased.
         self_normalised: The same divided by the mean weight. It varies less, and is biased little.
-        doubly_robust: Weights only what a baseline gets wrong. It is unbiased, and varies less
-            where the baseline is good.
+        doubly_robust: The estimate that weights only the errors of a baseline. It is unbiased, and
+            varies less where the baseline is good.
         weight: The mean weight of a round. It should be 1; a clear difference shows that the
             probabilities are wrong.
         weight_error: The half-width of the 95 % interval of the mean weight.
         size: How many rounds without weights would be as informative.
         largest: The largest weight of a round.
-        uncovered: The share of the policy on arms that the log could not have revealed. Nothing is
-            known about them, and they count as 0.
+        uncovered: The probability that the policy gives to arms that the log could not have
+            revealed. Nothing is known about them, and they count as 0.
         rounds: The number of rounds.
     """
 
@@ -72,7 +72,7 @@ class PolicyValue:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the estimates doubtful, in words."""
+        """Sentences that say what makes the estimates doubtful."""
         found = []
         if self.uncovered > 0:
             found.append(
@@ -104,9 +104,9 @@ def evaluate_policy(
     """Estimate what a policy would have got, from the decisions of another one.
 
     The weight of a revealed arm b is `policy(b) / Q(b)`, where `Q(b)` is the probability that the
-    log's own policy played an arm that reveals b. With several revealed arms a round the variance
-    is lower than with the arm played alone. The estimate is unbiased if the probabilities are
-    right and `Q(b) > 0` wherever the policy plays b.
+    log's own policy played an arm that reveals b. If a round reveals several arms, the variance is
+    lower than with the played arm alone. The estimate is unbiased if the probabilities are right
+    and `Q(b) > 0` wherever the policy plays b.
 
     Args:
         policy: (n, K). The probability of each arm under the policy to be evaluated, in the
@@ -273,7 +273,7 @@ def _chances(
         revealed: Floats = chances @ adjacency
     elif plain and chances.shape == (count,):
         own = chances
-        # The others are not known, and not needed: they were not revealed.
+        # The probabilities of other arms are neither known nor needed: they were not revealed.
         revealed = np.where(shown, chances[:, None], 1.0)
     else:
         reject(_OWNER, "probabilities", expected, given)

@@ -1,4 +1,4 @@
-"""Whether prices depend on something within a group, and on which power of the value.
+"""Test whether prices depend on something within a group, and find the power of the value.
 
 The estimates by band assume that prices, divided by a power of the value, depend on nothing else.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _DOUBTFUL = 0.01  # p-value below which an assumption is doubted
 _WORDS = {"bid": "your own bids", "value": "values", "time": "time"}
 _LOWEST, _HIGHEST = -1.0, 2.0  # powers of the value
-_BANDS = 10  # of the search: in narrow bands values differ too little to see how prices rise
-_STEPS = 8  # halvings of the range of powers
-_APART = 0.25  # powers whose scores show how precise the power is
-_CLEAR = 3.0  # standard errors from 0 from which on a reader is told
+_BANDS = 10  # bands of the search; values in narrower bands differ too little
+_STEPS = 8  # how often the range of powers is halved
+_APART = 0.25  # the distance of powers whose scores show the precision of the power
+_CLEAR = 3.0  # from so many standard errors on, a power counts as different from 0
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def conclude(sums: Mapping[str, Floats]) -> tuple[DependenceTest, ...]:
 
 
 def _score(sums: Floats) -> float:
-    """Return a statistic in standard deviations, from it and its variance; 0 if it cannot vary."""
+    """Return a statistic divided by its standard deviation; 0 if its variance is 0."""
     return float(sums[0] / math.sqrt(sums[1])) if sums[1] > 0 else 0.0
 
 

@@ -1,8 +1,8 @@
 """Estimates of what a plan would have earned in a log, as sums over pieces of the log.
 
-Three kinds: what is known for certain; by the most likely distribution of prices in each group of
-alike auctions; and by the auctions in which the bid of the plan was drawn, weighted by inverse
-propensities.
+There are three kinds: what is known for certain; estimates by the most likely distribution of
+prices in each group of similar auctions; and estimates by the auctions in which the bid of the plan
+was drawn, weighted by inverse propensities.
 """
 
 from __future__ import annotations
@@ -81,8 +81,9 @@ class BandSums(NamedTuple):
         value: The estimate.
         least: The least that fits the data equally well.
         most: The most.
-        luck: The variance of the outcomes that are not known.
-        influences: Of the auctions, in short parts of the time of the log.
+        luck: The variance of the unknown outcomes, given the distribution of prices.
+        influences: The influences of the auctions on the estimate, summed over short parts of the
+            time of the log.
         by_turns: The estimate if each group is divided in two, auction by auction.
         narrower: The estimate if each group is divided into lower and higher values.
         higher_power: The estimate if the power of the value is higher by its standard error.
@@ -105,8 +106,8 @@ class BandSums(NamedTuple):
         Four errors are in the interval: that of the distribution of prices, by influences in
         blocks of time, together with luck; that of the power of the value; that of the choice of
         bands, which is how much narrower bands of the same number of auctions change; and what
-        the correction of the bias leaves. The bias is what groups of half the size have in
-        addition, if it falls like 1 / n. If it falls more slowly, more is left.
+        the correction of the bias leaves. If the bias falls like 1 / n, it is what groups of half
+        the size have in addition. If it falls more slowly, more of it is left.
 
         Args:
             known: What is known of the plan.
@@ -205,7 +206,7 @@ class _Unknown(NamedTuple):
 class _Chances(NamedTuple):
     """The chances to win of bids whose outcome is not known, given the intervals of the prices."""
 
-    auctions: Integers  # in the group
+    auctions: Integers  # the number of auctions in the group
     place: Integers
     share: Floats
     middle: Floats
@@ -279,9 +280,9 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
     """Return weighted outcomes by inverse propensities, or the doubly robust ones.
 
     Auctions in which the strategy's bid was made count with the inverse of its probability. The
-    doubly robust estimate weights only what the distribution of prices in the group gets wrong;
-    that of the other half of the log, which does not depend on the auction's own draw. The
-    interval follows from the random draws of the bids alone.
+    doubly robust estimate weights only the errors of the distribution of prices in the group. It
+    takes the distribution in the other half of the log, which does not depend on the auction's own
+    draw. The interval follows from the random draws of the bids alone.
 
     Args:
         plan: The bids.

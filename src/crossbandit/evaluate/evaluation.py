@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from crossbandit.logs.auctions import OutcomeCounts
     from crossbandit.types import Floats
 
-_FEWEST = 20.0  # auctions without weights that weights must be worth
+_FEWEST = 20.0  # the least number of unweighted auctions that weighted ones must be worth
 SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-_MUCH = 0.05  # of the value of a strategy
-_ALIKE = 1e-6  # relative spread of fractions of the value that are the same
+_MUCH = 0.05  # share of the value of a strategy
+_ALIKE = 1e-6  # fractions of the value that spread less count as the same
 _KNOWN = {
     "always": "The price is known in all auctions, so all numbers are exact.",
     "after-loss": "The price is known where you lost. Where you won, it was at most your bid.",
@@ -121,7 +121,7 @@ def evaluate_log(
 
 
 class _Strategy(NamedTuple):
-    """A strategy, and what it adds up to in a piece of the log."""
+    """A strategy, and its sums over a piece of the log."""
 
     name: str
     kind: str
@@ -150,7 +150,7 @@ class _Strategy(NamedTuple):
 
 
 class _Total(NamedTuple):
-    """What pieces of a log add up to."""
+    """The sums over the pieces of a log."""
 
     groups: int
     trends: dict[str, Floats]
@@ -188,7 +188,7 @@ def _notes(
     checks: Sequence[DependenceTest],
     power: float = 0.0,
 ) -> Iterator[str]:
-    """Yield what is known, what is doubtful, and which numbers rest on extrapolation.
+    """Yield sentences about what is known, what is doubtful, and what rests on extrapolation.
 
     Args:
         facts: What is known of the log.

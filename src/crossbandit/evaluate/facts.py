@@ -1,6 +1,6 @@
-"""What estimates need to know of a whole log, if they see a piece of it at a time.
+"""Collect what estimates need to know of a whole log, because they see one piece at a time.
 
-Counts, ranges and a sample; and how often each bid was made, if bids were drawn from a few.
+These are counts, ranges, a sample, and how often each bid was made if there are only a few.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from crossbandit.logs.auctions import OutcomeCounts
     from crossbandit.types import Floats, Integers
 
-SAMPLE = 50_000  # auctions, at most
-_DIGITS = 9  # of fractions of the value that are the same
-_MOST = 100  # different bids
-_FEWEST = 20  # auctions of each
+SAMPLE = 50_000  # the most auctions in the sample
+_DIGITS = 9  # fractions of the value that agree in these digits are the same
+_MOST = 100  # the most different bids
+_FEWEST = 20  # the fewest auctions of each bid
 
 
 class Range(NamedTuple):
@@ -47,7 +47,7 @@ class Facts:
     """What is known of a whole log.
 
     Args:
-        outcomes: What became of its bids.
+        outcomes: How many of its bids won and lost, and how many prices are known.
         sample: Some of its auctions, at equal distances in time.
         values: The range of its values.
         bids: The range of its bids above 0.
@@ -86,7 +86,7 @@ class Facts:
 
 
 def distance(auctions: int) -> int:
-    """Return how far apart the auctions of the sample are."""
+    """Return the distance between consecutive auctions of the sample."""
     return -(-auctions // SAMPLE)
 
 
@@ -108,7 +108,7 @@ def facts_of(log: CensoredLog) -> Facts:
 
 
 class _Levels(NamedTuple):
-    """Different bids, ascending, and how often each was made. Of too many, only some are kept."""
+    """Different bids, ascending, and their counts. If there are too many, only some are kept."""
 
     levels: Floats
     counts: Integers

@@ -1,4 +1,4 @@
-"""Groups of alike auctions, bands of values within each class, and the prices of each."""
+"""Divide auctions into groups, bands of values within a class, each with its own prices."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from crossbandit.evaluate.log import CensoredLog
     from crossbandit.types import Floats, Integers
 
-MOST = 100  # bands of a class, unless they would be larger than this:
-LARGEST = 50_000  # auctions of a band; they are in memory at the same time
+MOST = 100  # the most bands of a class, unless bands would be larger than `LARGEST`
+LARGEST = 50_000  # the most auctions of a band, because all are in memory at once
 # The auctions that a group has at least. More bands make the assumption weaker. But where prices
 # are hidden on both sides, a distribution of prices needs more auctions.
 _LEAST, _LEAST_BOTH = 250, 1_000
 BOTH_SIDES = ("won-lost", MIXED)
-_FEWEST = 20  # where the number of bands is given
-_BLOCKS = 20  # of time
-_LARGE = 100  # auctions of a group whose edges are treated apart
-_EDGE = 10  # bids at the edge of a group beyond which prices are left open
+_FEWEST = 20  # the fewest auctions of a group if the number of bands is given
+_BLOCKS = 20  # blocks of time
+_LARGE = 100  # from so many auctions on, the edges of a group are treated differently
+_EDGE = 10  # beyond so many outermost bids, prices are left open
 _WINDOW = 4  # a band may end a quarter of its auctions earlier or later, where values have a gap
 
 
@@ -43,7 +43,8 @@ class Groups:
         power: The power of the value; 0 if prices do not depend on values.
         power_error: Its standard error.
         facts: What is known of the whole log; None if `log` is all of it.
-        positions: The number of each auction in the whole log, ascending; None likewise.
+        positions: The number of each auction in the whole log, ascending; None if `log` is all of
+            it.
     """
 
     def __init__(
@@ -108,18 +109,18 @@ class Groups:
 
     @cached_property
     def halves(self) -> Groups:
-        """Two groups for each: every other block of time, and the blocks between."""
+        """Two groups for each group: the blocks of time with even and with odd numbers."""
         half = self.positions * _BLOCKS // self.facts.auctions % 2
         return self._with(2 * self.labels + half, self.power, self.power_error)
 
     @cached_property
     def by_turns(self) -> Groups:
-        """Two groups for each large one: its auctions in turns."""
+        """Two groups for each large group: its auctions alternate between them."""
         return self._split(lambda rows: np.arange(rows.size) % 2)
 
     @cached_property
     def narrower(self) -> Groups:
-        """Two groups for each large one: its lower and its higher values."""
+        """Two groups for each large group: its lower and its higher values."""
         return self._split(lambda rows: _bands(self.log.values[rows], 2))
 
     def _split(self, half: Callable[[Integers], Integers]) -> Groups:
@@ -159,7 +160,8 @@ class Groups:
 def make_groups(log: CensoredLog, bands: int | None = None) -> Groups:
     """Divide auctions by their classes, and each class into bands of values of about equal size.
 
-    Classes with few auctions are one class together. A class with few auctions has fewer bands.
+    All classes with few auctions together form one class. A class with few auctions has fewer
+    bands.
 
     Args:
         log: The auctions.
@@ -196,7 +198,7 @@ def _grouped(log: CensoredLog, bands: int | None, facts: Facts) -> Groups:
 
 
 def least_size(feedback: str) -> int:
-    """Return how many auctions a class has at least that is not pooled with others.
+    """Return the least number of auctions of a class that is not pooled with others.
 
     Args:
         feedback: Who was told the price.
@@ -217,9 +219,9 @@ def band_count(auctions: int, feedback: str, bands: int | None) -> int:
 
 
 def band_edges(count: int, parts: int, between: Callable[[int, int], Floats]) -> Floats:
-    """Return where bands begin, but for the first: at the widest gap near each quantile.
+    """Return where all bands but the first begin: at the widest gap near each quantile.
 
-    A band with values on both sides of a gap would hold auctions that are not alike.
+    A band with values on both sides of a gap would hold auctions that are not similar.
 
     Args:
         count: The number of values.
@@ -252,10 +254,12 @@ def _without_edges(
 ) -> tuple[Floats, Floats]:
     """Return the intervals of the scaled prices of a group, with less detail at the outermost bids.
 
-    There the most likely distribution is wrong however many auctions there are: it depends on a
-    few of them. Below the tenth lowest bid, told prices and wins only count as that low; likewise
-    above the tenth highest bid where prices are told after a win. Where only won and lost are
-    known, the lowest and the highest bids are taken together, sqrt(n) of n, at their mean.
+    There the most likely distribution is wrong however many auctions there are, because it depends
+    on a few of them. If prices are told after a loss, a told price or a win below the tenth lowest
+    bid only shows that the price is at most that bid. If they are told after a win, a told price or
+    a loss above the tenth highest bid only shows that the price is above that bid. Where only won
+    and lost are known, the lowest and the highest bids are taken together, sqrt(n) of n, at their
+    mean.
     """
     won, made, own = log.won[rows], log.informative[rows], log.bids[rows] / scales
     high = log.price_high[rows] / scales

@@ -7,8 +7,8 @@ import numpy as np
 from crossbandit.report.statistics import student_quantile
 from crossbandit.types import Floats, Integers
 
-_BLOCKS = 20  # of time
-_PARTS = 32  # of a block, where sums of blocks begin
+_BLOCKS = 20  # blocks of time
+_PARTS = 32  # the sums of blocks begin at this many points of each block
 
 
 def long_run_variance(terms: Floats) -> float:

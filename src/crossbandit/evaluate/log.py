@@ -110,7 +110,7 @@ class CensoredLog:
 
     @property
     def informative(self) -> Booleans:
-        """Whether the outcome of the own bid depended on the others: it reached the reserve."""
+        """Whether each bid reached the reserve, so that its outcome depended on the others."""
         return self.won | ((self.bids >= self.reserves) & (self.bids > 0))
 
     @property
@@ -146,7 +146,7 @@ class CensoredLog:
         return wins | (bids <= self.low[rows]), wins
 
     def taken(self, rows: Integers) -> LogPiece:
-        """Return some of the auctions, without a check of the whole.
+        """Return some of the auctions; they are not checked again.
 
         Args:
             rows: Their numbers, ascending.

@@ -1,4 +1,4 @@
-"""An evaluation as files: the page, the table and the numbers."""
+"""Write an evaluation to files: the page, the table and the numbers."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def other_estimates(result: Evaluation) -> list[tuple[str, str, str, str, str, s
 
 
 def money_digits(result: Evaluation) -> int:
-    """Return with how many decimals the largest estimate has five digits.
+    """Return the number of decimals with which the largest estimate has five digits.
 
     Args:
         result: The evaluation.

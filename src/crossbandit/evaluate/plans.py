@@ -1,4 +1,4 @@
-"""What a strategy would have bid in each auction of a log."""
+"""Plans: what a strategy would have bid in each auction of a log."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
 
 OWN, BEST = "the log's own bids", "best response by band"
-_CANDIDATES = 200  # bids that a best response chooses from
-_AT_ONCE = 1_000  # auctions whose candidates are compared at a time
-_SAME = 1e-9  # relative difference of two bids that are the same
-_POLICIES = 4_000  # values and classes for which a policy is computed exactly
-_LEVELS = 1_000  # values for which it is computed where there are more
+_CANDIDATES = 200  # the number of bids that a best response chooses from
+_AT_ONCE = 1_000  # the number of auctions whose candidates are compared at a time
+_SAME = 1e-9  # bids with a smaller relative difference are the same
+_POLICIES = 4_000  # for up to so many values and classes, a policy is computed exactly
+_LEVELS = 1_000  # if there are more, it is computed for this many values
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Plan:
         kind: "own", "bidder", "response" or "fixed".
         rows: The auction of each entry, ascending.
         bids: The bid of each entry.
-        shares: The probability with which it is made.
+        shares: The probability with which the bid of each entry is made.
         fitted: Whether the bids of each half of the log were fitted to the other half. Then only
             the prices of its own half may judge them.
         note: What a reader should know.
@@ -72,7 +72,7 @@ def shading(log: CensoredLog, fraction: float) -> Plan:
     part = number("evaluate", "shadings", fraction, above=0, at_most=1)
     shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
     bids = part * log.values
-    # A bid that was made stays what it was, although 0.6 * 3 is not 1.8 to the last digit.
+    # A bid that was made is used as it is, because 0.6 * 3 is not exactly 1.8.
     return _fixed(f"shading {shown}", "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
 
 
@@ -109,7 +109,7 @@ def policy(
     values, note = log.values, ""
     levels = _levels(facts_of(log) if facts is None else facts, bidder)
     if levels is not None:
-        # Downwards, so that no bid is above the value.
+        # Rounded down, so that no bid is above the value.
         values = levels[np.searchsorted(levels, values, "right") - 1]
         note = f"its bids are those of {levels.size:,} values"
     keys, places = _distinct(values, columns)
@@ -146,7 +146,7 @@ def _levels(facts: Facts, bidder: FirstPriceBidder) -> Floats | None:
 
 
 def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Integers]:
-    """Return an auction of each combination of value and classes, and which one each has."""
+    """Return one auction per combination of value and classes, and each auction's combination."""
     codes = [np.unique(one, return_inverse=True)[1] for one in (values, *columns)]
     _, first, places = np.unique(
         np.column_stack(codes), axis=0, return_index=True, return_inverse=True
@@ -155,7 +155,7 @@ def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Inte
 
 
 def best_response(groups: Groups) -> Plan:
-    """Return the bids that earn most by the prices of each group, as the other half shows them.
+    """Return the bids that earn most by the prices of each group in the other half of the log.
 
     Args:
         groups: The groups of a log, or of a piece of it.
@@ -171,7 +171,7 @@ def best_response(groups: Groups) -> Plan:
 def _responses(
     log: CensoredLog, rows: Integers, prices: PriceDistribution, scales: Floats
 ) -> Floats:
-    # The chance to win rises where an atom ends, and nowhere else for sure.
+    # Only at the end of an atom is it certain that the chance to win rises.
     rises = np.flatnonzero((prices.masses > 0) & np.isfinite(prices.right))
     if not rises.size:
         return np.zeros(rows.size)

@@ -1,4 +1,4 @@
-"""The distribution of a price that is known only up to an interval: the most likely one.
+"""Estimate the distribution of prices that are known only up to an interval.
 
 The price of auction i is in the interval (low, high]. Where it was told, the interval holds one
 number. The most likely distribution without a model puts its mass on *atoms*: intervals in which
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
 
 _ITERATIONS = 5_000
-_CLOSE = 1e-9  # change of a probability at which an iteration ends
-_VANISHING = 1e-3  # auctions on an atom whose mass goes to 0
-_NOTHING = 1e-12  # mass that counts as none
+_CLOSE = 1e-9  # iterations end when probabilities change by less
+_VANISHING = 1e-3  # the mass of an atom with fewer expected auctions is set to 0
+_NOTHING = 1e-12  # a smaller mass counts as 0
 
 
 class PriceDistribution:
@@ -47,7 +47,7 @@ class PriceDistribution:
         ends = np.unique(np.concatenate([low, high]))
         right = np.unique(high)
         left = ends[np.searchsorted(ends, right) - 1]
-        # Where an interval ends between, an atom before it is in more intervals and takes the mass.
+        # If an interval ends in between, an earlier atom is in more intervals and takes the mass.
         innermost = np.isin(left, low)
         self.left: Floats = left[innermost]
         self.right: Floats = right[innermost]
@@ -55,7 +55,7 @@ class PriceDistribution:
         self.last: Integers = np.searchsorted(self.right, high, "right")
         self.masses: Floats = self._fit(low, high)
         self.cumulative: Floats = _running(self.masses)
-        self.chances: Floats = self.inside(self.masses)  # of the interval of each auction
+        self.chances: Floats = self.inside(self.masses)  # that of each interval
 
     def _fit(self, low: Floats, high: Floats) -> Floats:
         told = (self.last - self.first == 1) & (np.nextafter(low, np.inf) >= high)
@@ -97,7 +97,7 @@ class PriceDistribution:
             before, running = running, _running(masses)
             if np.abs(running - before).max() < _CLOSE:
                 break
-        # Atoms that end without mass approach it slowly. They would distort the influences.
+        # The mass of some atoms goes to 0 slowly. These atoms would distort the influences.
         kept = np.where(masses * self.first.size < _VANISHING, 0.0, masses)
         return kept / kept.sum() if (self.inside(kept) > 0).all() else masses
 
@@ -200,7 +200,7 @@ def _running(masses: Floats) -> Floats:
 
 
 def dot(one: Floats, other: Floats) -> float:
-    """Return the sum of products. The threads of `@` would wait for each other, and cost time."""
+    """Return the sum of products. The threads of `@` wait for each other and would be slower."""
     return float((one * other).sum())
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.logs.survey import Survey
 
 
-IN_MEMORY = 2_000_000  # auctions that are read into memory at most
+IN_MEMORY = 2_000_000  # the most auctions that are read into memory
 _CHUNK = 1 << 16
 _Log_co = TypeVar("_Log_co", covariant=True)
 _Log = TypeVar("_Log", CensoredLog, StoredLog)
@@ -50,8 +50,8 @@ def read_censored(
     all prices must be known.
 
     Args:
-        log: Files or a data frame, with a column of own bids. For where the price is not known,
-            it needs a column that says who won.
+        log: Files or a data frame, with a column of own bids. If some prices are not known, it also
+            needs a column that says who won.
         reserve: The lowest bid that can win.
         ties: "win" if a bid beats an equal competing bid, otherwise "lose"; None for what the
             format of the log says, or else what equal bids of the log have done, or else "win".
@@ -135,7 +135,7 @@ def _read(
 
 
 def _judged(auctions: Auctions, reserve: float, ties: str | None) -> Auctions:
-    """Return auctions with a reserve each, and who won where the log does not say it."""
+    """Return the auctions with a reserve for each, and with who won if the log does not say it."""
     bids = np.asarray(auctions.bids, dtype=float)
     reserves = np.full(bids.size, number("read_censored", "reserve", reserve, at_least=0))
     if auctions.reserves is not None:

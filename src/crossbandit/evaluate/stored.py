@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from crossbandit.logs.auctions import Auctions, ClassTable
     from crossbandit.types import Floats
 
-PIECE = 100_000  # auctions that are in memory at a time, or those of one group if it has more
-_CHUNK = 64  # vectors of 2,048 auctions
+PIECE = 100_000  # auctions in memory at a time, or one group if it has more
+_CHUNK = 64  # a chunk is this many vectors of 2,048 auctions
 _COLUMNS = {
     "value": "DOUBLE",
     "bid": "DOUBLE",
@@ -47,9 +47,9 @@ class _Class(NamedTuple):
 
 
 class StoredLog:
-    """First-price auctions as in `CensoredLog`, in a temporary folder that goes with the object.
+    """Auctions as in `CensoredLog`, in a temporary folder that is deleted with the object.
 
-    `read_censored` makes one of a large log.
+    `open_censored` makes one of a large log.
 
     Args:
         chunks: The auctions, with own bids, results and reserves.
@@ -58,7 +58,7 @@ class StoredLog:
             bids of the log have done.
 
     Attributes:
-        ties: Likewise, or "both" as for `CensoredLog`.
+        ties: "win" or "lose"; or "both", as for `CensoredLog`.
         facts: What is known of the whole log.
         frequencies: How often each bid was made, if propensities were estimated.
 
@@ -216,7 +216,7 @@ class StoredLog:
             ends = np.array([*starts[1:], len(self)])
             first = 0
             while first < len(starts):
-                # At least one group, and as many as fit.
+                # Take at least one group, and as many as fit.
                 last = max(int(np.searchsorted(ends, starts[first] + PIECE, "right")), first + 1)
                 yield self._groups(connection, np.array(starts[first:last]), int(ends[last - 1]))
                 first = last
@@ -237,7 +237,7 @@ class StoredLog:
         parts = band_count(one.auctions, self.facts.feedback, bands)
         yield one.first
         for edge in band_edges(one.auctions, parts, between):
-            # The edge is a value of the class. DuckDB reads only where it may be.
+            # The edge is a value of the class. DuckDB reads only the part that may hold it.
             query = (
                 f"SELECT min(rank_) FROM {_BY_VALUE} WHERE rank_ >= {one.first} AND "
                 f"rank_ < {one.first + one.auctions} AND value = '{float(edge)!r}'::DOUBLE"
