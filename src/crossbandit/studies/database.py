@@ -68,7 +68,7 @@ _DAMAGED = re.compile(r"enough bytes|corrupt|checksum|replaying WAL", re.IGNOREC
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
-    "python_enable_replacements": False,  # a missing table is not looked for among variables
+    "python_enable_replacements": False,  # DuckDB must not use Python variables as tables
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -99,7 +99,7 @@ def connect(path: Path, *, read_only: bool) -> Any:
 
 def close(connection: Any) -> None:
     """Close a connection. What was committed is safe even if this fails."""
-    with suppress(duckdb.Error):  # the rest is in the log file beside it, for the next opening
+    with suppress(duckdb.Error):  # the next opening takes the rest from the log file
         connection.close()
 
 

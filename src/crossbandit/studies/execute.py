@@ -144,7 +144,7 @@ def run(
 
 
 def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells in an order in which those with the same losses follow each other."""
+    """Return the cells in an order in which cells with the same losses are adjacent."""
     order: dict[str, int] = {}
     for cell in cells:
         order.setdefault(cell.environment, len(order))
@@ -258,7 +258,7 @@ class _Queue:
             yield self._send([cell])
 
     def finish(self, results: Iterable[CellResult | CellFailure]) -> int:
-        """Remove cells that are done, note their pace, and return how many rounds they have."""
+        """Remove cells that are done, record their speed, and return how many rounds they have."""
         rounds = 0
         for result in results:
             cell = self._sent.pop(result.cell, None)
@@ -285,7 +285,7 @@ class _Queue:
 
     def _expected_seconds(self, cell: Cell) -> float:
         if self._deaths[cell.key]:
-            return float("inf")  # in a batch of its own
+            return float("inf")  # so that it is in a batch of its own
         slowest = max(self._pace.values(), default=float("inf"))
         return self._pace.get(cell.algorithm, slowest) * cell.horizon
 

@@ -1,4 +1,4 @@
-"""What a study is: a list of cells, each identified by its content; the shipped studies."""
+"""`Study`: a list of cells, each identified by its content; and the shipped studies."""
 
 from __future__ import annotations
 

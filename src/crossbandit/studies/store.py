@@ -126,7 +126,7 @@ class Store:
                 yield self._connection
                 self._connection.commit()
             except BaseException:
-                with suppress(duckdb.Error):  # of a broken connection; the first error says why
+                with suppress(duckdb.Error):  # the first error says why it is broken
                     self._connection.rollback()
                 raise
 

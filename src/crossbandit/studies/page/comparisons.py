@@ -1,4 +1,4 @@
-"""How sure the differences between methods are, how regret grows, how it varies over tables."""
+"""Compare methods by tests, the growth of regret, and how it varies over loss tables."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NAMES = {
     "numba": "Numba",
     "processor": "Processor",
 }
-_SHOWN = 4  # values of a fact that the page lists
+_SHOWN = 4  # the most values of a fact that the page lists
 
 
 def facts(frame: pd.DataFrame, summaries: Sequence[Summary], command: str) -> Facts:

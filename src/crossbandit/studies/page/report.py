@@ -1,4 +1,4 @@
-"""The report on a study: composed from its results, and written as a page, tables and figures."""
+"""Compose the report on a study, and write it as a page, tables and figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.studies.page.comparisons import Comparison, Exponent
 
 PAGE = "index.html"
-_MOST_OPEN = 100  # up to this many comparisons are unfolded on the page
+_MOST_OPEN = 100  # up to this many comparisons are shown unfolded on the page
 _OF_THE_REPORT = (PAGE, "tables.*", "comparisons.csv", "exponents.csv", "regret.*", "curves*.pdf")
 _OF_A_STUDY = ("results.*", "runs.*", "study.toml")
 WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MethodKey = tuple[str, tuple[tuple[str, str], ...]]
 
-PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, whatever the number of seeds
+PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
 _ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
 _NEEDED = (
     "part",

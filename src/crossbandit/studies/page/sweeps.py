@@ -1,4 +1,4 @@
-"""Summaries laid out as sweeps: a row for each setting, a column for each method.
+"""Lay out summaries as sweeps: a row for each setting, a column for each method.
 
 The paper's sweeps are laid out as in the paper. In another part of a study, the parameter with the
 most values is the axis, if it is a number, and every combination of the others is a panel.
