@@ -97,7 +97,7 @@ def estimate_lines(algorithm: Algorithm, nodes: list[Node]) -> Iterator[CheckRes
 
 
 def _by_route(algorithm: Algorithm) -> dict[str, list[Comparison]]:
-    """Return what was found on the other routes, by the name of the line."""
+    """Return what was found on the other routes, by the names of their lines."""
     found: dict[str, list[Comparison]] = {}
     for graph in tiny_graphs(algorithm):
         for kind in kinds_of(algorithm):
@@ -162,7 +162,7 @@ def _second_moment(node: Node) -> float:
 
 
 def regret_lines(algorithm: Algorithm, nodes: list[Node]) -> Iterator[CheckResult]:
-    """Yield the regret of the arms that are played, and its terms: on every path, and in mean."""
+    """Yield the regret of the played arms and its terms, on every path and in expectation."""
     del algorithm
     every, mean, noise = (Differences(_ROUNDING) for _ in range(3))
     for node in nodes:
@@ -189,7 +189,7 @@ def regret_lines(algorithm: Algorithm, nodes: list[Node]) -> Iterator[CheckResul
 
 
 def _regret(node: Node, outcome: Outcome) -> float:
-    """Return what the arms that were played lost more than the best arms of their contexts."""
+    """Return the losses of the played arms minus those of the best arms of their contexts."""
     lost = 0.0
     for table, context, arm in zip(node.tables, outcome.contexts, outcome.arms, strict=True):
         lost += float(table[context, arm] - node.best[context] @ table[context])

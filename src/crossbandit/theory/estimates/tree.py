@@ -54,7 +54,7 @@ class Node:
     """A moment before a round or a pair: the learner, and what it declares."""
 
     learner: Learner
-    declared: Estimator  # of the next round
+    declared: Estimator  # the estimator of the next round
     losses: Floats  # (rounds, arms, contexts)
     best: Floats  # (contexts, arms): 1 for the best arm of each context
     past: PathSums
@@ -96,7 +96,7 @@ class Node:
         return outcomes
 
     def counts(self, contexts: tuple[int, ...]) -> Floats:
-        """Return the weight of each context: its probability; or 1 for that of the round only."""
+        """Return each context's probability; without cross-learning, 1 for that of the round."""
         return _NU if self.declared.cross_learning else np.eye(_NU.size)[contexts[0]]
 
 
@@ -107,7 +107,7 @@ class Outcome(NamedTuple):
     arms: tuple[int, ...]
     added: Floats  # (contexts, arms)
     terms: Floats  # (terms + 1, contexts): the terms of the regret, and the regret
-    learner: Learner  # after it
+    learner: Learner  # the learner after the round or pair
 
 
 def grow(algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int) -> Iterator[Node]:

@@ -53,7 +53,7 @@ class _Instance(NamedTuple):
     graph: FeedbackGraph
     epoch_length: int
     rounds: dict[Effort, int]
-    width: dict[Effort, int | None]  # see `enumerate_branches`
+    width: dict[Effort, int | None]  # as for `enumerate_branches`
 
 
 _ALL: dict[Effort, int | None] = dict.fromkeys(Effort, None)

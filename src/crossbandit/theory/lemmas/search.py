@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats
 
-_SLACK = 1e-9  # what rounding may add to a ratio
-_BUDGET = {Effort.QUICK: 600, Effort.FULL: 10_000}  # evaluations
+_SLACK = 1e-9  # how much rounding may add to a ratio
+_BUDGET = {Effort.QUICK: 600, Effort.FULL: 10_000}  # the number of evaluations
 _POPULATION = 30
 _LARGEST = 1e30  # replaces an infinite ratio
-_SPREAD = 25.0  # weights of a distribution differ by up to this factor's exponential
+_SPREAD = 25.0  # weights of a distribution differ by a factor of up to exp(this)
 
 
 class Sides(NamedTuple):

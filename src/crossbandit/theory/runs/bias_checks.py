@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 1e-9
 _SURPRISE = 1e-5  # the probability of such a mean difference if the true one is zero
-_RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}  # of the paper's ring of 9 arms, by alpha
+_RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}  # the radius of the paper's ring of 9 arms, by alpha
 _SHORT = (1_000, 2_000)
 # The paper leaves the constants of its lemmas open. Doubling the losses alone gives a factor of 4.
 _CEILING = 4.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.losses import LossForm
     from crossbandit.types import Floats, Integers
 
-_KEPT = 2  # rounds: a pair
+_KEPT = 2  # the number of rounds that are kept: a pair
 
 
 class Losses(NamedTuple):
@@ -89,7 +89,7 @@ def _in_all_contexts(form: LossForm, rows: Floats) -> Floats:
 
 
 class GraphBenchmark(BlockEnvironment):
-    """The losses of the paper's benchmark on any graph, in linear form: the time is free of M.
+    """The losses of the paper's benchmark on any graph, in linear form: no cost grows with M.
 
     In the first `favoured` rounds (in all, if None), the losses of arm 0 are multiplied by
     `favour`. With a small factor, arm 0 is the best arm in nearly all contexts. If it has no

@@ -50,7 +50,7 @@ class EpochMeasurement(NamedTuple):
     frequency: float  # critical iota of |what_e - w_e| <= 2 max(sqrt(w_e iota / L), iota / L)
     loss: float  # critical iota of: sum of I l / u_e <= L + iota / gamma
     selector: float  # critical iota of |mhat_e - m_e| <= sqrt(iota / L)
-    least_ratio: float  # of u_e / W_e over arms
+    least_ratio: float  # the least u_e / W_e over arms
     largest_ratio: float
     drift: float  # the largest factor between p_t, or ptilde_t, and s_e
     fallback: float  # share of rounds and contexts, the latter by their probabilities
@@ -228,11 +228,11 @@ def good_events_hold(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
 
 def _concentration(event: str, measured: tuple[tuple[str, Events], ...]) -> CheckResult:
     chances: list[float] = []
-    series: dict[str, list[Series]] = {}  # of settings with the same name, the last
+    series: dict[str, list[Series]] = {}  # the last of the settings with the same name
     worst, text = 0.0, "no failure at any iota where the bound is below 1"
     for name, events in measured:
         critical = np.sort(np.maximum(events.all(event), 0.0), axis=None)
-        shares = 1.0 - np.arange(critical.size) / critical.size  # that reach this iota
+        shares = 1.0 - np.arange(critical.size) / critical.size  # of epochs that reach it
         bounds = np.array([events.bound(event, iota) for iota in critical])
         chances.append(_probability(shares * critical.size, bounds))
         series[name] = _curves(name, critical, shares, bounds)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from crossbandit.theory.runs.environments import EnvironmentView
     from crossbandit.types import Floats
 
-TOLERANCE = 1e-9  # of a probability: both sides round differently, and sums are long
-_PANEL = 16  # contexts whose whole policy is compared at the beginning of each epoch
+TOLERANCE = 1e-9  # of probabilities: both sides round differently, in long sums
+_PANEL = 16  # in so many contexts, whole policies are compared at each new epoch
 _SEEDS = {Effort.QUICK: range(2), Effort.FULL: range(10)}
 
 

@@ -153,7 +153,7 @@ class Orders(NamedTuple):
     bias_3_regular: float  # A_G (gamma + 1 / L) T
     bias_4_regular: float  # the same
     bias_4_special: float  # eta A_G (1 + L gamma) T
-    special: float  # of Bias 2, 3 and 4 on the special arm less Bias 5
+    special: float  # the order of Bias 2, 3 and 4 on the special arm less Bias 5
     regular_norm: float  # A_G T
     away_norm: float  # T
     ftrl: float  # log K / eta + eta A_G T + eta T
