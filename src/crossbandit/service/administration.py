@@ -1,4 +1,4 @@
-"""How bidders of the service are created, paused, changed and deleted."""
+"""Create, pause, change and delete the bidders of the service."""
 
 from __future__ import annotations
 

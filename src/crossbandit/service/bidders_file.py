@@ -1,4 +1,4 @@
-"""The bidders of `crossbandit serve`: the file that describes them, and how they are created."""
+"""Read the file with the bidders of `crossbandit serve`, and create these bidders."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _settings(file: Path, name: str, table: object) -> BidderSettings:
         settings = msgspec.convert(table, BidderSettings)
         settings.build()  # check the whole file before anything is stored
     except msgspec.ValidationError as error:
-        # "... - at `$.budget.amount`" is how msgspec names a place.
+        # msgspec names a place like this: "... - at `$.budget.amount`".
         message, _, place = str(error).partition(" - at `$.")
         key = f", key {place.rstrip('`')!r}" if place else ""
         raise InvalidParameterError(f"{where}{key}: {message}.") from None

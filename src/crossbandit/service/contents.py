@@ -1,4 +1,4 @@
-"""Decisions and outcomes of bidders, and how the log has them."""
+"""Decisions and outcomes of bidders, and their form in the log."""
 
 from __future__ import annotations
 

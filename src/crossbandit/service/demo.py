@@ -49,18 +49,18 @@ class Market:
 
 
 def _by_value(rng: np.random.Generator) -> Auction:
-    """Prices depend on values: what is worth more to us is worth more to others."""
+    """Draw an auction whose price depends on the value: both tend to be high together."""
     value = rng.uniform(*_RANGE)
     return value, value * rng.beta(4.0, 5.0) + rng.exponential(0.2), {}
 
 
 def _alike(rng: np.random.Generator) -> Auction:
-    """Prices are the same at all values."""
+    """Draw an auction whose price does not depend on the value."""
     return rng.uniform(*_RANGE), 6.0 * rng.beta(2.0, 2.5), {}
 
 
 def _by_site(rng: np.random.Generator) -> Auction:
-    """Prices depend on the site."""
+    """Draw an auction whose price depends on the site."""
     site = list(_SITES)[rng.integers(len(_SITES))]
     return rng.uniform(*_RANGE), _SITES[site] * rng.beta(4.0, 3.0), {"site": site}
 
@@ -140,7 +140,7 @@ def play_round(
         node: The node.
         name: The bidder.
         market: The market of the bidder.
-        auctions: How many.
+        auctions: The number of auctions.
         rng: The random numbers of the auctions.
     """
     drawn = [market.draw(rng) for _ in range(auctions)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crossbandit.limits import LimitStatus
     from crossbandit.service.live import LiveBidder
 
-_LOOKED_AT = 8  # recent auctions
+_LOOKED_AT = 8  # the number of recent auctions that are used
 
 
 class LimitFigures(msgspec.Struct, frozen=True):

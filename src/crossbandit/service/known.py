@@ -53,7 +53,7 @@ class KnownBidder:
         self.learned: LearnedFigures | None = None
         self.decisions = 0
         self.problem: str | None = None
-        self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, and when
+        self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
 
     def update(self, row: BidderRow) -> None:

@@ -183,7 +183,7 @@ class Node(Administration):
             return _decided(known.loaded().bid(value, reserve=reserve, **labels))
         held, live = self._held(known)
         now = self.clock()
-        if at is not None and not at <= now + _AHEAD:  # a later period would begin, for good
+        if at is not None and not at <= now + _AHEAD:  # it would end the present period
             expected = "a time of at most a day from now, in seconds since 1970"
             reject("decide", "at", expected, at, error=InvalidContextError)
         request = Request(value, reserve, now if at is None else at, labels, now)

@@ -33,7 +33,7 @@ KEY_VARIABLE = "CROSSBANDIT_KEY"
 
 _PATIENCE = 10  # seconds to finish open requests before the process ends
 _MOST_CONNECTIONS = 2_000
-_HEADER_SECONDS = 30.0  # for the headers of a request to arrive
+_HEADER_SECONDS = 30.0  # the time in which the headers of a request must arrive
 _HEADER_BYTES = 65_536
 _SWITCH = 0.0005  # seconds that a learning thread may keep requests waiting
 

@@ -1,4 +1,4 @@
-"""One thread writes everything. It commits all waiting items together."""
+"""The thread that writes everything to the store. It commits all waiting items together."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from crossbandit.service.store import Session
     from crossbandit.service.store.rows import Checkpoint, DecisionRow, Policy, Write
 
-_LARGEST = 5_000  # outcomes that are committed together
-_DURATIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # seconds of a commit
+_LARGEST = 5_000  # the most outcomes that are committed together
+_DURATIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of commits, in seconds
 
 
 class _Item(NamedTuple):

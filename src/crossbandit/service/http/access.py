@@ -17,14 +17,14 @@ from crossbandit.service.http.answers import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-Role = Literal["decide", "report", "admin"]  # of access tokens
+Role = Literal["decide", "report", "admin"]  # the roles of access tokens
 
 # What an operation needs: one of these roles, any token, or none.
 DECIDE, REPORT, ADMIN, READ, OPEN = "decide", "report", "admin", "read", "open"
 
 VARIABLE = "CROSSBANDIT_TOKENS"
-_SHORTEST = 16  # characters of a secret
-_BURST = 2.0  # seconds of requests that may come at once
+_SHORTEST = 16  # the fewest characters of a secret
+_BURST = 2.0  # the requests of this many seconds may come at once
 
 
 class AccessToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

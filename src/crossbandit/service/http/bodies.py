@@ -9,7 +9,7 @@ import msgspec
 from crossbandit.service.contents import Decided, Outcome
 from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
-MOST_VALUES = 2_000  # in one request
+MOST_VALUES = 2_000  # the most values in one request
 MOST_OUTCOMES = 10_000
 
 Label = str | int

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.http.operations import Operation
 
-_BODY_SECONDS = 30.0  # for a whole body to arrive
+_BODY_SECONDS = 30.0  # the time in which a whole body must arrive
 _encode = msgspec.json.Encoder().encode
 
 

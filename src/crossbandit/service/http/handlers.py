@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
-_FORWARDED = b"crossbandit-forwarded"  # a header
-_TIMEOUT = 5.0  # seconds for another node to answer
+_FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
+_TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
 
-_SECONDS = 1.0  # between two events
+_SECONDS = 1.0  # the time between two events
 _FRESH = 0.9  # seconds for which figures are reused
 _BELIEFS_FRESH = 1.9  # the same for policies and laws, which take longer to compute
 _MOST_STREAMS = 100

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from crossbandit.service.page.track import Point
 
 _VALUES = 41  # the number of values at which the bid is shown
-_MOST_LINES = 4  # classes in one chart
-_ERRORS = 2.0  # standard errors on either side
+_MOST_LINES = 4  # the most classes in one chart
+_ERRORS = 2.0  # the number of standard errors on either side
 _ALIKE = 0.02  # a difference of probabilities that is hardly visible
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.figures import BidderFigures
 
-_SAMPLES = 300  # five minutes, one a second
+_SAMPLES = 300  # five minutes, with one sample per second
 _MOST_POINTS = 240
 _WINDOWS = 30  # a win rate is that of a window, 1/30 of the time shown
 _SHORTEST = 10.0  # seconds: the shortest window

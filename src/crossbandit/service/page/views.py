@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from crossbandit.service.page.track import Point
 
 LATE = 30.0  # seconds by which a learner may be behind
-_SPARK = 60  # points of a small curve
-_NOTHING = 1e-9  # money that is shown as 0
+_SPARK = 60  # the number of points of a small curve
+_NOTHING = 1e-9  # less money is shown as 0
 
 
 def state_of(figures: BidderFigures) -> str:

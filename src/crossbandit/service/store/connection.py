@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-_VERSION = 1  # of the tables
+_VERSION = 1  # the version of the tables
 
 # The names of some column types differ between databases.
 _TABLES = (

@@ -1,4 +1,4 @@
-"""What is read from a store and written to it, as SQL that SQLite and PostgreSQL share."""
+"""Read and write a store, with SQL that SQLite and PostgreSQL share."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from crossbandit.service.store.rows import (
 if TYPE_CHECKING:
     from crossbandit.service.store.rows import Keep, Write
 
-_KEPT = 2  # checkpoints
-_PIECE = 1000  # rows that are deleted at once
+_KEPT = 2  # the number of checkpoints that are kept
+_PIECE = 1000  # the number of rows that are deleted at once
 
 
 class Session(Connection):

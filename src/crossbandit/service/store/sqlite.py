@@ -63,7 +63,7 @@ class SqliteSession(Session):
         try:
             connection.execute("COMMIT" if commit else "ROLLBACK")
         except sqlite3.Error:
-            self.close()  # that rolls back
+            self.close()  # closing rolls back
             raise
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
