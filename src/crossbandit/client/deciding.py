@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
 _FIRST_WAIT = 0.05  # seconds until the next attempt, before the first answer
-_AT_ONCE = 1_000  # decisions in one request
+_AT_ONCE = 1_000  # the most decisions in one request
 
 
 class PolicyPoller:
@@ -150,7 +150,7 @@ class PolicyPoller:
         kept = self._snapshot
         same = kept is not None and kept.learner.learner == fresh.learner.learner
         if kept is not None and same and kept.settings() == fresh.settings():
-            kept.learner.follow(fresh.learner)  # it remains one decider
+            kept.learner.follow(fresh.learner)  # so that the client remains one decider
         else:
             self._snapshot = fresh
         self._tag = response.headers.get("etag", "")

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from crossbandit.applications.money import Flag, Money
     from crossbandit.client.transport import Transport
 
-_KEPT = 1_000  # refusals that are kept
-_SHOWN = 200  # characters of an unexpected answer
+_KEPT = 1_000  # the number of refusals that are kept
+_SHOWN = 200  # the number of characters of an unexpected answer in a message
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0  # seconds between two attempts
 _WRONG = {400, 413, 422}  # the request is not valid, or too large
-_HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # trying again is no use
+_HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # do not try again
 
 
 class Row(NamedTuple):

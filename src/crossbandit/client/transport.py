@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from crossbandit.errors import InvalidParameterError, RefusedError, ServiceAwayError
 from crossbandit.validation import number, reject
 
-_SHOWN = 200  # characters of an answer that is not JSON
+_SHOWN = 200  # the number of characters of an answer that is not JSON in a message
 
 
 class Response(NamedTuple):
