@@ -1,4 +1,4 @@
-"""One file per environment: the losses of every round, and the distribution of the contexts."""
+"""Environments, one per file: the losses of every round, and the distribution of the contexts."""
 
 from crossbandit.environments.adaptive import AdaptiveEnvironment, congestion
 from crossbandit.environments.auctions import first_price

@@ -1,12 +1,12 @@
-"""Amounts of money or units: rules by which they earn money, checks of amounts, grids of bids.
+"""Amounts of money or units: what they earn, checks of amounts, and grids of bids.
 
-How close bids should be to each other, given the values for which they are made (`bid_spacing`):
-suppose that the best bid at a value v may be any amount up to v. Rounding it up to the next of the
-bids g_0 < g_1 < ... costs sum_i (min(g_{i+1}, v) - min(g_i, v))^2 / (2 v) on average: half the
-step, weighted by its length. The last step ends at v, because no bid above v is made and v - b is
-lost. Over all values, a step of length s(b) at b costs s(b) m(b) / 2 per unit, where m(b) is the
-sum of 1/v over the values above b. The number of bids is the integral of 1/s. For a given number,
-the cost is least if 1/s is proportional to the square root of m.
+`bid_spacing` chooses how close bids are to each other, given the values. Suppose that the best bid
+at a value v may be any amount up to v. Rounding it up to the next of the bids g_0 < g_1 < ... costs
+sum_i (min(g_{i+1}, v) - min(g_i, v))^2 / (2 v) on average: half the step, weighted by its length.
+The last step ends at v, because no bid above v is made and v - b is lost. Over all values, a step
+of length s(b) at b costs s(b) m(b) / 2 per unit, where m(b) is the sum of 1/v over the values above
+b. The number of bids is the integral of 1/s. For a given number, the cost is least if 1/s is
+proportional to the square root of m.
 
 Half of the bids are placed like this. The other half minimises the cost *relative* to each value
 (1/v^2 in place of 1/v), so that a few very high values do not take nearly all bids. Each of the two

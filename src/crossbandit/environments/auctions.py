@@ -81,7 +81,7 @@ class AuctionRules(AmountRules):
         """
         if self.ties == "win":
             return max(self.reserve, math.nextafter(0.0, 1.0))
-        return max(math.nextafter(self.reserve, -1.0), 0.0)  # a bid of the reserve itself is enough
+        return max(math.nextafter(self.reserve, -1.0), 0.0)  # a bid equal to the reserve suffices
 
     @property
     def scale(self) -> float:

@@ -1,4 +1,4 @@
-"""First-price auctions with a budget: what is left of it is part of the state of a run."""
+"""First-price auctions with a budget. The money left is part of the state of a run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats, Integers
 
-_QUANTILES = 1000  # that stand for continuous values where the comparator is computed
+_QUANTILES = 1000  # the number of values for which the comparator is computed
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 @register("first-price-budget", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPriceBudget(FirstPrice):
-    """First-price auctions in which only so much may be spent.
+    """First-price auctions with a budget.
 
     Bids above the value, and bids above what is left of the budget, are not available. A learner
     need not know about the budget: with `pacing="even"`, the environment shows it a *pseudo-value*
     in place of the value, the value times a factor of at most 1. The factor falls when more is
-    spent than planned, and rises when less is. Losses are of the value itself.
+    spent than planned, and rises when less is. Losses are computed from the value itself.
 
     Regret is measured against the *fluid optimum* in hindsight: the mixture of two fixed maps from
     values to bids that earns most against all prices of the run, among those whose spend per round,
@@ -192,7 +192,7 @@ class BudgetRun:
         return float(np.exp(self._pacer.state.duals[0, LOG]))
 
     def rounds(self, start: int, contexts: npt.NDArray[Any]) -> PacedRounds:
-        """Return consecutive rounds, in which the budget is what this run has left.
+        """Return consecutive rounds under the budget that this run has left.
 
         Args:
             start: The first round.

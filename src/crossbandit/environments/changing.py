@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 _CHANGING = tuple(kind for kind in GRAPH_KINDS if kind != "fixed")
-_CHUNK = 2**21  # entries of random adjacency matrices that are drawn at once
+_CHUNK = 2**21  # the most entries of random adjacency matrices that are drawn at once
 
 
 class _GraphRule(ABC):
-    """Which graph a round has."""
+    """A rule that says which graph a round has."""
 
     certain: FeedbackGraph  # the edges that every round has
     by_context: bool = False  # whether the graph is a function of the context

@@ -1,4 +1,4 @@
-"""What an environment returns, checked: losses, available arms, and the graph of each round."""
+"""Check what an environment returns: losses, available arms, and the graph of each round."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from crossbandit.environments.environment import BlockEnvironment, Environment
     from crossbandit.types import Booleans, Floats
 
-_KEPT_GRAPHS = 1000  # graphs that were checked; an environment may make a new one in each round
+_KEPT_GRAPHS = 1000  # the number of checked graphs that are remembered
 
 
 def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Booleans | None:

@@ -1,6 +1,6 @@
 """The protocol of an environment, the form that the compiled simulation needs, and batches.
 
-Most lines are docstrings: users derive environments from these classes.
+Users derive their environments from these classes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BATCH_NUMBERS = 2**21
 
 # Dense losses in linear form. The time of a round then does not depend on the number of contexts.
 _MOST_TERMS = 8
-_MOST_NUMBERS = 2**26  # of features, 512 MB
+_MOST_NUMBERS = 2**26  # the most numbers of features, 512 MB
 _KEPT_NUMBERS = 2**23  # rows up to this size are made once and kept, 64 MB
 
 _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
@@ -133,8 +133,8 @@ class BlockEnvironment(ABC):
     def graphs(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
         """Return the graphs of consecutive rounds, for the compiled simulation.
 
-        By default, the graph of the problem; or, if graphs change, what the method `graph` returns
-        for each round. Override it if many graphs can be made faster together.
+        By default, this is the graph of the problem; or, if graphs change, what the method `graph`
+        returns for each round. Override it if many graphs can be made faster together.
 
         Args:
             start: The first round.

@@ -53,7 +53,7 @@ class NewsvendorRules(AmountRules):
     orders: npt.ArrayLike
     price_range: tuple[float, float]
     cost_range: tuple[float, float]
-    owner: InitVar[str] = "NewsvendorRules"  # whom an error names
+    owner: InitVar[str] = "NewsvendorRules"  # the name for error messages
 
     def __post_init__(self, owner: str) -> None:
         set_fields(

@@ -56,7 +56,7 @@ class SellerRules(AmountRules):
     prices: npt.ArrayLike
     cost_range: tuple[float, float]
     at_least_cost: bool = True
-    owner: InitVar[str] = "SellerRules"  # whom an error names
+    owner: InitVar[str] = "SellerRules"  # the name for error messages
 
     def __post_init__(self, owner: str) -> None:
         set_fields(

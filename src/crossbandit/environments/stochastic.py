@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Floats, Integers
 
-# Of `misleading`: the share of the rounds after which means change, and the means before and after.
+# For `misleading`: the share of rounds after which means change, and the means before and after.
 _CHANGE = 0.3
 _BEST, _SHOWING, _HIDING, _OTHER = (0.9, 0.1), (0.4, 0.9), (0.5, 0.5), (0.75, 0.75)
 
