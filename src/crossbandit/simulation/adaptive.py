@@ -1,4 +1,4 @@
-"""Simulations of environments that look at past arms, and policy regret."""
+"""Simulate environments whose losses depend on past arms, and compute policy regret."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _choices(arms: int, available: Booleans | None, i: int) -> Sequence[int]:
 def _losses_of_policy(
     environment: Any, contexts: npt.NDArray[Any], arms: npt.NDArray[np.int64]
 ) -> Floats:
-    """Return the losses of playing these arms: the environment reacts to them."""
+    """Return the losses of playing these arms, with the reactions of the environment to them."""
     form, history = environment.problem.form, arms.tolist()
     incurred = np.empty(len(arms))
     for t, context in enumerate(contexts):

@@ -1,4 +1,4 @@
-"""Many seeds of one algorithm on one environment, on all cores."""
+"""Simulate many seeds of one algorithm on one environment, on all cores."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Run:
     """One algorithm on one environment with one seed.
 
     In each context, the comparator plays the arm with the least total loss over the horizon. Its
-    loss is also that in the contexts that occurred.
+    loss, too, is that in the contexts that occurred.
 
     Attributes:
         algorithm: The algorithm.
