@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph
 _EDGES = 1_000_000  # with more, no edge is listed, and the bounds are an independent set and K
-_PROGRAM_ARMS = 500  # of a part; with more, the program takes too long
-_GREEDY_ARMS = 3_000  # of a part; with more, the search for cycles takes minutes
+_PROGRAM_ARMS = 500  # the most arms of a part; with more, the program takes too long
+_GREEDY_ARMS = 3_000  # the most arms of a part; with more, the search for cycles takes minutes
 _ROUNDING = 1e-6  # HiGHS's own tolerance
 
 Edges = dict[int, set[int]]  # for each arm, the other arms that it reveals

@@ -1,7 +1,6 @@
 """The feedback graph: which arms playing an arm reveals.
 
-The file is one class, and most of its lines are docstrings. What its methods compute is in the
-other files of this folder.
+The algorithms behind its methods are in the other files of this folder.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ Bounds take the closed neighbourhoods of an undirected graph as ranges: for each
 and itself. An independent set gives a lower bound. A cover by cliques gives an upper bound, because
 an independent set has at most one arm in each.
 
-Exact within TIME_LIMIT, as measured on one core: random graphs of 200 arms at every density, in
-at most six seconds; of 300 arms if at most 2 % or at least 25 % of the pairs are adjacent, of 600
-from 50 %, of 1,000 from 70 %, of 5,000 from 90 %; and up to 2,000 points in a plane with a few
-neighbours each.
+On one core, these graphs were solved exactly within TIME_LIMIT: random graphs of 200 arms at every
+density, in at most six seconds; random graphs of 300 arms if at most 2 % or at least 25 % of the
+pairs are adjacent, of 600 arms if at least 50 % are, of 1,000 arms if at least 70 % are, and of
+5,000 arms if at least 90 % are; and up to 2,000 points in a plane with a few neighbours each.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Piece(NamedTuple):
     """A connected part of the graph in which no arm is adjacent to all others."""
 
     arms: Integers  # their numbers in the whole graph, ascending
-    closed: ArmRanges  # of each, its neighbours and itself
+    closed: ArmRanges  # the neighbours of each arm and itself
 
 
 def estimate(graph: FeedbackGraph) -> Independence:

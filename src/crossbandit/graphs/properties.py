@@ -1,7 +1,6 @@
-"""What regret depends on: observability, independence, weak domination, acyclicity.
+"""The graph properties that regret depends on: observability, independence, domination, cycles.
 
-The numbers that need a search are computed when they are first used, and kept with the graph. The
-file is one class, and most of its lines are docstrings.
+The numbers that need a search are computed when they are first used, and kept with the graph.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def random_weakly_observable(
     """Return a random graph without self-loops in which every arm is weakly observable.
 
     Each ordered pair of distinct arms is an edge with probability `density`, independently. An arm
-    that no arm reveals is then given an edge from a random other arm; of an arm that all others
-    reveal, the edge from a random one is removed.
+    that no arm reveals is then given an edge from a random other arm. If all others reveal an arm,
+    the edge from a random one of them is removed.
 
     Args:
         arms: The number of arms, at least 3.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Integers
 
 _SMALL = 300  # arms up to which the clique search is faster at every density
-_DENSE = 0.2  # share of adjacent pairs from which it is faster at every size; below, both are tried
+_DENSE = 0.2  # from this share of adjacent pairs on, it is always faster; below, both are tried
 _SEARCH_ARMS = 5_000  # with more, its first steps alone take seconds
 _PROGRAM_EDGES = 500_000  # with more, the constraints alone take minutes
 _PROGRAM_ARMS = 2_000  # with more, HiGHS may exceed its time limit by far; its relaxation does not

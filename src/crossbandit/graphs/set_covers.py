@@ -1,4 +1,4 @@
-"""The fewest arms, or the least weights, that have an arm in each of some sets of arms.
+"""Find the fewest arms, or the least weights of arms, that cover given sets of arms.
 
 Small programs are solved here, so that a learner needs no other package, and the arms that it
 explores do not depend on the installed packages. HiGHS, in SciPy, solves larger ones.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 _SMALL = 100  # arms up to which programs are solved here
-_PIVOTS = 10_000  # of the linear program; random ones of 100 arms take a few hundred
-_NODES = 200_000  # of the search for the fewest arms: about a second
+_PIVOTS = 10_000  # the most pivots of a linear program; 100 random arms take a few hundred
+_NODES = 200_000  # the most nodes of the search for the fewest arms: about a second
 _TINY = 1e-9
 
 
@@ -167,7 +167,7 @@ class _Search:
         return None
 
     def _needed(self, left: int) -> int:
-        """Return how many of the sets left are found to have no arm in common: each needs one."""
+        """Return a lower bound: the number of disjoint sets found, each of which needs an arm."""
         count, apart = 0, left
         for j in self._order:
             if apart >> j & 1:
