@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_DIGITS = 6  # more than a screen can show
-_TIME_DIGITS = 13  # milliseconds since 1970
+_DIGITS = 6  # more digits than a screen can show
+_TIME_DIGITS = 13  # digits of times in milliseconds since 1970
 
 
 class Shape(Enum):
@@ -130,7 +130,7 @@ class Chart:
 
 
 def _series(one: Series, places: tuple[float, ...], digits: int) -> dict[str, Any]:
-    """Return a series; places that are those of the chart are left out, for they are many."""
+    """Return a series as JSON. If its places are those of the chart, they are left out."""
     return {
         "name": one.name,
         "x": None if tuple(one.x) == places else _rounded(one.x, digits),

@@ -24,7 +24,7 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#44
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, MUTED, GRID = "#222222", "#767676", "#E3E3E3"
 _DASHES = (0, (4, 3))
-_FEW = 30  # points of a line that have a marker each
+_FEW = 30  # up to this many points of a line have a marker each
 
 Style = tuple[str, str]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from crossbandit.report.charts import Chart
 
 FORMATS = ("png", "pdf", "svg")
-_STYLE: dict[Any, Any] = {  # Matplotlib's types want one of all its names
+_STYLE: dict[Any, Any] = {  # Matplotlib's types allow only known names
     "font.size": 9,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -34,7 +34,7 @@ _STYLE: dict[Any, Any] = {  # Matplotlib's types want one of all its names
     "ytick.color": INK,
     "text.color": INK,
     "text.parse_math": False,  # a label may hold dollars and backslashes
-    "pdf.fonttype": 42,  # text stays text, which journals ask for
+    "pdf.fonttype": 42,  # keep text as text, as journals require
     "svg.hashsalt": "crossbandit",
 }
 _DATES: dict[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}

@@ -1,4 +1,4 @@
-"""Intervals, slopes and paired tests: the one place where they are computed."""
+"""Compute intervals, slopes and paired tests, for all pages."""
 
 from __future__ import annotations
 
