@@ -1,4 +1,4 @@
-"""What an algorithm adds to its estimates, compared with what it declares."""
+"""Compare what an algorithm adds to its estimates with what it declares."""
 
 from __future__ import annotations
 

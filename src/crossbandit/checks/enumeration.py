@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.types import Floats, Integers
 
-_ATTEMPTS = 2000  # for a learner that does not draw its arm by one uniform number
+_ATTEMPTS = 2000  # how often to try if a learner does not draw its arm by one uniform number
 _NEAR = 1e-9  # the distance of a uniform number from a threshold
-_LATER = 6  # rounds that are played before late feedback comes
+_LATER = 6  # the number of rounds that are played before late feedback comes
 
 
 class ScriptedGenerator(np.random.Generator):

@@ -1,4 +1,4 @@
-"""What checks share: how they fail, a few rounds, and what must hold in each of them."""
+"""Functions that checks share: raise an error, play a few rounds, check each round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 60
 CONTEXTS = 4
-DISTRIBUTION = [0.4, 0.3, 0.2, 0.1]  # of the contexts
+DISTRIBUTION = [0.4, 0.3, 0.2, 0.1]  # the probabilities of the contexts
 
 
 def require(condition: object, found: str, hint: str) -> None:

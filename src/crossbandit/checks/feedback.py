@@ -1,4 +1,4 @@
-"""Check how an algorithm treats feedback: bad or late, after a restart, by token, of snapshots."""
+"""Check how an algorithm treats bad and late feedback, checkpoints, tokens and snapshots."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 2000
 _CONTEXTS = 2
-_LEAST = 0.8  # of the regret of uniform play
+_LEAST = 0.8  # as a share of the regret of uniform play
 
 
 def check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> None:
