@@ -1,4 +1,4 @@
-"""Crossbandit inside other packages: one module for each of them.
+"""Use Crossbandit inside other packages, with one module for each of them.
 
 - `crossbandit.adapters.coba`: learners and environments for coba.
 - `crossbandit.adapters.river`: policies for River's bandit interface.

@@ -176,7 +176,7 @@ class _GraphLearner:
         size = self._problem.contexts
         if size is None:
             return context
-        found = getattr(context, "as_int", None)  # of a Categorical
+        found = getattr(context, "as_int", None)  # a Categorical has it
         number = _position(context, size) if found is None else int(found)
         if not 0 <= number < size:
             expected = f"one of the {size} contexts of the problem, as CobaEnvironment makes them"
