@@ -1,4 +1,4 @@
-"""Where work is done: in this process, in worker processes, or on a Ray or Dask cluster.
+"""Run tasks in this process, in worker processes, or on a Ray or Dask cluster.
 
 All but the first use joblib. A `Pool` yields results in the order in which tasks finish, and raises
 one of its `died` errors if a worker was lost. The three backends are in one file, because each only
@@ -134,7 +134,7 @@ def _local(jobs: int | None, warning: type[Warning]) -> Pool:
 
 
 def _start_resource_trackers() -> None:
-    """Start the helper processes of workers now: starting one unblocks the signals of a thread."""
+    """Start the helper processes of workers early, because that unblocks a thread's signals."""
     from multiprocessing import resource_tracker
 
     from joblib.externals.loky.backend import resource_tracker as loky_tracker
@@ -201,7 +201,7 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
 def _check_address(address: str | None) -> None:
     """Check quickly whether something answers: Ray itself would try for many minutes."""
     host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not port.isdecimal():  # none, or "auto": Ray finds it
+    if not port.isdecimal():  # no address, or "auto": Ray finds the cluster
         return
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()

@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: a reader finds the old content or the new one.
+"""Replace files as a whole: a reader finds the old content or the new one.
 
 A file is written under a temporary name in its own folder, flushed to the disk, and renamed. The
 temporary file is locked while it is written. A process that is killed leaves it behind unlocked,

@@ -1,4 +1,4 @@
-"""What a forked process must not share with its parent: locks that are held, names, random numbers.
+"""Give a forked process its own locks, ids and random numbers instead of its parent's.
 
 A web server often loads a bidder once and then forks its workers.
 """
@@ -29,13 +29,13 @@ class ForkAware(Protocol):
 
 
 _known: WeakSet[Any] = WeakSet()
-_changing = Lock()  # of the set
-_held: list[Any] = []  # locks, while a process forks
+_changing = Lock()  # guards the set
+_held: list[Any] = []  # the locks that are held while a process forks
 _objects: list[ForkAware] = []
 
 
 def know(one: ForkAware) -> None:
-    """Let forks wait until no thread holds a lock of an object, and call its `after_fork`.
+    """Make forks wait until no thread holds a lock of an object, and then call its `after_fork`.
 
     Args:
         one: The object. It is not kept alive.
@@ -46,14 +46,14 @@ def know(one: ForkAware) -> None:
 
 def _before() -> None:
     _changing.acquire()
-    _objects[:] = sorted(_known, key=id)  # the order in which merging takes two of them
+    _objects[:] = sorted(_known, key=id)  # the same order as in `merge`
     locks = [one.fork_locks() for one in _objects]
     for place in range(max(map(len, locks), default=0)):
         for each in locks:
             if place < len(each) and each[place] is not None:
                 each[place].acquire()
                 _held.append(each[place])
-    # Whoever compiles, or loads compiled code, may hold a lock of an object, so this one is last.
+    # A thread that compiles, or loads compiled code, may hold a lock of an object. So this is last.
     compiler = sys.modules.get("numba.core.compiler_lock")
     if compiler is not None:
         compiler.global_compiler_lock.acquire()

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.rounds import LossBlock
     from crossbandit.types import Floats
 
-_BATCH = 256  # rounds whose losses are computed at once
+_BATCH = 256  # the number of rounds whose losses are computed at once
 
 # The registered ids, each with the name of an environment and parameters that replace defaults.
 ENVIRONMENTS: dict[str, dict[str, Any]] = {

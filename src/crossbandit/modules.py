@@ -126,7 +126,7 @@ def _load(module: str) -> None:
 def _execute(name: str, path: Path) -> None:
     """Run a file as the module `name`. It may import files of its folder."""
     files = _imported_files(path)
-    for other, file in list(_OWN.items()):  # of the same name, but from another folder
+    for other, file in list(_OWN.items()):  # same name, another folder
         if file not in files and _file_in(path.parent, other) in files:
             _unload(other)
     importlib.invalidate_caches()
@@ -159,7 +159,7 @@ def _unload(name: str) -> None:
 
 
 def _module_name(path: Path) -> str:
-    """Return the name by which files of its folder would import a file, unless it is taken."""
+    """Return the name by which other files of its folder import a file, unless it is taken."""
     name, own = path.stem, f"crossbandit_user_{path.stem}"
     if not name.isidentifier():
         return own

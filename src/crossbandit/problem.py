@@ -26,7 +26,7 @@ GRAPH_KINDS = {
     "uninformed": "revealed to learn after each round",
     "unknown": "never revealed: a mapping from arm to row is all that learn gets",
 }
-_LONGEST = 2**62  # of a horizon: rounds are counted in 64 bits
+_LONGEST = 2**62  # the longest horizon, because rounds are counted in 64 bits
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

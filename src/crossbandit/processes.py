@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.25
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # names and numbers of glibc
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # options of glibc's `mallopt`
 
 
 def end_with_parent(parent: int) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PATIENCE_SECONDS = 1.0  # no progress is shown before
+PATIENCE_SECONDS = 1.0  # the time after which progress is shown
 _SECONDS_BETWEEN = 0.1
-_SECONDS_BETWEEN_LINES = 5.0  # if the line cannot be rewritten
+_SECONDS_BETWEEN_LINES = 5.0  # for a line that cannot be rewritten
 _BAR = 20
 
 
@@ -77,7 +77,7 @@ def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable
     line = ProgressLine()
     wanted = line.live if show is None else show
     began = time.monotonic()
-    first: tuple[float, int] | None = None  # the time and the rounds when some were done
+    first: tuple[float, int] | None = None  # the time and the rounds when the first were done
 
     def tell(done: int) -> None:
         nonlocal first

@@ -1,4 +1,4 @@
-"""Functions and classes by name, for study files."""
+"""Registries, which find functions and classes by name, for study files."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 The 'eta' parameter of CrossGraph must be a positive number. Got -0.1.
 
-A function for each kind of argument, in one file so that none is written twice; most lines are
-docstrings.
+There is one function for each kind of argument.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-MAX_INTEGER = 2**63 - 1  # what compiled code and arrays can count
-MAX_SIZE = 10**8  # of what several arrays are made for, such as arms: a few gigabytes
+MAX_INTEGER = 2**63 - 1  # the largest integer of compiled code and arrays
+MAX_SIZE = 10**8  # the most arms, for example: several arrays of this size take a few gigabytes
 
 _SMALLEST_RATE = 1e-100  # quotients of two rates, summed over any horizon, stay finite
 _LONGEST_SHOWN = 500
@@ -93,7 +92,7 @@ def integer(
         InvalidParameterError: It is not an integer, or out of bounds.
     """
     expected = f"an integer of at least {at_least}"
-    if at_most is not None and at_most < MAX_SIZE:  # larger limits are named when they are passed
+    if at_most is not None and at_most < MAX_SIZE:  # larger ones are named if exceeded
         expected += f" and of at most {at_most}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         reject(owner, name, expected, value)
