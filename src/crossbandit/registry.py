@@ -55,7 +55,7 @@ class Registry:
             name: A registered name.
 
         Raises:
-            InvalidParameterError: There is none; the message lists those that there are.
+            InvalidParameterError: There is no such name; the message lists the registered ones.
         """
         if not isinstance(name, str) or name not in self._builders:
             hint = get_close_matches(str(name), self._builders, n=1)

@@ -76,7 +76,7 @@ class Action:
             data: What `to_json` returned; `json` may have written and read it since.
 
         Raises:
-            InvalidParameterError: `data` is something else.
+            InvalidParameterError: `to_json` did not write `data`.
         """
         owner = f"{cls.__name__}.from_json"
         if not isinstance(data, Mapping):

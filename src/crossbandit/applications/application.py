@@ -209,7 +209,7 @@ class Application(ABC):
             key: The key of the learner's tokens, if it has one.
 
         Raises:
-            CheckpointError: They are something else, or damaged.
+            CheckpointError: The bytes are not such a snapshot, or are damaged.
         """
         file = application_files.read_snapshot(content, cls.kind)
         try:

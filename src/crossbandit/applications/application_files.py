@@ -176,7 +176,7 @@ def read_snapshot(content: bytes, kind: str) -> archive.Archive:
         kind: The name of the application.
 
     Raises:
-        CheckpointError: They are something else.
+        CheckpointError: The bytes are not a snapshot of this application.
     """
     file = archive.from_bytes(content)
     found = (file.header.get("format"), file.header.get("version"), file.header.get("application"))

@@ -43,7 +43,7 @@ def amount_of(
         error: The class of the error.
 
     Raises:
-        InvalidInputError: It is no finite number in this range; of the class `error`.
+        InvalidInputError: The value is not a finite number in this range; of the class `error`.
 
     >>> amount_of("bid", "value", Decimal("0.30"))
     0.3
@@ -78,7 +78,7 @@ def flag_of(owner: str, name: str, value: object) -> bool:
         value: Its value.
 
     Raises:
-        InvalidLossesError: It is something else.
+        InvalidLossesError: The value is none of these.
     """
     if value is True or value is False:
         return value

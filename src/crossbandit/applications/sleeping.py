@@ -114,7 +114,7 @@ class SleepingArms(Application):
             The choice. Use its `arm`, and pass it to `settle` when its losses are known.
 
         Raises:
-            InvalidContextError: It is empty, or names something else.
+            InvalidContextError: `available` is empty, or has a name that is not an arm.
         """
         decision = self.learner.act(_CONTEXT, self._mask("choose", available))
         arms = self.arms

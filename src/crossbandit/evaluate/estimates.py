@@ -81,7 +81,7 @@ class BandSums(NamedTuple):
         value: The estimate.
         least: The least that fits the data equally well.
         most: The most.
-        luck: The variance of the unknown outcomes, given the distribution of prices.
+        luck: The variance of the unknown outcomes if the distribution of prices is right.
         influences: The influences of the auctions on the estimate, summed over short parts of the
             time of the log.
         by_turns: The estimate if each group is divided in two, auction by auction.

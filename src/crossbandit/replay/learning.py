@@ -54,7 +54,7 @@ LAW, GUARDED = "price law", "guarded price law"
 _ENTRIES = 2**19  # the most classes times bids that a law distinguishes
 _MOST_CLASSES = 4096
 _SAMPLE = 16  # the number of auctions whose classes the curve is averaged over
-_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # with these numbers a law does not explore
+_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # random numbers with which a law does not explore
 
 
 class LearnerStrategy(Strategy):

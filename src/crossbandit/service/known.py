@@ -222,7 +222,7 @@ class Directory:
             name: Its name.
 
         Raises:
-            UnknownBidderError: There is none.
+            UnknownBidderError: There is no bidder of that name.
         """
         found = self.bidders.get(name)
         if found is not None:

@@ -105,8 +105,8 @@ def require_simulation(owner: str, algorithm: object, environment: object, recor
         record: What to record.
 
     Raises:
-        InvalidParameterError: One of them is something else, or the environment is adaptive and
-            the algorithm is for stochastic losses.
+        InvalidParameterError: One of them is not valid, or the environment is adaptive and the
+            algorithm is for stochastic losses.
     """
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)

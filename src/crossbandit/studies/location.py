@@ -144,7 +144,7 @@ class _Scanner:
         self._at = 0
         self._newlines = [match.start() for match in re.finditer("\n", text)]
         self._lines: dict[KeyPath, int] = {(): 1}
-        self._last: dict[KeyPath, int] = {}  # of each array of tables, the index of its last table
+        self._last: dict[KeyPath, int] = {}  # the last index of each array of tables
 
     def document(self) -> dict[KeyPath, int]:
         table: KeyPath = ()

@@ -77,7 +77,7 @@ class Moment:
 
     definition: Definition
     epoch: int
-    pair: int  # of the epoch, from 0
+    pair: int  # its number in the epoch, from 0
     cumulative: Floats  # (M, K): sum of lhat + b so far
     snapshot: Floats  # (M, K): s_e
     next_snapshot: Floats  # (M, K): s_{e+1}

@@ -243,7 +243,7 @@ def settle_rows(
     prices = [
         price_of(
             rules,
-            "won-lost",  # what is told was checked before
+            "won-lost",  # the competing bids were checked before
             float(bids.amounts[i]),
             None if np.isnan(told[i]) else float(told[i]),
             won=bool(won[i]),

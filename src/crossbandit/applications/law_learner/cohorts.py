@@ -159,7 +159,7 @@ class Cohort(NamedTuple):
         """Return the cohort that `to_list` wrote; earlier versions have only the places.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: `to_list` did not write this.
         """
         if len(parts) == _OLD:
             outcomes, scores, squares, first, before, last, up_to = (int(one) for one in parts[:-1])

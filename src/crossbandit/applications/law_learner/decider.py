@@ -93,7 +93,7 @@ class LawDecider:
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the locks and the id: a copy has its own."""
+        """Return everything but the locks. A copy gets its own locks and its own id."""
         return {name: one for name, one in vars(self).items() if name not in _LOCKS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -131,10 +131,10 @@ class LawDecision:
         """Return the decision that `to_json` wrote.
 
         Args:
-            data: What it wrote.
+            data: What `to_json` returned.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: `to_json` did not write `data`.
         """
         given = dict(data)
         guard = given.pop("guard", None)
@@ -171,7 +171,7 @@ class LawDecision:
             key: The key of the token.
 
         Raises:
-            ValueError: The content is something else.
+            ValueError: `pack` did not write the content.
         """
         has_chance = isinstance(content, tuple) and content[:1] == (True,)
         content = content[1:] if has_chance else content  # earlier versions have only the place

@@ -252,7 +252,7 @@ class OutcomeWatch:
 
     def _check(self) -> None:
         self._waiting = 0
-        self._checks += not self.misled  # a check that only ends an alarm is no test
+        self._checks += not self.misled  # a check that can only end an alarm is not counted
         judged = self._judged(self._checks)
         self._shares, self._alike = judged.shares, judged.alike
         self.biased = judged.level == _BIASED

@@ -55,7 +55,7 @@ class Service:
             name: Its name.
 
         Raises:
-            UnknownBidderError: There is none.
+            UnknownBidderError: There is no bidder of that name.
         """
         if name not in self.node.directory.bidders:
             await asyncio.to_thread(self.node.settings, name)
@@ -167,7 +167,7 @@ def check_classes(settings: BidderSettings, given: Collection[str]) -> None:
         given: The names of the given classes.
 
     Raises:
-        Refusal: They are not.
+        Refusal: A class is missing, or the bidder has no such class.
     """
     classes = settings.classes
     if len(given) != len(classes) or any(one not in given for one in classes):
