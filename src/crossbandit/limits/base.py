@@ -156,9 +156,7 @@ class PacerBase:
             reject("renew", "lease", "for limits with a Lease", lease)
         i, old = found[0], self.limits[found[0]]
         used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
-        self.state.money[i, GIVEN] = (
-            0  # so that nothing can be bid, even if reserved money is released
-        )
+        self.state.money[i, GIVEN] = 0  # nothing can be bid, even if reserved money is released
         if lease is not None:
             self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
             self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
