@@ -200,7 +200,7 @@ class LawBase:
         return self._levels.table(columns, count, new=new, used=used)
 
     def matched(self, other: Self) -> Integers:
-        """Return, for each class of another law, the number of the same class in this law.
+        """Return the number that each class of another law has in this law.
 
         A class without a number here is given one while there is room, and -1 otherwise. The order
         is that of the places of the other law.

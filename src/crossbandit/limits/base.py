@@ -156,7 +156,7 @@ class PacerBase:
             reject("renew", "lease", "for limits with a Lease", lease)
         i, old = found[0], self.limits[found[0]]
         used = int(self.state.money[i, SPENT] + self.state.money[i, RESERVED]) * self.unit
-        self.state.money[i, GIVEN] = 0  # nothing can be bid, even if reserved money is released
+        self.state.money[i, GIVEN] = 0  # so nothing can be bid, whatever is released
         if lease is not None:
             self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
             self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
@@ -169,9 +169,7 @@ class PacerBase:
         fresh = times[END] == 0.0
         if self.rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
             pass_time(state, i, min(now, times[END]))
-        if (
-            isinstance(limit, Lease) and now >= limit.ends
-        ):  # what was spent must stay, to be reported
+        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
             times[END] = _NEVER
             state.money[i, GIVEN] = 0
             return

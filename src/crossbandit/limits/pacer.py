@@ -267,7 +267,7 @@ class Pacer(PacerSteps):
         return PacedLog(bids, pseudo)
 
     def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
-        """Split auctions where periods begin; yield the start and the stop of each piece.
+        """Yield the start and the stop of each piece of some auctions, split where periods begin.
 
         Play the auctions of a piece before asking for the next piece.
 
