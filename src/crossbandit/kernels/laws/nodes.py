@@ -116,9 +116,9 @@ def add_children(state: LawState, first: int, row: int) -> None:
 def find_pair(state: LawState, first: int, row: int) -> int:
     """Return the first of two free rows, or -1.
 
-    If none are free, the least busy node loses its children, if these have no children. How busy a
-    node is means its share of the rounds since it was given its row. So the nodes of classes that
-    do not come any more become less busy.
+    If none are free, a node whose children have no children loses them: the least busy such node.
+    How busy a node is means its share of the rounds since it was given its row. So the nodes of
+    classes that do not come any more become less busy.
     """
     best, least = -1, _busy(state, row) / _BUSIER
     for other in range(first, state.used[0]):

@@ -74,7 +74,7 @@ class LawState(NamedTuple):
     scale: Floats  # (M,): the present weight of a round
     weights: Floats  # (E,): the weights of the experts
     asked: Floats  # (BROAD, K): rounds by the amount played
-    untried: Floats  # (BROAD,): amounts below it were played in fewer than TRIED rounds
+    untried: Floats  # (BROAD,): 1 + the lowest amount up to which there are TRIED rounds
     reached: Floats  # (BROAD, K): the rounds of `asked` in which the amount reached the number
     children: Integers  # (R, 2): of a class's node; -1 if it has none
     roots: Integers  # (slots,): the node of the class at a place; -1 if it has none
