@@ -1,4 +1,4 @@
-"""One file per algorithm: its parameters, its rule, its bound. What several share is beside."""
+"""The algorithms, one file for each: its parameters, its rule and its bound; and shared code."""
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds

@@ -208,7 +208,7 @@ def _runs_of(runs: ArmRanges, a: int) -> tuple[tuple[int, int], ...]:
 
 
 def _without(runs: tuple[tuple[int, int], ...], arm: int) -> tuple[tuple[int, int], ...]:
-    """Return the ranges of the same arms without one."""
+    """Return the ranges of the same arms, except `arm`."""
     pieces = []
     for first, last in runs:
         if first <= arm <= last:

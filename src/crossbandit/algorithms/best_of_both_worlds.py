@@ -1,4 +1,4 @@
-"""Exponential weights whose rates adapt to the entropy: adversarial and stochastic losses."""
+"""Exponential weights for adversarial and stochastic losses; the rates adapt to the entropy."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class BestOfBothWorlds(ExponentialAlgorithm):
     rho is at most 1/2, and B begins at max(4, scale), or max(4 delta, scale). No horizon is needed.
     The paper shows O~(sqrt(alpha n)) and O(alpha log(n)^3 / D) on strongly observable graphs, and
     O~(delta^(1/3) n^(2/3)) and a power of log(n) on weakly observable ones. What follows is our own
-    argument, not the paper's: B grows with the entropy as there, but rho, the rule for weakly
-    observable graphs and all constants are ours, so the paper's theorems are not claimed with their
-    constants. The orders below are what we argue for; no constants are given for them.
+    argument, not the paper's. B grows with the entropy as in the paper, but rho, the rule for
+    weakly observable graphs and all constants are ours. So we do not claim the paper's theorems
+    with their constants. We argue for the orders below, and give no constants for them.
 
     The scale is sqrt((alpha + 2) / (2 log K)), or (2 delta / (3 log(K)^2))^(1/3): these minimise
     the sum below for the largest entropies, with z = alpha, or z = delta / rho.
@@ -68,8 +68,8 @@ class BestOfBothWorlds(ExponentialAlgorithm):
     With cross-learning all contexts share B and S, which counts the entropy in the context of each
     round. The same sums then bound the regret averaged over any number of contexts. We
     argue this for the mean of S over contexts drawn independently; the step from the mean to S
-    itself is not written out. Strongly observable graphs get no better rate than weakly observable
-    ones with it.
+    itself is not written out. With cross-learning, strongly observable graphs get no better rate
+    than weakly observable ones.
 
     Args:
         scale: How fast the rate falls; set by the rule if None.

@@ -121,9 +121,9 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
 
 
 class EpochLearner(Learner[AlgorithmT]):
-    """Epochs of pairs: both rounds of a pair are played from one policy.
+    """The learner of algorithms with epochs. It plays both rounds of a pair from one policy.
 
-    So feedback that arrives between the two rounds is kept until the second is played.
+    So it keeps feedback that arrives between the two rounds until the second round is played.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class EpochLearner(Learner[AlgorithmT]):
                 self._learn(pending, pending.rows)
 
     def _epoch_weights(self, round_: int) -> Floats:
-        """Return the weights of a pair: those of its epoch, one copy for all its decisions."""
+        """Return the weights of the epoch of a round. All decisions of the epoch share one copy."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:
             self._weights = self._epoch.weights.copy()
@@ -262,7 +262,7 @@ class EpochLearner(Learner[AlgorithmT]):
             self._play_pairs(rounds)
 
     def _play_pairs(self, rounds: Rounds) -> None:
-        """Play rounds that begin with the first of a pair; a last round without partner is open."""
+        """Play rounds; the first begins a pair. If the last has no partner, its pair stays open."""
         pairs, alone = divmod(rounds.arms.size, 2)
         self._loop(rounds, self.generator.random(4 * pairs + alone))
         self.round += rounds.arms.size
@@ -286,7 +286,7 @@ class EpochLearner(Learner[AlgorithmT]):
         return FeedbackGraph.from_block(rounds.graphs, number, self.problem.arms)
 
     def _play_alone(self, rounds: Rounds) -> None:
-        """Play the first of `rounds`, the second of its pair, as `act` and `learn` would."""
+        """Play the first of `rounds`, which ends a pair, as `act` and `learn` would."""
         readout = rounds.readout(0)
         number = int(rounds.numbers[0]) if rounds.numbers.size else -1
         pending = PendingDecision(self.round, number, readout, -1, self.id)

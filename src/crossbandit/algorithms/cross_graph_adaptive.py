@@ -44,7 +44,7 @@ class CrossGraphAdaptive(Algorithm):
 
     arm a is explored with probability max(0, f_t(a) - w_t(a)): by playing a itself or, if a has no
     self-loop, by playing all other arms equally often. The rest of the probability is given to q.
-    The sum is r, which is played. And
+    The sum is r, which is played. The estimate is
 
         lhat_{t,c}(a) = (l_{t,c}(a) - m_t) 1{a revealed} / (w_t(a) + f_t(a)).         (estimate)
 

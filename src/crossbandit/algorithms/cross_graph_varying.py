@@ -53,7 +53,7 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     The special arm j_t, given b_t = beta / W_t(j_t), is the one that snapshots play most among the
     arms without self-loop in G_t.
 
-    If the graph is the same in all rounds, this is `CrossGraph`, number by number.
+    If the graph is the same in all rounds, all numbers are those of `CrossGraph`.
 
     The graph may depend on the round, but not on the context: otherwise the contexts that reveal an
     arm are not those over which mhat_e is averaged. If each context has a graph of its own and the

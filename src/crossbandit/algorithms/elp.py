@@ -37,7 +37,8 @@ class Elp(ExponentialAlgorithm):
         eta delta n + log(K) / eta + eta alpha n  <=  2 sqrt(2 alpha n log K)
 
     for eta = sqrt(log(K) / (2 alpha n)), where rho is at most 1/2. (This form for losses and its
-    constant are ours.) On directed graphs alpha is to be replaced as for Exp3Set.
+    constant are ours.) On directed graphs, the maximum acyclic subgraph number takes the place of
+    alpha, as for Exp3Set.
 
     With cross-learning it is the same as Exp3G, with the same bound, on strongly observable graphs:
     3 (delta log(K) / 2)^(1/3) T^(2/3), for any number of contexts.

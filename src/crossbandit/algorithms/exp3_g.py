@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.types import Floats
 
-_PROGRAM_EDGES = 1_000_000  # beyond, the linear program takes minutes
+_PROGRAM_EDGES = 1_000_000  # with more edges, the linear program takes minutes
 
 
 class Covering(NamedTuple):

@@ -40,12 +40,14 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
 
         q = (1 - rho) p + rho u,
 
-    where u is a distribution of arms to be explored. If arm b is revealed, its loss counts with
+    where u is a distribution of arms to be explored. If arm b is revealed, its loss is multiplied
+    by
 
         1 / (q(N_in(b)) + gamma),
 
-    in every context (cross-learning), or in context c only. q is the policy of the round's own
-    context in both cases, so with gamma = 0 the estimates of every context are unbiased.
+    and added in every context (cross-learning), or in context c only. In both cases, q is the
+    policy of the round's own context, so with gamma = 0 the estimates of every context are
+    unbiased.
 
     An algorithm of this kind has some of the parameters eta, rho, gamma, beta, scale and
     cross_learning as fields, and overrides `tuning_rule` and, if arms are not explored uniformly,

@@ -41,7 +41,7 @@ class PerContextAlgorithm(Algorithm):
 
     @abstractmethod
     def seen_graph(self, problem: Problem) -> FeedbackGraph:
-        """Return the graph by which it learns.
+        """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
 
         Args:
             problem: The problem.
@@ -49,7 +49,7 @@ class PerContextAlgorithm(Algorithm):
 
     @abstractmethod
     def rule_size(self, problem: Problem) -> int:
-        """Return what the rule has in place of the number of arms: K, or alpha with a graph.
+        """Return the size in the tuning rule: K, or alpha if the algorithm uses the graph.
 
         Args:
             problem: The problem.

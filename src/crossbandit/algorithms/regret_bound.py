@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PAIRS_PER_IOTA = 36.0  # 36 iota <= n
 _KAPPA = 1 / 8  # kappa <= 1/8
-_LEAST_IOTA = 4.0 * (1 + 1e-9)  # of `best_parameters`, where n gamma = iota / 2 must be at least 2
+_LEAST_IOTA = 4.0 * (1 + 1e-9)  # for `best_parameters`: n gamma = iota / 2 must be at least 2
 _FEWEST_PAIRS = math.ceil(_PAIRS_PER_IOTA * _LEAST_IOTA)
 SHORTEST_HORIZON = 4 * _FEWEST_PAIRS  # two epochs
 

@@ -41,7 +41,7 @@ class SuccessiveElimination(MeansAlgorithm):
     graph is not known. Bound for stochastic losses, if every arm has a self-loop in every
     round: O~(sqrt(alpha T)). Against an adversary this is impossible: Cohen et al. show that
     without the graph no algorithm can do better than sqrt(K T), as if there were no side
-    observations; use an algorithm for bandits, such as PerContextExp3, there.
+    observations. Against an adversary use an algorithm for bandits, such as PerContextExp3.
 
     If graphs change, only edges that every round has count as self-loops or as revealing. An arm
     without any is played itself: if that never reveals it, the regret is linear. Use TsN or

@@ -25,7 +25,7 @@ RULES = ("experiment", "theorem", "proved")
 # An epoch length that divides the horizon is taken if it is this close to the rule's value.
 _NEAR = 2.0
 
-# Past this horizon no divisor is looked for: the search would take seconds, then hours.
+# For longer horizons no divisor is looked for: the search would take seconds, or even hours.
 _FACTORABLE = 10**12
 
 

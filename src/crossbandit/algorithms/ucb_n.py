@@ -27,9 +27,9 @@ class UcbN(MeansAlgorithm):
     The arm with the least lower bound is played; ties go to the smallest arm, and arms that were
     never observed come first. Every revealed arm counts as observed, also those not played.
 
-    For an arm without self-loop (ours): it is played only if its upper bound is at most the lower
-    bounds of all others. Until then, of the arms that reveal it, the one with the least lower bound
-    is played. So it also works on weakly observable graphs.
+    An arm without self-loop is played only if its upper bound is at most the lower bounds of all
+    others. Until then, of the arms that reveal it, the one with the least lower bound is played.
+    This rule is ours. With it, the algorithm also works on weakly observable graphs.
 
     If graphs change, only edges that every round has count as self-loops or as revealing. An arm
     without any is played itself: if that never reveals it, the regret is linear. Use TsN or
@@ -38,10 +38,10 @@ class UcbN(MeansAlgorithm):
     Bound: if every arm has a self-loop, the expected regret is at most of order
     sum over a clique cover of max Delta / min Delta^2 * log T (Caron et al. 2012), and
     O~(sqrt(alpha T)) for any gaps (Lykouris, Tardos and Wali 2020). With cross-learning a
-    revealed row counts in every context, as each has the means of its own column; the bound on the
-    width of the means then holds in all M contexts with M times the probability of failure, and
-    the number of contexts enters the regret only through that logarithm. Losses must be
-    drawn independently in each round, and independently of the contexts.
+    revealed row counts in every context, because each context has the means of its own column. The
+    probability that some confidence bound fails is then M times as large for M contexts, so the
+    number of contexts enters the regret only through a logarithm. Losses must be drawn
+    independently in each round, and independently of the contexts.
 
     Args:
         exploration: The factor in the width of the bounds; 2 is that of UCB1.

@@ -1,4 +1,4 @@
-"""Compiled steps: contiguous arrays in, arrays filled, nothing validated.
+"""Compiled functions. They take contiguous arrays, fill arrays, and validate nothing.
 
 This module is the supported way to write a compiled algorithm of your own. A *kernel* is a function
 of numbers, arrays and NamedTuples of them that allocates nothing. `inlined` compiles a step of a

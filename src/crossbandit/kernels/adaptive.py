@@ -56,8 +56,8 @@ class AdaptiveGraph(NamedTuple):
     """The graph as the adaptive learner uses it."""
 
     in_ranges: ArmRanges
-    # (K,): the part of the floor that each arm is given: 1 / K with a self-loop, 1 without. It is 0
-    # for a weakly observable arm, which has a floor of its own.
+    # (K,): the share of the floor that each arm gets: 1 / K with a self-loop, 1 without. It is 0
+    # for a weakly observable arm, which has a separate floor.
     shares: Floats
     anchors: Anchors
     weak: Integers  # the weakly observable arms, ascending
@@ -84,7 +84,7 @@ class AdaptiveState(NamedTuple):
     losses: Floats  # (K,), scratch: losses of the revealed arms in the round's context
     inferred: Floats  # (K,), scratch: their estimates in the round's context
     shown: Booleans  # (K,), scratch: which arms are revealed; all False between two rounds
-    pooled: Floats  # (K,), scratch: the distribution, with unrevealed arms' parts at their anchors
+    pooled: Floats  # (K,), scratch: the distribution, with unrevealed arms' masses moved to anchors
     sums: Floats  # (2, K + 1), scratch
     revealed: Integers  # (K,), scratch
     place: Integers  # (K,), scratch: which row of the feedback holds each revealed arm

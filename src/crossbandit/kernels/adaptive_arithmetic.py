@@ -1,6 +1,6 @@
 """Arithmetic of the adaptive learner: exploration, anchors, and the mixability gap.
 
-Exploration lifts the probability of observing each arm to a floor.
+Exploration raises the probability of observing each arm to a minimum, its *floor*.
 
 Anchors: estimates are kept as differences between an arm and its anchor, which is revealed whenever
 the arm is. The estimate of an arm is a sum of differences between its loss and that of its anchor.
@@ -138,7 +138,8 @@ def explore(
             out[a] = weights[a]
         return
     count = arms if available.size == 0 else _count(available)
-    inside, outside = 0.0, 0.0  # for arms without self-loop: available ones, and others
+    # What is lacking for arms without self-loop: for available ones, and for others.
+    inside, outside = 0.0, 0.0
     for a in range(arms):
         if shares[a] == 1.0 and _showing(shares, available, count, a) > 0:
             lack = max(0.0, floor - masses[a])

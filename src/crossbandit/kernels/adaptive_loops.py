@@ -1,8 +1,8 @@
-"""Batches of rounds of the adaptive learner, whose rounds have a baseline beside their weights.
+"""Batches of rounds of the adaptive learner. Its rounds have a baseline as well as weights.
 
-If each round has its own graph (`play_changing`, `simulate_changing`): a graph that depends on the
-round is applied to the running mean of what was played. If graphs depend on the context, the
-probabilities of observing each arm are averaged, each with the graph of its round.
+`play_changing` and `simulate_changing` are for graphs that change. If the graph depends on the
+round, it is applied to the running mean of what was played. If it depends on the context, the
+probabilities of observing each arm are averaged, each computed with the graph of its round.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def learn_many(
 
 @inlined
 def with_ranges(graph: AdaptiveGraph, in_ranges: ArmRanges) -> AdaptiveGraph:
-    """Return the graph of a round. Changes `graph.shares`, which it shares."""
+    """Return the graph of a round. Changes `graph.shares`, which both graphs then share."""
     shares = graph.shares
     for a in range(shares.size):
         shares[a] = 1.0 / shares.size if has_self_loop(in_ranges, a) else 1.0
@@ -142,7 +142,7 @@ def play_changing(
     of the context. `graph.shares` are changed; `graph.in_ranges` are not used.
     """
     now = with_ranges(graph, in_ranges)
-    masses, before = state.masses, state.pooled  # scratch for anchors, which there are not
+    masses, before = state.masses, state.pooled  # scratch: changing graphs have no anchors
     if by_context:
         copy_vector(masses, before)
     elif state.counted[0] > 0.0:

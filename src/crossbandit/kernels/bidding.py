@@ -145,7 +145,7 @@ def respond(
 
 @inlined
 def observe(feedback: int, bid: int, cell: int, seen: Observations) -> None:
-    """Count what is told of the price of an auction to who has made a bid."""
+    """Count what a bidder is told about the price of an auction."""
     won = cell <= bid
     if feedback == WON_LOST:
         if won:

@@ -172,7 +172,10 @@ def _colour(search: CliqueSearch, depth: int, allowed: int) -> None:
 
 @inlined
 def _excluded(search: CliqueSearch, vertex: int, colours: int) -> bool:
-    """Return whether no clique has `vertex` and one of each provable colour; mark what shows it."""
+    """Return whether a proof shows that no clique has `vertex` and one vertex of each colour.
+
+    Only colours that are open to proofs count. Marks the colours that the proof uses.
+    """
     near, left, cause, queue = search.near, search.left, search.cause, search.queue
     _, _, provable, alive = search.sets
     for w in range(alive.size):

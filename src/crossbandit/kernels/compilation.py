@@ -1,9 +1,9 @@
-"""Decorators that compile kernels, and ways to call machine code without delay.
+"""Decorators that compile kernels, and ways to call machine code with little overhead.
 
-A call of a kernel from Python first finds the types of its arguments, and takes each array apart:
-its memory, its shape and its strides. For a round of a learner that takes longer than the round.
-`MachineCode` finds the types once. A law is about 40 arrays; `Bound` takes them apart once, and
-passes one address.
+When Python calls a kernel, Numba first finds the types of the arguments, and unpacks the address,
+the shape and the strides of each array. For one round of a learner, that takes longer than the
+round. `MachineCode` finds the types only once. A law has about 40 arrays; `Bound` unpacks them only
+once, and passes one address.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def inlined(kernel: _Kernel) -> _Kernel:
 def reordered(kernel: _Kernel) -> _Kernel:
     """Compile a step, as `inlined` does, in which sums may be taken in any order.
 
-    A sum over an array then takes several columns at a time. Its last bits are those of one order,
-    the same in every call, but not the order of the interpreter. So nothing that chooses an action
-    may depend on it.
+    A sum over an array then adds several columns at a time. Its order is the same in every call,
+    but differs from that of interpreted code, and so do the last bits of the sum. So nothing that
+    chooses an action may depend on it.
 
     Args:
         kernel: A function of numbers, arrays and NamedTuples of them, which allocates nothing.
@@ -157,7 +157,7 @@ class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
         return self[kernel](*arguments)
 
     def __missing__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what calls a kernel, and keeps its machine code.
+        """Return a function that calls a kernel and keeps its machine code.
 
         Args:
             kernel: A compiled or inlined kernel.
@@ -175,7 +175,7 @@ class MachineCode(dict[Callable[..., Any], Callable[..., Any]]):
 
 
 class Bound:
-    """NamedTuples of arrays and numbers, as one argument of a kernel, which calls `opened`.
+    """NamedTuples of arrays and numbers as one argument of a kernel. The kernel calls `opened`.
 
     Arrays are not copied: kernels change those that were given.
 
@@ -199,7 +199,7 @@ class Bound:
 
 
 def _entries(value: Any) -> list[int]:
-    """Return what the table holds of a value: for an array, its address and its shape."""
+    """Return the entries of the table for a value: for an array, its address and its shape."""
     if isinstance(value, tuple):
         return [entry for one in value for entry in _entries(one)]
     if isinstance(value, np.ndarray):

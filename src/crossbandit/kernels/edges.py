@@ -49,7 +49,7 @@ def _observation_mass(state: EdgeState, b: int) -> float:
 
 @inlined
 def _rates(state: EdgeState, setting: EdgeSetting) -> tuple[float, float]:
-    """Return eta and rho: as they are set, or by the edges that were learned. Changes `chosen`."""
+    """Return eta and rho: as set, or computed from the edges learned so far. Changes `chosen`."""
     eta, rho = state.rates[0], state.rates[1]
     if eta > 0.0 and rho > 0.0:
         return eta, rho

@@ -60,10 +60,10 @@ class EpochState(NamedTuple):
     retention: Floats  # (2,): probability of keeping the feedback of either round of the pair
     epoch: Integers  # (1,)
     special: Integers  # (1,): the special arm, or -1
-    pair_offset: Integers  # (1,): where the context of the pair's first round reads
-    pair_coefficients: Floats  # (K or 1, width): with which factors
-    pair_available: Booleans  # (K,): the arms that are available to it
-    pair_restricted: Integers  # (1,): how many entries of `pair_available` count: K, or 0
+    pair_offset: Integers  # (1,): the readout of the pair's first round: its offset,
+    pair_coefficients: Floats  # (K or 1, width): its coefficients,
+    pair_available: Booleans  # (K,): the arms that are available,
+    pair_restricted: Integers  # (1,): and how many entries of `pair_available` are used: K, or 0
     snapshot: Floats  # (K,), scratch: r_{e,c} of the round's context
     chosen: Floats  # (K,), scratch: q_{t,c} of the round's context
     sums: Floats  # (2, K + 1), scratch
@@ -137,7 +137,7 @@ def play(
     if loss_side < 0:
         return arm, probability, loss_side, False
     explore = graph.explore
-    selecting = graph.loopless.size > 1  # a single arm without self-loop is the heaviest
+    selecting = graph.loopless.size > 1  # a single arm without self-loop is always the special one
     for round_of_pair in range(2):
         if round_of_pair != loss_side:
             _count(state, parameters, explore, round_of_pair, readout, state.frequency)

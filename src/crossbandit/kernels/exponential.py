@@ -2,7 +2,8 @@
 
 All algorithms of this kind use the same step with other numbers: which arms are explored, how
 often, and what is added to observation probabilities. They learn from a round in every context
-(cross-learning), or only in its own. The steps at the end are of a separate learner per context.
+(cross-learning), or only in its own. The last functions are the steps of `PerContextAlgorithm`,
+which has a separate learner for each context.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Answers(NamedTuple):
     weights: Floats  # (n, K)
     starts: Integers  # (n + 1,)
     revealed: Integers  # the arms revealed by all decisions
-    places: Integers  # the numbers from 0, as many
+    places: Integers  # 0, 1, 2, ...: as many as `revealed`
     losses: LossBlock  # one round: a row for each revealed arm
 
 
@@ -132,7 +132,7 @@ def count_nothing(state: Any, setting: Any, now: Round) -> None:
 
 
 def _step(*arguments: Any) -> Any:
-    raise NotImplementedError  # `Steps` puts kernels in its place
+    raise NotImplementedError  # `Steps` replaces it by kernels
 
 
 play = learn = count = _step  # the names by which the loops call the steps

@@ -1,4 +1,4 @@
-"""What becomes of the money of a bid, and how the multipliers move after its outcome."""
+"""Reserve, release and pay the money of a bid, and update the multipliers after its outcome."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from crossbandit.kernels.pacing import PaceRules, PaceState, Reserved
     from crossbandit.types import Booleans, Floats, Integers
 
-_RECENT = 512.0  # bids, of a share of wins
-_CHEAP = 7.0  # by so many steps is the cost of holding money above that which is none
+_RECENT = 512.0  # bids over which a share of wins is averaged
+_CHEAP = 7.0  # the largest logarithm of the cost of holding a unit, which is then 1
 
 
 @inlined
@@ -59,7 +59,7 @@ def group_of(rules: PaceRules, price: int) -> int:
 
 @inlined
 def reserve(rules: PaceRules, state: PaceState, ticket: Floats, value: float, price: int) -> None:
-    """Reserve money for a bid; its ticket gets what it is expected to cost."""
+    """Reserve money for a bid, and set its expected cost in its ticket."""
     wins, bids = state.wins[group_of(rules, price)]
     expected = price * (wins + 1.0) / (bids + 1.0)
     for limit in range(rules.kinds.size):
@@ -73,7 +73,7 @@ def reserve(rules: PaceRules, state: PaceState, ticket: Floats, value: float, pr
 
 @inlined
 def cost_of_holding(state: PaceState) -> float:
-    """Return what a unit that is bid costs, whether the bid wins or not, because it is reserved."""
+    """Return what it costs to reserve a unit of money for a bid, whether the bid wins or not."""
     highest = 0.0
     for limit in range(state.duals.shape[0]):
         highest = max(highest, state.duals[limit, HOLDING])
@@ -84,8 +84,9 @@ def cost_of_holding(state: PaceState) -> float:
 def weigh_holding(rules: PaceRules, state: PaceState, price: int) -> None:
     """Adapt the cost of holding money to a bid of `price` units that is wanted.
 
-    If bids without an outcome hold nearly all that is left of a budget, hardly any bid can be made,
-    whatever it would earn. So holding costs more then, and bids are made that win more often.
+    If nearly all that is left of a budget is reserved for bids without an outcome, hardly any bid
+    can be made, whatever it would earn. Then the cost of holding rises, so that the bids that are
+    made win more often.
     """
     for limit in range(rules.kinds.size):
         duals = state.duals[limit]
@@ -106,7 +107,7 @@ def weigh_holding(rules: PaceRules, state: PaceState, price: int) -> None:
 
 @inlined
 def foresee(state: PaceState, ticket: Floats, limit: int, sign: float) -> None:
-    """Add the gradient that is expected of a bid to those without an outcome, or take it away."""
+    """Add the expected gradient of a bid to the sums of `OPEN` (sign 1), or subtract it (-1)."""
     if ticket[limit, PLANNED] > 0.0:
         gradient = ticket[limit, EXPECTED] - ticket[limit, PLANNED]
         state.duals[limit, OPEN] += sign * gradient
@@ -122,7 +123,7 @@ def release(
     price: int,
     won: bool,  # noqa: FBT001 - kernels take no keywords
 ) -> None:
-    """Give back what was reserved for a bid, and pay if it has won; both in the bid's period."""
+    """Release what was reserved for a bid, and pay if it has won, both in the bid's period."""
     group = state.wins[group_of(rules, price)]
     if group[1] >= _RECENT:
         group *= 0.5
@@ -145,7 +146,7 @@ def release(
 def pay(
     rules: PaceRules, state: PaceState, limit: int, value: float, price: int, times: int
 ) -> None:
-    """Count what a win costs, and its credit. times: 1, or -1 to take a win back."""
+    """Count what a win costs, and its credit. times: 1, or -1 to undo a win."""
     state.money[limit, SPENT] += times * price
     if rules.kinds[limit] != BUDGET:
         state.money[limit, GIVEN] += times * credit_of(rules, limit, value)
@@ -160,10 +161,10 @@ def adapt(
     paid: int,
     wanted: int,
 ) -> None:
-    """Move every multiplier after an auction.
+    """Update every multiplier after an auction.
 
-    paid: the units paid. wanted: the units that would have been paid without a hard limit, or -1 if
-    the bid without it would not have won.
+    paid: the units paid. wanted: the units that would have been paid without hard limits (those
+    that must hold at any time), or -1 if the bid without them would not have won.
     """
     for limit in range(rules.kinds.size):
         if rules.kinds[limit] == BUDGET:
@@ -199,7 +200,7 @@ def settle(
     or -1 if they would not have won. alone: whether no other bid is without an outcome.
     """
     release(rules, state, ticket, value, price, won)
-    if alone:  # so that rounding does not add up
+    if alone:  # so that rounding errors do not accumulate
         state.duals[:, OPEN : WAITING + 1] = 0.0
     adapt(rules, state, ticket, value, price if won else 0, wanted)
 
@@ -214,7 +215,7 @@ def hold(
     amount: int,
     wanted: int,
 ) -> None:
-    """Note in a row what was bid, besides its ticket. amount, wanted: by number."""
+    """Store a bid in a row, which already has its ticket. amount, wanted: by number."""
     reserved.held[row, MADE_AT] = now
     reserved.held[row, BID_FOR] = value
     reserved.prices[row, COSTS] = rules.prices[amount]
@@ -246,7 +247,7 @@ def settle_row(
     )
 
 
-# What Python calls for one auction. bound: of the rules, the state and the reserved bids.
+# What Python calls for one auction. bound: the rules, the state and the reserved bids.
 
 
 @inlined
@@ -291,7 +292,7 @@ def settle_all(
     least: Floats,
     others: int,
 ) -> None:
-    """Do what `settle_row` does with n bids; all (n,). others: how many more have no outcome."""
+    """Do what `settle_row` does with n bids; all (n,). others: how many other bids are open."""
     for i in range(rows.size):
         alone = others == 0 and i == rows.size - 1
         settle_row(rules, state, reserved, rows[i], won[i], least[i], alone)

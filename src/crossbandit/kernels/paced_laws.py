@@ -1,4 +1,4 @@
-"""Bidding by a law of prices under limits: one auction, many of one time, and whole logs."""
+"""Bid by a law of prices under limits: in one auction, in many of one time, or on a whole log."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def limited_choice(
 ) -> int:
     """Return what a law chooses at a pseudo-value; `scratch` holds the laws at the context.
 
-    A lower amount is tried at times, as by `choose`, but only if the best is at least a half of
-    the *value*. Below that it is the limits that make bids low. A try costs a win, of which there
-    are few then, and bids vary anyway, as the multipliers move.
+    A lower amount is sometimes tried, as in `choose`, but only if the best amount is at least half
+    of the *value*. Otherwise bids are low because of the limits. Then there are few wins, of which
+    a try may cost one, and bids vary anyway, because the multipliers change.
     """
     best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms)
     if not may_try(rules) or 2.0 * rules.amounts[best] < value:
@@ -74,7 +74,7 @@ def paced_decide(
 ) -> tuple[float, int, int, int]:
     """Open an auction, let a law choose for its pseudo-value, and reserve the money.
 
-    Returns what `open_auction` returns, and the amount that was wanted: the lower one of the last
+    Returns what `open_auction` returns, and the amount that the law wants. The lower of the last
     two is bid. If nothing may be bid, both are -1, and the auction is over.
     """
     worth, usable, cap = open_auction(rules, state, now, value, first, last, ticket)
@@ -102,10 +102,10 @@ def decide_bound(
     last: int,
     uniforms: Floats,
 ) -> tuple[float, int, int, int]:
-    """Do what `paced_decide` does, and note the bid in a row.
+    """Do what `paced_decide` does, and store the bid in a row.
 
-    bound: of the rules, the state and the scratch of a law, the rules and the state of the limits,
-    and the reserved bids.
+    bound: the rules, the state and the scratch of a law, the rules and the state of the limits, and
+    the reserved bids.
     """
     law_rules, law, scratch, rules, state, reserved = opened(bound)
     ticket = reserved.tickets[row]
@@ -152,10 +152,10 @@ def paced_decide_all(
 ) -> None:
     """Do what `decide_bound` does in n auctions of one time; no period ends in between.
 
-    All (n,); slots: (n, width); uniforms: (n, 3); rows: where each bid is noted. The last five are
-    filled: the bids, -1 where nothing can be bid; their chances of winning, as the law believes;
-    what `paced_decide` returns; tightest: (n, 3), where nothing can be bid, the limit that leaves
-    least, what it leaves, what it has reserved.
+    slots: (n, width). uniforms: (n, 3). rows: the row of each bid. The last five arrays are filled:
+    the bids, -1 if nothing can be bid; their chances of winning, by the law; the results of
+    `paced_decide`; and `tightest` (n, 3). If nothing can be bid, this is the limit that leaves
+    least, what it leaves, and what it has reserved. All other arrays: (n,).
     """
     for i in range(values.size):
         value = values[i]
@@ -200,10 +200,10 @@ def settle_at_once(
     wanted: int,
     cell: int,
 ) -> int:
-    """Account for a bid whose outcome is known at once, and return what is shown of its cell."""
+    """Account for a bid whose outcome is known immediately, and return what it shows."""
     won = cell <= amount
     kind = outcome_kind(feedback, amount, cell)
-    # Whether what was wanted would have won is known after a win, or if the price is told.
+    # It is known whether the wanted amount would have won after a win, or if the price is told.
     would = cell <= wanted and (won or kind == TOLD)
     paid = rules.prices[wanted] if would else -1
     settle(rules, state, ticket, value, rules.prices[amount], paid, won, True)  # noqa: FBT003
@@ -231,8 +231,9 @@ def paced_play(
 ) -> None:
     """Decide, settle and learn in n first-price auctions, one after the other.
 
-    As `laws.loops.play`. No period ends in between. times: (n,). ticket: (L, 4), scratch. Where
-    nothing can be bid, out[i] = -1. pseudo: (n,), is set to the pseudo-values.
+    The other arguments are those of `laws.outcomes.play`. No period ends in between. times: (n,).
+    ticket: (L, 4), scratch. If nothing can be bid, out[i] = -1. pseudo: (n,), set to the
+    pseudo-values.
     """
     feedback = law_rules.feedback
     for i in range(contexts.size):
@@ -265,7 +266,7 @@ def paced_play(
 
 @inlined
 def lower_chances(chances: Floats, cap: int) -> None:
-    """Move the chances of all amounts above `cap` to it, as it is bid in place of them."""
+    """Move the chances of all amounts above `cap` to `cap`, which is bid instead of them."""
     for k in range(cap + 1, chances.size):
         chances[cap] += chances[k]
         chances[k] = 0.0

@@ -1,7 +1,7 @@
-"""First-price auctions under limits whose outcomes are known at once.
+"""First-price auctions under limits whose outcomes are known immediately.
 
-The rounds of a learner with a feedback graph, best responses to estimated prices, and the bids of
-others that are held back.
+This is for three kinds of bids: those of a learner with a feedback graph, best responses to
+estimated prices, and given bids, some of which are not made (`throttle`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PacedRounds(NamedTuple):
 
     rules: PaceRules
     state: PaceState  # changed
-    bids: Floats  # (K,); the lowest means not to bid
+    bids: Floats  # (K,); the lowest one means that no bid is made
     values: Floats  # (n,); (0,) without limits
     cells: Integers  # (n,): the number of the lowest bid that wins; K if none does
     times: Floats  # (n,): no period of a limit ends in between
@@ -95,9 +95,9 @@ def limit_round(limits: PacedRounds, contexts: ContextBlock, i: int) -> None:
 
 @compiled
 def settle_round(limits: PacedRounds, i: int, arm: int) -> None:
-    """Pay for the bid that was made in round `i`, if it wins, and move the multipliers.
+    """Pay for the bid that was made in round `i`, if it wins, and update the multipliers.
 
-    The outcome is known at once, so no money needs to be reserved.
+    The outcome is known immediately, so no money needs to be reserved.
     """
     value, price = limits.values[i], limits.rules.prices[arm]
     won = limits.cells[i] <= arm
@@ -140,7 +140,7 @@ def respond_paced(
 
 @compiled
 def throttle(limits: PacedRounds, costs: Integers, won: Booleans, made: Booleans) -> None:
-    """Set `made[i]` to whether bid i is made: no limit could be broken, none is ahead of its plan.
+    """Set `made[i]` to whether bid i is made: if it can break no limit, and none is ahead of plan.
 
     costs: (n,), in units of money. won: (n,), whether the bid wins if it is made.
     """

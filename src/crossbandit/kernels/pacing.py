@@ -1,12 +1,13 @@
-"""Limits on what is bid: what they leave, how a budget is planned, and a multiplier for each.
+"""Limits on bids: how much they leave, the plan of a budget, and the multiplier of each limit.
 
-Money is counted in whole units, so sums are exact. A *limit* is a budget or a target. A budget
-allows to spend an amount. A target gives a *credit* for every win, and what is paid must not exceed
-the credits: with a return on spend of r, the credit of a value v is v / r.
+Money is counted in whole units, so sums are exact. A *limit* is a budget or a target. Under a
+budget, an amount may be spent. Under a target, every win has a *credit*, and what is paid must not
+exceed the credits: with a return on spend of r, the credit of a value v is v / r.
 
-The bidder earns v - b, or v if it is after value. With a multiplier for every limit, bidding is
-bidding for a *pseudo-value*: v exp(s) under a budget, credit + v exp(s) under a target (credit +
-(v - credit) exp(s), if it earns v - b). The lowest one counts: it belongs to the limit that binds.
+A win with bid b earns v - b, or v if the aim is value. Each limit has a multiplier, and turns the
+value into a *pseudo-value* to bid for. Under a budget it is v exp(s). Under a target it is
+credit + v exp(s), or credit + (v - credit) exp(s) if a win earns v - b. The lowest pseudo-value of
+all limits is used.
 """
 
 from __future__ import annotations
@@ -19,62 +20,62 @@ from crossbandit.kernels.compilation import inlined
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
-BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target is kept in the long run only
-# Columns of `PaceState.money`. Of a budget: its amount, what was spent, what is reserved. Of a
-# target: the credits of wins, what was spent, and by how much the reserved bids could exceed their
-# credits.
+BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target holds only in the long run
+# Columns of `PaceState.money`. A budget has its amount, what was spent, and what is reserved. A
+# target has the credits of wins, what was spent, and by how much the reserved bids could exceed
+# their credits.
 GIVEN, SPENT, RESERVED = range(3)
-# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients. Of bids without an
-# outcome: sums of the gradients that are expected of them, and of their squares; what those of this
-# period are expected to cost, and how many they are. The logarithm of the cost of holding money, 0
-# for none; its sum of squared gradients.
+# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients. Four are about bids
+# without an outcome: the sum of their expected gradients; the sum of the squares of these; what
+# those of this period are expected to cost; how many there are. The last two are the logarithm of
+# the cost of holding money, 0 for none, and its sum of squared gradients.
 LOG, SQUARES, OPEN, OPEN_SQUARES, DUE, WAITING, HOLDING, HOLDING_SQUARES = range(8)
 # Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
-# period it belongs to; what the bid is expected to cost.
+# period of the auction; what the bid is expected to cost.
 PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
 # Columns of `Reserved.held` and `Reserved.prices`.
 MADE_AT, BID_FOR = range(2)
 COSTS, WANTED = range(2)
 
-# How a budget is spread: not at all, over a number of auctions, over time.
+# How a budget is spread: not at all, over a number of auctions, or over time.
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
 # Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
-# latest auction; the auctions of the period; the usual share of the plan between two auctions, and
-# of how many it is the mean; the number of the period; the usual share of the plan between two
-# times at which auctions came.
+# time of the latest auction; the number of auctions of the period; the mean share of the plan
+# between two auctions (the usual gap), and over how many it is averaged; the number of the period;
+# the mean share of the plan between two times at which auctions came (the usual step).
 START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD, STEP = range(8)
-BINS = 96  # of a period: quarters of an hour, if it is a day
-GROUPS = 16  # of amounts, each with its own share of wins
+BINS = 96  # bins of a period: quarters of an hour, if it is a day
+GROUPS = 16  # groups of amounts, each with its own share of wins
 
-_HIGHEST = 60.0  # of the logarithm s: exp(s) stays a usual number
-_MEMORY = 64.0  # auctions, of the usual gap
-_LONG = 8.0  # usual gaps: a longer one counts as this, as nobody bids in a pause
-_FAR = 1.0  # a limit whose pseudo-value is e times the one that counts is not relaxed further
+_HIGHEST = 60.0  # the largest logarithm s: exp(s) does not overflow
+_MEMORY = 64.0  # auctions over which the usual gap is averaged
+_LONG = 8.0  # usual gaps; a longer gap counts as this many, because it is a pause
+_FAR = 1.0  # a limit is not relaxed further if its pseudo-value is e times the lowest one
 
 
 class PaceRules(NamedTuple):
-    """What does not change. L limits, K amounts. Few arrays: each takes time to be passed."""
+    """The settings of L limits on K amounts. There are few arrays, as passing each takes time."""
 
     amounts: Floats  # (K,), ascending
     prices: Integers  # (K,): what each amount costs, in units, rounded up
     unit: float  # of money
     kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
     plans: Integers  # (L,): AT_ONCE, BY_AUCTIONS or BY_TIME
-    # (L, 4): a win of value v has the credit credits[0] + credits[1] * v; a scale; the lowest s,
-    # below which nothing is bid anyway.
+    # (L, 4): a win of value v has the credit credits[0] + credits[1] * v. The third number is a
+    # scale. The fourth is the lowest s, below which nothing is bid anyway.
     credits: Floats
     surplus: bool  # whether v - b is earned, not v
 
 
 class PaceState(NamedTuple):
-    """All that changes."""
+    """The state of the limits."""
 
     money: Integers  # (L, 3), in units
     duals: Floats  # (L, 8)
     wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
     times: Floats  # (L, 8)
-    # (L, 2, BINS + 1): the share of the period's budget that is planned up to each bin; the
-    # auctions in each bin, and last those since the plan went on.
+    # (L, 2, BINS + 1). First row: the share of the period's budget that is planned up to each bin.
+    # Second row: the auctions in each bin; its last entry: those since the plan last advanced.
     bins: Floats
 
 
@@ -82,7 +83,7 @@ class Reserved(NamedTuple):
     """Bids without an outcome, one per row; other rows are free."""
 
     held: Floats  # (N, 2): when it was made; the value that was bid for
-    # (N, 2), in units: what it costs if it wins; what would have been bid without a hard limit.
+    # (N, 2), in units: what it costs if it wins; what would have been bid without hard limits.
     prices: Integers
     tickets: Floats  # (N, L, 4): what each limit needs to know when the auction is over
 
@@ -91,7 +92,7 @@ class Reserved(NamedTuple):
 def credit_of(rules: PaceRules, limit: int, value: float) -> int:
     """Return the credit of a win in units, rounded down, up to the precision of floats."""
     credit: float = rules.credits[limit, 0] + rules.credits[limit, 1] * value
-    # A value of 0.3 at a return of 3 allows 0.1, although floats say a little less.
+    # A value of 0.3 with a return of 3 has a credit of 0.1, although in floats it is a little less.
     return math.floor(credit / rules.unit * (1.0 + 4.5e-16))
 
 
@@ -114,8 +115,8 @@ def clipped(rules: PaceRules, limit: int, at: float) -> float:
 def limited_value(rules: PaceRules, state: PaceState, limit: int, value: float) -> float:
     """Return the pseudo-value under one limit.
 
-    Bids without an outcome count with what is expected of them: if outcomes are late, they would
-    otherwise be noticed after far too much was bid.
+    Bids without an outcome count with their expected gradients. Otherwise, if outcomes are late,
+    far too much would be bid before the multiplier reacts.
     """
     at = state.duals[limit, LOG]
     if state.duals[limit, OPEN] != 0.0:
@@ -136,7 +137,7 @@ def look(
 ) -> tuple[float, int, int]:
     """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
 
-    The last one is -1 if no amount may be bid, or only 0 because of the limits.
+    The last one is -1 if no amount may be bid, or if the limits leave only an amount of 0.
     """
     worth = pseudo_value(rules, state, value)
     if first > last:
@@ -162,7 +163,7 @@ def affordable(rules: PaceRules, state: PaceState, value: float, last: int) -> i
 
 @inlined
 def free_money(rules: PaceRules, state: PaceState, limit: int, value: float) -> int:
-    """Return the units that may be bid under one limit, whatever becomes of reserved money."""
+    """Return the units that may be bid under one limit, even if all reserved money is spent."""
     if rules.kinds[limit] == LOOSE_TARGET:
         return int(rules.prices[rules.prices.size - 1])
     left: int = state.money[limit, GIVEN] - state.money[limit, SPENT] - state.money[limit, RESERVED]
@@ -199,7 +200,7 @@ def planned_share(rules: PaceRules, state: PaceState, limit: int, now: float) ->
 
 @inlined
 def pass_time(state: PaceState, limit: int, now: float) -> float:
-    """Let time pass, and return the share of the plan until `now`.
+    """Advance to `now`, and return the share of the plan until then.
 
     Auctions that came at the same time share the gap that follows them.
     """
@@ -222,12 +223,13 @@ def pass_time(state: PaceState, limit: int, now: float) -> float:
 
 @inlined
 def expected_gap(state: PaceState, limit: int, at: int) -> tuple[float, float]:
-    """Return the shares of the plan for the latest auction, in bin `at`, and for those of its time.
+    """Return the share of the plan for the latest auction, and that for earlier ones of its time.
 
-    It is the usual gap, with a bound: the n-th auction of one time has an n-th of the bin, or of
-    the usual step from one time to the next, if that is longer. So a batch that is larger than
-    usual cannot use up the money. While only one time is known, there is no usual gap. Nothing is
-    planned then, until a bin's share of the money was used; after that the bound is the gap.
+    at: the bin of the auction. The share of an auction is the usual gap, with an upper bound. For
+    the n-th auction of one time, the bound is an n-th of the bin's share or of the usual step,
+    whichever is larger. So a batch that is larger than usual cannot use up the money. While all
+    auctions came at one time, there is no usual gap. Then nothing is planned until the bin's share
+    of the money is used; after that, the bound is planned.
     """
     times, plan = state.times[limit], state.bins[limit, 0]
     part = plan[at + 1] - plan[at]
@@ -254,7 +256,7 @@ def planned_until(state: PaceState, limit: int, now: float) -> float:
 
 @inlined
 def expected_left(state: PaceState, limit: int) -> float:
-    """Return the units of a budget that are left, if bids without an outcome cost as expected."""
+    """Return the units of a budget that are left if bids without an outcome cost as expected."""
     left = state.money[limit, GIVEN] - state.money[limit, SPENT]
     return float(left - state.duals[limit, DUE])
 

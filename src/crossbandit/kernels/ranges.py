@@ -240,7 +240,7 @@ def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> G
     """Return the graphs of n rounds.
 
     Args:
-        graphs: The out-ranges and the in-ranges of each graph, all of as many arms.
+        graphs: The out-ranges and the in-ranges of each graph, all with the same number of arms.
         entry: (n,), which of them each round has.
     """
     out_ranges, in_ranges = (joined(side) for side in zip(*graphs, strict=True))

@@ -1,8 +1,8 @@
 """One round of the learners for stochastic losses: those that keep means, and LinUCB.
 
-Means: they count how often each arm was observed and sum up its losses: once for all contexts,
-because a revealed row tells a loss in every context (cross-learning), or for each context
-separately.
+The learners that keep means count how often each arm was observed, and sum up its losses. With
+cross-learning they do this once for all contexts, because a revealed row has a loss for every
+context. Otherwise they do it for each context separately.
 
 LinUCB is a ridge regression for each arm. A context has a vector of features for each arm: the
 coefficients of its readout. If losses are dense, each context reads one column, and its vector is

@@ -1,10 +1,10 @@
 """The conditional law of one hidden number per round, learned from censored outcomes.
 
-An auction has a highest competing bid, a day has a demand, a buyer has a valuation. An amount is
-played, and shows the number, or only on which side of the amount it lies. `OutcomeLaw` learns the
-law of the number given a context and classes, and chooses amounts. `IndependenceTest` tells
-whether the number depends on the context, and whether it depends on the class. `GuardedLaw` follows
-a law, or a learner that assumes nothing, whichever earns more.
+The hidden number is the highest competing bid of an auction, the demand of a day, or the valuation
+of a buyer. Playing an amount reveals the number, or only whether the number is above or below the
+amount. `OutcomeLaw` learns the law of the number given a context and classes, and chooses amounts.
+`IndependenceTest` tests whether the number depends on the context, and whether it depends on the
+class. `GuardedLaw` follows either a law or a learner that assumes nothing: the one that earns more.
 """
 
 from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw

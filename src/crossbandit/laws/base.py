@@ -1,4 +1,4 @@
-"""What a law is made of: amounts, bands of contexts, classes, counts and random numbers."""
+"""The base class of laws: its amounts, bands of contexts, classes, counts and random numbers."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
-# After which outcomes the number is told: reached or not.
+# After which outcomes the number is told: True if the amount has reached it, False if not.
 _TOLD = {"after-loss": (False,), "after-win": (True,), "always": (False, True), "won-lost": ()}
 _BLOCK = 1024  # random numbers that are drawn at a time
 
 
 class LawBase:
-    """The settings and counts of a law, without what is done with them; see `OutcomeLaw`.
+    """The settings and counts of a law. Subclasses learn and decide; see `OutcomeLaw`.
 
     Attributes:
         amounts: The amounts, ascending.
-        feedback: What is shown.
+        feedback: What is shown after an amount was played, as in `OutcomeLaw`.
         ties: Whether an amount that equals the number reaches it: "win" or "lose".
-        parts: The arguments of compiled steps: what does not change, what does, and scratch.
+        parts: The arguments of compiled steps: the rules, the state, and scratch arrays.
         uniforms: The random numbers of choices.
         code: The machine code of the steps.
     """
@@ -109,7 +109,7 @@ class LawBase:
         return self._state
 
     def _use(self, state: LawState) -> None:
-        """Go on with other arrays. `parts` then is another object, which callers may notice."""
+        """Replace the arrays of the law. `parts` becomes a new object, so callers can notice it."""
         self._state = state
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
         self._bound = Bound(*self.parts)
@@ -129,8 +129,8 @@ class LawBase:
     ) -> tuple[int, int, int]:
         """Return what an outcome says on the grid of amounts.
 
-        A bid between two amounts that has reached the number shows that the higher one does; if it
-        has not, that the lower one does not.
+        If an amount between two amounts of the grid has reached the number, the higher of the two
+        reaches it as well. If it has not, the lower of the two does not reach it either.
 
         Args:
             amount: What was played, on the grid or not.
@@ -138,9 +138,10 @@ class LawBase:
             number: The number, needed where the law's feedback shows it.
 
         Returns:
-            The kind of the outcome (0: the cell is known, 1: an amount reaches the number, 2: an
-            amount does not, -1: it says nothing about any amount), the cell or amount that it is
-            about, and the number of the amount played, -1 if it is not on the grid.
+            Three numbers. The first is the kind of the outcome: 0 if the cell is known, 1 if an
+            amount reaches the number, 2 if an amount does not reach it, -1 if nothing is known
+            about any amount. The second is that cell or amount. The third is the number of the
+            amount played, or -1 if it is not on the grid.
 
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
@@ -160,10 +161,10 @@ class LawBase:
         return found
 
     def bands(self, contexts: npt.ArrayLike) -> Integers:
-        """Return the number of the finest band that each context lies in, from 0 to 255.
+        """Return the number of the finest band in which each context lies, from 0 to 255.
 
         Args:
-            contexts: Contexts; those outside the range count as its ends.
+            contexts: Contexts. One outside the range counts as the nearest end of the range.
         """
         found: Integers = np.searchsorted(
             self._rules.cuts, np.asarray(contexts, dtype=float), "right"
@@ -193,15 +194,16 @@ class LawBase:
             columns: A column of labels for every feature.
             count: The number of rounds.
             new: Whether to give numbers to those that have none.
-            used: Whether the rounds are learned from by the law. If not, classes are given numbers
-                only while there is room.
+            used: Whether the law learns from the rounds. If not, classes are given numbers only
+                while there is room.
         """
         return self._levels.table(columns, count, new=new, used=used)
 
     def matched(self, other: Self) -> Integers:
-        """Return the number of the same class here, for each class of another law, by place.
+        """Return the number that each class of another law has in this law.
 
-        Classes that have none are given one, while there is room; else it is -1.
+        A class without a number here is given one while there is room, and -1 otherwise. The order
+        is that of the places of the other law.
 
         Args:
             other: A law with the same features.
@@ -212,7 +214,7 @@ class LawBase:
         """Return the labels of a round in the order of the features.
 
         Args:
-            owner: Whom an error names.
+            owner: The method or class that an error names.
             classes: A label for every feature.
 
         Raises:
@@ -238,11 +240,11 @@ def _ascending(owner: str, amounts: npt.ArrayLike) -> Floats:
 
 
 def _band_cuts(amounts: Floats, low: float, high: float) -> Floats:
-    """Return where the finest bands of contexts end, of which there are 256.
+    """Return the upper ends of the 256 finest bands of contexts, except that of the highest band.
 
-    Bands are equally wide, or follow the amounts, if there are any: a grid that is finer where most
-    values are makes bands that are finer there, too. Above the highest amount, the grid is
-    continued with its last step.
+    If two or more amounts lie in the range of contexts, the bands follow them: where the amounts
+    are closer together, the bands are narrower. Above the highest amount, the grid is continued
+    with its last step. Otherwise all bands are equally wide.
     """
     equal = np.linspace(low, high, (1 << DEPTH) + 1)
     inside = amounts[(amounts > low) & (amounts < high)]
@@ -258,10 +260,10 @@ def _band_cuts(amounts: Floats, low: float, high: float) -> Floats:
 
 
 class Uniforms:
-    """Numbers from [0, 1) of a generator; a few of them cost less than a call of the generator.
+    """Random numbers from [0, 1), drawn in blocks: taking a few is faster than calling a generator.
 
     Args:
-        generator: The generator. Nobody else may draw from it.
+        generator: The generator. Nothing else may draw from it.
 
     >>> uniforms = Uniforms(np.random.default_rng(7))
     >>> [*uniforms.take(2), *uniforms.take(1)] == np.random.default_rng(7).random(3).tolist()
@@ -278,7 +280,7 @@ class Uniforms:
         self._used = 0
 
     def take(self, count: int) -> Floats:
-        """Return the next numbers; they may be overwritten by nobody.
+        """Return the next numbers. The caller must not change the array.
 
         Args:
             count: How many.
@@ -309,7 +311,7 @@ class Uniforms:
         self._begin()
 
     def _rewind(self) -> None:
-        """Let the generator stand where the numbers that were taken end."""
+        """Set the generator to its state after the numbers that were taken."""
         if self._block.size:
             self._generator.bit_generator.state = self._before
             self._generator.random(self._used)

@@ -1,4 +1,4 @@
-"""A law, compared all the time with a learner that assumes nothing."""
+"""`GuardedLaw`: a law that is compared in every round with a learner that assumes nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GuardedAmountChoice(AmountChoice):
-    """An amount to play under a guard, with all that learning needs.
+    """An amount that a `GuardedLaw` has chosen, with all that learning from its outcome needs.
 
     Attributes:
         index: The number of the amount.
@@ -43,8 +43,8 @@ class GuardedAmountChoice(AmountChoice):
         worth: What winning was worth.
         law_index: What the law would have played.
         chances: The learner's probability of each amount.
-        seen: How likely the outcome of each amount was to be shown; if it is empty, it is computed
-            anew from `chances` and `weight`.
+        seen: The probability that the outcome of each amount is shown. If the array is empty, it is
+            computed again from `chances` and `weight`.
         weight: The probability with which the law was followed.
     """
 
@@ -60,22 +60,23 @@ class GuardedLaw:
 
     The law is a best response to the past: somebody who knows it can exploit it. Exponential
     weights with cross-learning (importance-weighted by what each bid shows) assume nothing about
-    prices. A second exponential weighting chooses between the two by what they would have earned.
-    It begins with K : 1 for the law, K the number of bids: the learner is followed only when it is
-    ahead by more than log(K) sqrt(V), V the sum of the squared differences of the two. So noise in
-    the comparison, or low bids that the law tries, do not change what is followed. Each is always
-    followed with a probability of at least 0.25 / sqrt(rounds).
+    prices. A second exponential weighting chooses between these two experts, by what they would
+    have earned. With K bids, it begins with the weights K : 1 for the law. So the learner is
+    followed only when it is ahead by more than log(K) sqrt(V), where V is the sum of the squared
+    differences between the two. Noise in the comparison, or low bids that the law tries, do not
+    change which one is followed. Each is always followed with a probability of at least
+    0.25 / sqrt(rounds).
 
-    No regret bound is proved. What holds by construction: the law and the learner are compared by
-    estimates of what both recommend, importance-weighted and shrunk by the implicit exploration;
-    the other is followed in 0.5 sqrt(T) of T rounds, at least. The estimates of an expert that is
-    seldom followed can have a variance of the order of sqrt(T), so the usual argument for
-    exponential weights gives T^(3/4) at best. The experts learn from what the guard plays: what
-    either would have earned alone is not compared. A reserve moves the learner's bids up to it,
-    which its estimates do not take into account.
+    No regret bound is proved. By construction, the law and the learner are compared by estimates of
+    what both recommend. These are importance-weighted, and shrunk by the implicit exploration. The
+    expert with the lower weight is followed in at least 0.5 sqrt(T) of T rounds, on average. Its
+    estimates can have a variance of the order of sqrt(T), so the usual argument for exponential
+    weights gives T^(3/4) at best. Both experts learn from what the guard plays: what either would
+    have earned alone is not compared. If a bid of the learner is below the reserve, the reserve is
+    bid instead, and the learner's estimates do not take that into account.
 
     Args:
-        law: A law for first-price auctions; it learns along.
+        law: A law for first-price auctions. It also learns from the outcomes.
 
     >>> from crossbandit.laws import OutcomeLaw
     >>> law = GuardedLaw(OutcomeLaw(np.linspace(0, 1, 51), (0, 1), seed=1))
@@ -110,12 +111,12 @@ class GuardedLaw:
 
     @property
     def parts(self) -> tuple[Any, Any, Any, GuardState, float]:
-        """The arguments of compiled steps: the law's, what the guard keeps, the highest value."""
+        """The arguments of compiled steps: the law's, the guard's state, the highest value."""
         return (*self.law.parts, self._guard, self.law.context_range[1])
 
     @property
     def gains(self) -> Floats:
-        """Estimates of what the law and the learner would have earned, in highest values."""
+        """Estimates of what the law and the learner would have earned, over the highest value."""
         return self._guard.gains.copy()
 
     @property
@@ -166,7 +167,7 @@ class GuardedLaw:
         classes: Mapping[str, Label],
         uniforms: Floats | None = None,
     ) -> tuple[int, int, float]:
-        """Return the amount to play, the law's own, and the law's weight.
+        """Return the amount to play, the amount that the law recommends, and the law's weight.
 
         The guard's `chances` and `seen` are set. With given random numbers, nothing else changes.
         """
@@ -192,7 +193,9 @@ class GuardedLaw:
     def learn(
         self, made: GuardedAmountChoice, *, reached: bool, number: float | None = None
     ) -> None:
-        """Learn from the outcome of a choice; in any order, once each. See `OutcomeLaw.learn`.
+        """Learn from the outcome of a choice, as `OutcomeLaw.learn` does.
+
+        Outcomes may come in any order. Each counts once.
 
         Args:
             made: What `decide` returned.
@@ -204,7 +207,7 @@ class GuardedLaw:
         self.weigh(made, kind, index)
 
     def weigh(self, made: GuardedAmountChoice, kind: int, index: int) -> None:
-        """Weigh the law and the learner by an outcome that the law has learned.
+        """Update the weights of the law and the learner by an outcome that the law has learned.
 
         Args:
             made: What `decide` returned.
@@ -260,7 +263,7 @@ class GuardedLaw:
         return mixed
 
     def merge(self, other: GuardedLaw) -> None:
-        """Add what another guarded law has learned. Estimates are sums over rounds; they add up.
+        """Add what another guarded law has learned. Its estimates are sums, so they are added.
 
         Args:
             other: A guarded law of the same form. It is not changed.

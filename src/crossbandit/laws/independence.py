@@ -1,4 +1,4 @@
-"""Tests of whether the hidden number depends on the context, and on the class, and their result."""
+"""Tests of whether the hidden number depends on the context or the class, and their results."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Integers
 
-SAMPLE = 256  # rounds of which the contexts are kept
-_ENOUGH = 100.0  # evidence; a false alarm has at most the inverse of it as its probability
-_WORTHWHILE = 0.01  # gain from which on it matters
+SAMPLE = 256  # the contexts of this many recent rounds are kept
+_ENOUGH = 100.0  # the evidence that is enough; a false alarm has a probability of about 1 / 100
+_WORTHWHILE = 0.01  # a smaller gain does not matter
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Diagnosis:
     """What a test has found.
 
     Attributes:
-        log_evidence: The logarithm of the evidence that the number depends on the context: among
-            rounds of the same class, if there are classes. The probability that it ever exceeds
-            log(100) without reason is about 1 %.
-        gain: An estimate of how much more is earned by the law at each context and its classes
-            than by the law of all rounds; 0.05 is 5 %. NaN where it is not known.
+        log_evidence: The logarithm of the evidence that the number depends on the context. If there
+            are classes, rounds of the same class are compared. If the number does not depend on the
+            context, the probability that this ever exceeds log(100) is about 1 %.
+        gain: An estimate of how much more is earned if the law depends on the context and the
+            classes than with one law for all rounds; 0.05 is 5 %. NaN if it is not known.
         rounds: How many outcomes were looked at.
-        words: What numbers and contexts are called, and what choosing by context is.
+        words: The words of the application for numbers, contexts, and choosing by context.
         class_log_evidence: The same as `log_evidence` for the class, among rounds with nearly the
             same context. NaN if there are no classes.
     """
@@ -55,7 +55,7 @@ class Diagnosis:
     def depends(self) -> bool:
         """Whether the evidence is enough to say that the number depends on the context.
 
-        With classes: given the class. For the class itself, see `depends_on_class`.
+        If there are classes, this means given the class. For the class, see `depends_on_class`.
         """
         return self.log_evidence >= math.log(_ENOUGH)
 
@@ -63,7 +63,7 @@ class Diagnosis:
     def depends_on_class(self) -> bool:
         """Whether the evidence is enough to say that the number depends on the class.
 
-        That is, given the context. It is False if there are no classes.
+        This means given the context. It is False if there are no classes.
         """
         return self.class_log_evidence >= math.log(_ENOUGH)
 
@@ -86,7 +86,7 @@ class Diagnosis:
         return self._sentence("", f"go with {contexts} or with the class", "")
 
     def _sentence(self, found: str, sought: str, choosing: str) -> str:
-        """Return what was found and what it is worth; if nothing was, what was looked for."""
+        """Return a sentence: what was found and what it is worth; or that nothing was found."""
         numbers, rounds = self.words[0], f"{self.rounds:,} rounds"
         if not found:
             return (
@@ -113,13 +113,13 @@ class IndependenceTest:
     contexts. So numbers that depend on the class alone are not taken for numbers that depend on the
     context, nor the other way round.
 
-    The evidence may be looked at after every round. For the class, the chance of a false alarm,
-    ever, is at most 1 %, but for contexts that differ within a band. For the context, it would be
-    at most 1 % were the law within a class known; the law is estimated, so it is about 1 %. Several
-    features count together, as one class. The first 512 classes are looked at.
+    The evidence may be looked at after every round. For the class, the probability that there is
+    ever a false alarm is at most 1 %, if contexts within a band do not differ. For the context, it
+    would be at most 1 % if the law within a class were known. As this law is estimated, it is about
+    1 %. Several features together count as one class. Only the first 512 classes are tested.
 
     Args:
-        law: The law whose outcomes are tested; it is asked for what knowing them is worth.
+        law: The law whose outcomes are tested. The gain is computed from it.
 
     >>> from crossbandit.laws import OutcomeLaw
     >>> law = OutcomeLaw(np.linspace(0, 1, 21), (0, 1), feedback="always")
@@ -144,7 +144,7 @@ class IndependenceTest:
         return empty_test(law.parts[0], law.class_limit if law.classes else 0)
 
     def learn(self, made: AmountChoice, *, reached: bool, number: float | None = None) -> None:
-        """Take in what `OutcomeLaw.learn` is told.
+        """Test with an outcome; the arguments are those of `OutcomeLaw.learn`.
 
         Args:
             made: What `OutcomeLaw.decide` returned.
@@ -170,7 +170,7 @@ class IndependenceTest:
         played: Integers | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
-        """Take in many outcomes.
+        """Test with many outcomes.
 
         Args:
             contexts: A context per round.
@@ -178,10 +178,10 @@ class IndependenceTest:
                 an amount does not.
             indices: The cells or amounts, by number.
             labels: The classes of each round, in the order of the law's features.
-            played: What was played, by number; -1 where it is not known. It is looked at if there
-                are classes: rounds are compared by what both could have shown.
-            classes: The same as columns: labels by the name of a feature. A law with classes needs
-                one of the two.
+            played: The numbers of the amounts played; -1 where they are not known. Used only if
+                there are classes: two rounds are compared by what both could have shown.
+            classes: The same labels as `labels`, as a column for each feature. If the law has
+                classes, one of the two must be given.
 
         Raises:
             InvalidParameterError: The classes are missing, or are not one per round.
@@ -205,7 +205,7 @@ class IndependenceTest:
         return self._state
 
     def saw(self, context: float, labels: tuple[Label, ...]) -> None:
-        """Note a round whose outcome a compiled step has taken into `state`.
+        """Record a round whose outcome a compiled step has already added to `state`.
 
         Args:
             context: Its context.
@@ -217,21 +217,21 @@ class IndependenceTest:
     def saw_many(
         self, count: int, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]
     ) -> None:
-        """Note rounds whose outcomes a compiled step has taken into `state`.
+        """Record rounds whose outcomes a compiled step has already added to `state`.
 
         Args:
             count: How many.
-            contexts: The contexts of the last ones, at least `SAMPLE` if there are as many.
+            contexts: The contexts of the last rounds: at least `SAMPLE`, or all if there are fewer.
             labels: Their classes.
         """
         self._rounds += count
         self._recent.extend(zip(contexts, labels, strict=True))
 
     def merge(self, other: IndependenceTest) -> None:
-        """Add what another test has seen. Sums over independent rounds add up.
+        """Add what another test has seen. Sums over independent rounds are added.
 
-        Classes of the other for which there is no stratum left are left out, but their evidence
-        counts.
+        If there is no free stratum for a class of the other test, the counts of that class are left
+        out, but its evidence counts.
 
         Args:
             other: A test of a law of the same form. It is not changed.
@@ -263,10 +263,10 @@ class IndependenceTest:
         return test_arrays(self._state)
 
     def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
-        """Take over what a test of a law of the same form has seen.
+        """Replace what this test has seen by what a test of a law of the same form has seen.
 
-        Earlier versions did not compare pairs of rounds. With classes, the test begins anew from a
-        file of such a version.
+        Earlier versions did not compare pairs of rounds. If there are classes, and the file is of
+        such a version, the test starts again with nothing.
 
         Args:
             settings: What `settings()` returned.
@@ -293,18 +293,18 @@ class IndependenceTest:
             self._recent.append((place, self._law.labels("restore", classes)))
 
     def evidence(self, *, by_class: bool = False) -> float:
-        """Return the logarithm of the evidence by now; see `Diagnosis`.
+        """Return the logarithm of the evidence so far; see `Diagnosis`.
 
         Args:
-            by_class: Whether it is the evidence that the number depends on the class, not on the
-                context. It is NaN if there are no classes.
+            by_class: True for the evidence that the number depends on the class, which is NaN if
+                there are no classes; False for the evidence that it depends on the context.
         """
         if by_class and not self._law.classes:
             return math.nan
         return float(log_evidence(self._state, int(by_class)))
 
     def diagnosis(self) -> Diagnosis:
-        """Return what is known by now."""
+        """Return what the tests have found so far."""
         return Diagnosis(
             log_evidence=self.evidence(),
             gain=self._gain(),
@@ -313,7 +313,7 @@ class IndependenceTest:
         )
 
     def _gain(self) -> float:
-        """Compare the two best amounts in recent rounds, both under the law there."""
+        """Return the gain of the best amounts in recent rounds over those that the pool chooses."""
         law = self._law
         if law.payoff != "first-price" or not self._recent:
             return math.nan

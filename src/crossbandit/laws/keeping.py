@@ -1,4 +1,4 @@
-"""How a law is saved, merged with another, and moved to another grid."""
+"""Save a law, merge it with another, and move it to another grid."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ class KeptLaw(LawBase):
     """A law that can be saved, merged with another, and moved; see `OutcomeLaw`."""
 
     def merge(self, other: Self) -> None:
-        """Add what another law has learned: all counts add up exactly, node by node.
+        """Add what another law has learned: the counts of each node are added exactly.
 
-        Nodes of classes are those of the same label and the same band of contexts. A class counts
-        by band once it has 512 rounds in one law, so the bands of a class that reaches 512 rounds
-        only by merging begin with the next round. If there is no room for the bands of all
-        classes, those with the most rounds are kept; and the classes themselves, if there are more
-        than `class_limit`.
+        Nodes of classes are added if they have the same label and the same band of contexts. A
+        class is counted by band once it has 512 rounds in one law. If it reaches 512 rounds only by
+        merging, its bands begin with the next round. If there is no room for the bands of all
+        classes, those with the most rounds are kept. If there are more classes than `class_limit`,
+        those that were used most are kept.
 
-        Discounted counts are added as they stand now: the last round of each law counts as 1. The
-        weights of the experts are multiplied, as likelihoods of different rounds are, and a share
-        of 0.0001 is spread over all, as in a round. Laws are computed anew from the counts.
+        Discounted counts are added with their present values: the last round of each law counts as
+        1. The weights of the experts are multiplied, because the likelihoods of different rounds
+        are. Then a share of 0.0001 is spread over all experts, as after a round. Finally, all laws
+        are computed from the new counts.
 
         Args:
             other: A law of the same form. It is not changed.
@@ -48,7 +49,7 @@ class KeptLaw(LawBase):
             reject("merge", "other", "a law of the same form; see `moved`", other)
         parts = ((self._state, self._levels.numbers), (other._state, other._levels.numbers))
         numbers = self._levels.merge(other._levels)
-        # A place may have a new level, and still the counts of the one before.
+        # A place may already have a new level, while its counts are those of the level before.
         mine, theirs = (
             np.where(state.owners[: before.size] == before, after, -1)
             for (state, before), after in zip(parts, numbers, strict=True)
@@ -58,8 +59,9 @@ class KeptLaw(LawBase):
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
 
-        Outcomes go to the nearest amount for which they still hold, bands of contexts to that of
-        their middle. Classes keep what they have learned at all contexts together.
+        An outcome goes to the nearest new amount for which it still holds. A band of contexts goes
+        to the new band that has its middle. A class keeps its counts over all contexts, but not
+        those by band.
 
         Args:
             amounts: The new amounts.
@@ -82,7 +84,7 @@ class KeptLaw(LawBase):
         compute_all(self._rules, self._state, self._features())
 
     def look_like(self, other: Self, seed: Seed | None) -> None:
-        """Take over what another law of the same form needs to decide, and not what it counts.
+        """Take what another law of the same form needs in order to decide, but not its counts.
 
         Args:
             other: The law. It is not changed.
@@ -98,7 +100,7 @@ class KeptLaw(LawBase):
         return {**self.description(), "generator": self.uniforms.state}
 
     def description(self) -> dict[str, Any]:
-        """Return `settings` but for the random numbers, which deciding changes."""
+        """Return `settings` without the random numbers, which change with each decision."""
         return {**self._form(), "probing": self.probing, "levels": self._levels.entries()}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -107,7 +109,7 @@ class KeptLaw(LawBase):
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
-        """Return the law that `settings()` and `arrays()` were taken from.
+        """Return the law whose `settings()` and `arrays()` are given.
 
         Args:
             settings: What `settings()` returned.
@@ -128,7 +130,7 @@ class KeptLaw(LawBase):
         generator: Mapping[str, Any],
         arrays: Mapping[str, npt.ArrayLike],
     ) -> None:
-        """Take over what a law with the same settings has learned, and its random numbers.
+        """Replace what was learned, and the random numbers, by those of a law of the same settings.
 
         Args:
             levels: As in `settings()`.

@@ -1,4 +1,4 @@
-"""Learning from outcomes: one, many, or the columns of a whole log."""
+"""Learn from outcomes: from one, from many, or from the columns of a whole log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
 
 @dataclass(frozen=True)
 class AmountChoice:
-    """An amount to play. It holds all that learning needs, so outcomes may come late.
+    """An amount to play. It has all that learning from its outcome needs, however late that comes.
 
     Attributes:
         index: The number of the amount.
@@ -49,13 +49,13 @@ class LearningLaw(KeptLaw):
     def learn(
         self, made: AmountChoice, *, reached: bool, number: float | None = None, tried: bool = True
     ) -> None:
-        """Learn from the outcome of a choice; in any order, once each.
+        """Learn from the outcome of a choice. Outcomes may come in any order; each counts once.
 
         Args:
             made: What `decide` returned.
             reached: Whether the amount reached the number.
-            number: The number, where the law's feedback says that it is shown; not looked at
-                elsewhere.
+            number: The hidden number, if the law's feedback shows it after this outcome. Otherwise
+                it is ignored.
             tried: Whether the amount was the law's own choice.
 
         Raises:
@@ -76,7 +76,7 @@ class LearningLaw(KeptLaw):
         amount: int = -1,
         labels: tuple[Label, ...] = (),
     ) -> None:
-        """Learn from what is known of a number, however it came to be known.
+        """Learn from what is known about a hidden number, whether an amount was played or not.
 
         Args:
             context: The context.
@@ -115,8 +115,8 @@ class LearningLaw(KeptLaw):
         Args:
             contexts: A context per round.
             numbers: The hidden number of each round.
-            played: What was played, by number: only what it shows is learned. If None, the whole
-                number is learned, unless the feedback is "won-lost", which cannot.
+            played: The numbers of the amounts played: only what they show is learned. If None, the
+                hidden numbers themselves are learned. With "won-lost" feedback it must be given.
             classes: A column of labels for every feature.
         """
         log = prepared(self, contexts, numbers, classes=classes)
@@ -132,14 +132,15 @@ class LearningLaw(KeptLaw):
         played: Integers | None = None,
         classes: Mapping[str, npt.ArrayLike] | None = None,
     ) -> None:
-        """Learn from many outcomes, however they came to be known; see `observe`.
+        """Learn from many outcomes, as `observe` does from one.
 
         Args:
             contexts: A context per round.
             kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that
                 an amount does not.
             indices: The cells or amounts, by number.
-            played: What was played, by number; -1 where nothing was, or no amount of the law's.
+            played: The numbers of the amounts played; -1 if nothing was played, or an amount that
+                is not on the grid.
             classes: A column of labels for every feature.
         """
         count = np.size(contexts)
@@ -154,7 +155,7 @@ class LearningLaw(KeptLaw):
 
 
 class LogRounds(NamedTuple):
-    """n rounds of a log; all (n,) but the slots, (n, width)."""
+    """n rounds of a log. The slots have the shape (n, width), all other arrays (n,)."""
 
     contexts: Floats
     worths: Floats
@@ -165,7 +166,7 @@ class LogRounds(NamedTuple):
     slots: Integers
 
     def part(self, start: int, stop: int) -> LogRounds:
-        """Return the rounds from `start` to before `stop`."""
+        """Return the rounds start, ..., stop - 1."""
         return LogRounds._make(column[start:stop] for column in self)
 
     def uniforms(self, source: Uniforms, each: int) -> Floats:
@@ -221,7 +222,7 @@ def prepared(
 def shown_to(
     law: KeptLaw, cells: Integers, played: npt.ArrayLike | None
 ) -> tuple[Integers, Integers, Integers]:
-    """Return what amounts have shown: kinds of outcomes, what they are about, and the amounts."""
+    """Return what amounts have shown: kinds of outcomes, their cells or amounts, the amounts."""
     count = cells.size
     if played is None:
         if law.feedback == "won-lost":

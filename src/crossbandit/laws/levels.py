@@ -1,4 +1,4 @@
-"""Which classes there are: levels of categorical features, numbered as they come."""
+"""Give numbers to the levels of categorical features, in the order in which they first occur."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Label = str | int | bool
 _MOST_KEPT = 10_000
 _HELD = 2**61  # more than any number of uses: the place is not given away
 JOINT = -1  # the number that stands for all features together
-_LONGEST = 7  # bytes of a text that stands for itself
+_LONGEST = 7  # bytes; a longer text is stored as a hash
 _HASH = re.compile("#[0-9a-f]{16}")
 _Level = tuple[int, tuple[Label, ...]]  # the feature, or JOINT, and the labels
 
 
 def short(label: Label) -> Label:
-    """Return a label under which a level is kept: itself, or a hash of 8 bytes if it is longer.
+    """Return the label under which a level is stored: a text of more than 7 bytes becomes a hash.
 
     Args:
         label: The label, perhaps such a hash already.
@@ -45,12 +45,13 @@ class Levels:
     """Numbers for the levels of some features, and for their combinations.
 
     A level is given a *place* when it is first learned from. There are `limit` places. If all are
-    taken, a new level gets the place whose level has been used least, and counts as used once more
-    than that one ("space saving"). So of N uses, each level with more than N / limit of them has a
-    place, and a level that never comes again is overtaken by new ones. The *number* of a level is
-    its place, plus `limit` for each level that had the place before.
+    taken, a new level gets the place of the level that has been used least, and its count of uses
+    is that of the old level plus one (the "space saving" algorithm). So each level with more than
+    N / limit of N uses has a place, and a level that is not used any more loses its place to new
+    ones. The *number* of a level is its place, plus `limit` for each level that had the place
+    before.
 
-    Long names are kept as hashes, as tokens carry them.
+    Long names are stored as hashes, as in tokens.
 
     >>> levels = Levels("example", ["site", "device"], limit=100)
     >>> levels.slots(("a.com", "phone"))
@@ -67,7 +68,9 @@ class Levels:
         self._levels: list[_Level] = []  # by place
         self._uses = np.zeros(limit, dtype=np.int64)
         self._given: list[int] = []  # the number of each place
-        self._whole: dict[tuple[Label, ...], tuple[Integers, list[int]]] = {}  # of whole rounds
+        self._whole: dict[
+            tuple[Label, ...], tuple[Integers, list[int]]
+        ] = {}  # by all labels of a round
         for name in self.features:
             if not str(name).isidentifier():
                 reject(owner, "classes", "names of features", name)
@@ -76,7 +79,7 @@ class Levels:
 
     @property
     def width(self) -> int:
-        """How many slots a round has: one per feature, and one for all together if several."""
+        """How many slots a round has: one per feature, and one for the combination of several."""
         return len(self.features) + (len(self.features) > 1)
 
     def labels(self, owner: str, given: Mapping[str, object]) -> tuple[Label, ...]:
@@ -155,8 +158,8 @@ class Levels:
     def _number(self, level: _Level, uses: int | None) -> int:
         """Return the number of a level, or -1.
 
-        uses: how often it is used now. If it has no place, it is given one, also if it is used 0
-        times, while there is room. None: it is only looked for.
+        uses: how many uses are added. A level without a place is given one; with 0 uses, only
+        while there is room. None: the number is only looked up, and nothing changes.
         """
         number = self._numbers.get(level, -1)
         if uses is None:
@@ -193,8 +196,8 @@ class Levels:
     ) -> Integers:
         """Return the numbers of many rounds, (count, width).
 
-        With `new`, levels that have none are given numbers, in the order of the rounds. If they are
-        not `used`, they are given only while there is room.
+        With `new`, levels without a number are given one, in the order of the rounds. If the rounds
+        are not `used`, this is done only while there is room.
         """
         if set(columns) != set(self.features):
             reject("play", "classes", self._expected(), sorted(columns))
@@ -239,9 +242,10 @@ class Levels:
         ]
 
     def restore(self, entries: Sequence[Sequence[Any]], rounds: Floats) -> None:
-        """Take over levels from `entries()`; those of an earlier version have no numbers and uses.
+        """Replace the levels by those that `entries()` returned.
 
-        rounds: what the levels of an earlier version have been used, by place.
+        Entries of an earlier version have neither numbers nor uses. For these, `rounds` says how
+        often the level at each place was used.
         """
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
@@ -263,7 +267,7 @@ class Levels:
             self._uses[place] = uses
 
     def matched(self, other: Levels) -> Integers:
-        """Return the number here of each level of `other`, by place; -1 if there is no room."""
+        """Return the number here of each level of `other`, by its place; -1 if there is no room."""
         found = [self._number(level, 0) for level in other._levels]
         return np.array(found, dtype=np.int64)
 
@@ -273,10 +277,11 @@ class Levels:
         return np.array(self._given, dtype=np.int64)
 
     def merge(self, other: Levels) -> tuple[Integers, Integers]:
-        """Add the uses of other levels. If there are too few places, those most used stay.
+        """Add the uses of other levels. If there are too few places, the most used levels stay.
 
         Returns:
-            The numbers, by the places before: of these levels, and of the others; -1 without place.
+            The new numbers of these levels, and those of the other levels, each by the place that
+            the level had before; -1 for a level without a place.
         """
         before = list(self._levels)
         total = {level: int(self._uses[place]) for place, level in enumerate(before)}
@@ -296,7 +301,7 @@ class Levels:
         return mine, theirs
 
     def copy(self) -> Levels:
-        """Return the same levels, to be added to independently."""
+        """Return an independent copy."""
         made = Levels(self._owner, self.features, self.limit)
         made._numbers, made._levels = dict(self._numbers), list(self._levels)
         made._given, made._uses = list(self._given), self._uses.copy()

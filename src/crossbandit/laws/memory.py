@@ -1,4 +1,4 @@
-"""Making the arrays of a law and of its test: empty, as copies, from the arrays of a file."""
+"""Make the arrays of a law and of its test: empty ones, copies, or from the arrays of a file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PAYOFFS = {
 DEPTH = 8
 RECENT_DEPTH = 5
 HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
-LONG_HALF_LIVES = (math.inf, 2.0**15)  # where only reached or not is seen, which says less
+LONG_HALF_LIVES = (math.inf, 2.0**15)  # with "won-lost", which says less per round
 SHARE = 1e-4
 OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
@@ -61,7 +61,7 @@ def law_rules(
     strict: bool,
     probing: float,
 ) -> LawRules:
-    """Return what compiled steps need to know."""
+    """Return the settings of a law as compiled steps take them."""
     half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
     return LawRules(
         amounts=amounts,
@@ -92,7 +92,7 @@ def full_trees(rules: LawRules) -> list[tuple[int, int]]:
 
 
 def fixed_rows(rules: LawRules) -> int:
-    """Return how many nodes there are without classes."""
+    """Return how many nodes do not belong to classes."""
     return sum((2 << depth) - 1 for _, depth in full_trees(rules))
 
 
@@ -102,14 +102,14 @@ def _slot_width(rules: LawRules) -> int:
 
 
 def _experts(rules: LawRules) -> int:
-    """Return how many laws are mixed: memories, times without classes, with them, combined."""
+    """Return how many laws are mixed: for each memory without, with and with combined classes."""
     return rules.growth.size * (1 + (rules.features > 0) + (rules.features > 1))
 
 
 def empty_state(rules: LawRules, slots: int) -> LawState:
     """Return the state of a law that has seen nothing.
 
-    Each of the `slots` classes has room for a root, and all together for half as many children.
+    There is room for a root of each of the `slots` classes, and for half as many children in all.
     """
     size, fixed = rules.amounts.size, fixed_rows(rules)
     rows, memories = fixed + slots + 2 * (slots // 4), rules.growth.size
@@ -142,7 +142,7 @@ def empty_state(rules: LawRules, slots: int) -> LawState:
 
 
 def scratch_for(rules: LawRules) -> Scratch:
-    """Return room for one computation."""
+    """Return scratch arrays for one computation."""
     size, experts = rules.amounts.size, _experts(rules)
     return Scratch(
         work=np.zeros((5, size + 1)),
@@ -159,7 +159,7 @@ def copied(state: LawState) -> LawState:
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
-# What files of earlier versions lack, or have and is not needed.
+# Arrays that files of earlier versions lack, or have although they are not needed any more.
 _CHANGED = {"owners", "born", "probed", "reached"}
 
 
@@ -167,7 +167,8 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
     """Return a state made of named arrays, each of the shape that it has in `model`.
 
     Raises:
-        CheckpointError: An array is missing, has another shape or type, or holds what none can.
+        CheckpointError: An array is missing, has another shape or type, or holds impossible
+            numbers.
     """
     unknown = set(arrays) ^ set(LawState._fields)
     if "owners" in unknown and unknown <= _CHANGED:
@@ -196,7 +197,7 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
 def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, npt.ArrayLike]:
     """Return the arrays of an earlier version, which had fewer rows and never gave one away.
 
-    It did not keep which amounts reached the number, so tries of low amounts begin anew.
+    It did not store which amounts reached the number, so tries of low amounts start again.
     """
     made: dict[str, npt.ArrayLike] = {}
     if "reached" not in arrays:
@@ -215,7 +216,7 @@ def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str,
 
 
 def _linked(state: LawState, fixed: int) -> bool:
-    """Return whether the nodes of classes are trees of rows in use, each row in one place."""
+    """Return whether the nodes of classes are valid trees: rows in use, each of them once."""
     used, children = int(state.used[0]), state.children
     free = np.flatnonzero(state.born < 0)
     named = np.concatenate([state.roots, children.ravel()])
@@ -238,7 +239,7 @@ _SIGNED_OF_TEST = ("usual", "sums", "shown", "rows", "owners", "sides", "expecte
 
 
 def empty_test(rules: LawRules, slots: int) -> TestState:
-    """Return the state of a test of independence that has seen nothing; slots: as of the law."""
+    """Return the state of a test that has seen nothing. slots: as for `empty_state`."""
     columns, strata = rules.amounts.size + 1, 1 + min(slots, STRATA)
     places = waiting_rounds(rules.feedback, RANKS, columns) if slots else 0
     return TestState(
@@ -269,7 +270,7 @@ def fill_test(state: TestState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Set the arrays of an empty test, the strata in use first.
 
     Raises:
-        CheckpointError: An array is missing, has another shape, or holds what none can.
+        CheckpointError: An array is missing, has another shape, or holds impossible numbers.
     """
     for name in test_arrays(state):
         part = getattr(state, name)
@@ -298,7 +299,7 @@ def upgraded_test(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a test without classes from those of an earlier version.
 
-    The first version had no strata. What is left out here is found anew within few rounds.
+    The first version had no strata. What is left out here is learned again within a few rounds.
     """
     made = {name: given[name] for name in ("told", "counts", "usual", "ranks") if name in given}
     made |= {name: given.get(name, np.zeros(0)) for name in ("sums", "variances")}

@@ -1,4 +1,4 @@
-"""Adding the counts of two laws, and moving counts to another grid or range."""
+"""Add the counts of two laws, and move counts to another grid or range."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def add_counts(
     numbers: tuple[Integers, Integers],
     features: Integers,
 ) -> None:
-    """Add the counts of `other` to those of `state`, and compute all laws anew.
+    """Add the counts of `other` to those of `state`, and compute all laws again.
 
-    numbers: those that the classes of both have now, by the place they had; -1 for those that have
-    no place any more. features: the feature of each place.
+    numbers: for the classes of `state` and for those of `other`, the new number of the class at
+    each old place; -1 for a class that has lost its place. features: the feature of each place.
     """
     fixed = fixed_rows(rules)
     units = row_units(rules, state) / row_units(rules, other)
@@ -56,8 +56,8 @@ def _add_classes(
 ) -> None:
     """Add the trees of classes, node by node.
 
-    Every class has a row. If there are too few rows for all bands of classes, those of the nodes
-    with the most rounds are kept; their parents count these rounds in any case.
+    Every class has a row. If there are too few rows for all bands of classes, the bands below the
+    nodes with the most rounds are kept. No round is lost: the parents have counted all rounds.
     """
     mine = copied(state)
     for name in (*_COUNTS, "since", "born"):
@@ -92,9 +92,9 @@ def _add_node(
     nodes: list[tuple[float, int, list[tuple[LawState, int]]]],
     rounds: float,
 ) -> int:
-    """Give a node a row with the sum of its counts, and note it if there are nodes below it.
+    """Give a node a row with the sum of its counts, and add it to `nodes` if it has children.
 
-    Its age is the sum of the ages, too, among `rounds` rounds.
+    Its age in rounds is also the sum of the ages; `rounds` is the number of all rounds.
     """
     row = int(state.used[0])
     state.used[0] += 1
@@ -146,9 +146,9 @@ def _genealogy(rules: LawRules, state: LawState, features: Integers) -> Integers
 def moved_columns(rules: LawRules, counts: Floats, amounts: Floats, *, told: bool) -> Floats:
     """Return counts by cell or amount (rows, K + 1), moved to another grid of amounts.
 
-    A cell goes to that of its highest number. An outcome that is known up to an amount, or from
-    one on, goes to the nearest new amount for which it is still true, and is left out where there
-    is none.
+    A cell goes to the new cell of its highest number. An outcome that says that the number is above
+    an amount, or is not, goes to the nearest new amount for which that is still true. It is left
+    out if there is no such amount.
     """
     old, size, new_size = rules.amounts, rules.amounts.size, amounts.size
     plain = rules.feedback != WON_LOST

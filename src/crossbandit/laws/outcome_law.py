@@ -1,4 +1,4 @@
-"""A law of the hidden number, learned online, that chooses amounts."""
+"""`OutcomeLaw`: learns the law of the hidden number online, and chooses amounts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
 
-_POINTS = 64  # quantiles of the random number of a choice
-_SIDE = 24  # quantiles of each, where a choice uses two
+_POINTS = 64  # quantiles, for a choice that uses one random number
+_SIDE = 24  # quantiles of each, for a choice that uses two random numbers
 
 
 class OutcomeLaw(LearningLaw):
@@ -43,28 +43,32 @@ class OutcomeLaw(LearningLaw):
     - "always": the number;
     - "won-lost": only whether the amount reached it (bought or not bought).
 
-    What is learned in one context counts in others exactly as far as the data support it: a tree
-    of bands of the context, each drawn towards its parent by empirical Bayes. Categorical features
-    (`classes`) get trees of their own; those that say nothing are ignored. Recent rounds are kept
-    apart, with two half-lives, and weigh as much as they predict better than all rounds.
+    What is learned in one context counts in others as far as the data support it. The contexts are
+    a tree of bands, and the law of each band is shrunk towards that of its parent by empirical
+    Bayes. Categorical features (`classes`) have trees of their own; features that do not help to
+    predict the number are ignored. Recent rounds are also counted separately, with discounts of
+    different half-lives. Their laws have more weight the better they predict.
 
-    `payoff` is what amounts earn, with a worth w and a cost c of the round: "first-price": w - a if
-    amount a reaches the number, less c times the amount in any case; "posted-price": a - c if it
-    does not; "newsvendor": w times the smaller of number and amount, less c times the amount.
+    `payoff` is what an amount a earns, with a worth w and a cost c of the round:
+
+    - "first-price": w - a if a reaches the number, and 0 if not; minus c a in both cases;
+    - "posted-price": a - c if a does not reach the number, and 0 if it does;
+    - "newsvendor": w times the smaller of the number and a, minus c a.
 
     Memory is bounded: it depends on the number of amounts and on `class_limit`, not on the rounds.
 
     Args:
         amounts: What may be played, ascending; at least 2.
-        context_range: The lowest and the highest context. Contexts beyond count as these.
+        context_range: The lowest and the highest context. A context outside counts as the nearest
+            of these two.
         classes: Names of categorical features.
         feedback: What is shown, as above.
         payoff: What is earned, as above.
         ties: Whether an amount that equals the number reaches it.
-        class_limit: How many levels of features, and combinations of them, are told apart. If there
-            are more, those that come most often are.
-        probing: How often lower amounts are tried where a band of contexts does not know what they
-            would earn, relative to the usual; 0 for never.
+        class_limit: How many levels of features, and combinations of them, have laws of their own.
+            If there are more, the most frequent ones have.
+        probing: How often lower amounts are tried in contexts where it is not known what they would
+            earn: a factor of the usual frequency, 0 for never.
         seed: The seed of the random numbers of choices.
 
     Raises:
@@ -92,24 +96,24 @@ class OutcomeLaw(LearningLaw):
         uniforms: npt.ArrayLike | None = None,
         **classes: Label,
     ) -> AmountChoice:
-        """Choose an amount. Only the law's random numbers change.
+        """Choose an amount. This changes only the law's random numbers.
 
         Args:
             context: The context of the round.
-            worth: The worth w of the payoff; the context unless given. With a budget, it is less.
+            worth: The worth w of the payoff; the context if None. Under a budget, it is less.
             cost: The cost c of the payoff.
             first: The lowest amount that may be played, by number.
-            last: The highest one; unless given, in a first-price auction the highest that is at
-                most the worth, otherwise the highest of all.
+            last: The highest amount that may be played, by number. If None, it is the highest one;
+                in a first-price auction, the highest one up to the worth.
             uniforms: Three random numbers from [0, 1), in place of the law's own.
             **classes: A label for every feature of the law.
 
         Returns:
-            The choice, to be handed to `learn` with its outcome.
+            The choice. Pass it to `learn`, with its outcome.
 
         Raises:
-            InvalidContextError: The context is no number, classes are missing, or no amount is
-                left to choose from.
+            InvalidContextError: The context is not a number, classes are missing, or no amount may
+                be played.
         """
         at, labels = self._at("decide", context, classes)
         value = number(
@@ -118,7 +122,7 @@ class OutcomeLaw(LearningLaw):
         paid = number("decide", "cost", cost, error=InvalidContextError)
         if last is None:
             last = self.highest(value)
-        first, last = int(first), int(last)  # compiled code takes one type
+        first, last = int(first), int(last)  # compiled code is for this type only
         if not 0 <= first <= last < self.amounts.size:
             got = (first, last)
             reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
@@ -127,7 +131,7 @@ class OutcomeLaw(LearningLaw):
         return AmountChoice(index, float(self.amounts[index]), at, labels)
 
     def last_chance(self, index: int) -> float:
-        """Return the chance of reaching the number in the round that was last decided.
+        """Return the probability that an amount reaches the number, in the round decided last.
 
         Args:
             index: The number of the amount.
@@ -145,7 +149,7 @@ class OutcomeLaw(LearningLaw):
         last: int,
         uniforms: Floats | None = None,
     ) -> int:
-        """Do what `decide` does, with arguments that were checked before.
+        """Do what `decide` does, with arguments that the caller has checked.
 
         Args:
             context: A finite float in the range of the contexts.
@@ -185,8 +189,8 @@ class OutcomeLaw(LearningLaw):
     ) -> Floats:
         """Return the probability with which `decide` would choose each amount. Changes nothing.
 
-        The random numbers of a choice are integrated over a fixed grid of quantiles: probabilities
-        are the same in every call, and right up to 1/64.
+        A fixed grid of quantiles takes the place of the random numbers of a choice. So the
+        probabilities are the same in every call, with an error of up to 1/64.
 
         Args:
             context: As in `decide`.
@@ -194,7 +198,7 @@ class OutcomeLaw(LearningLaw):
             cost: As in `decide`.
             first: As in `decide`.
             last: As in `decide`.
-            tried_from: No lower amount is tried in place of an amount below this one.
+            tried_from: If the best amount is below this one, no lower amount is tried instead.
             **classes: A label for every feature of the law.
 
         Returns:
@@ -228,7 +232,7 @@ class OutcomeLaw(LearningLaw):
         return chances
 
     def highest(self, worth: float) -> int:
-        """Return the number of the highest amount that it makes sense to play.
+        """Return the number of the highest amount that is worth playing.
 
         Args:
             worth: What reaching the number is worth.
@@ -251,7 +255,7 @@ class OutcomeLaw(LearningLaw):
     ) -> Integers:
         """Decide and learn in all rounds of a log, in one compiled call.
 
-        It makes the same choices, to the same bits, as `decide` and `learn` in turns would.
+        The results are exactly those of calling `decide` and `learn` for each round.
 
         Args:
             contexts: A context per round.
@@ -259,9 +263,9 @@ class OutcomeLaw(LearningLaw):
             worths: As in `decide`; one per round.
             costs: As in `decide`; one for all, or one per round.
             firsts: The lowest amount that may be played, per round.
-            lasts: The highest one. Where it is below the lowest, nothing is played.
+            lasts: The highest one, per round. If it is below the lowest, nothing is played.
             classes: A column of labels for every feature.
-            cells: The cells of the numbers, if known; the numbers are not looked at then.
+            cells: The cells of the numbers, if they are known; the numbers are then ignored.
 
         Returns:
             What was played, by number; -1 for nothing.
@@ -305,7 +309,7 @@ class OutcomeLaw(LearningLaw):
         return "" if self.classes else self.law(sum(self.context_range) / 2).picture()
 
     def law(self, context: float, **classes: Label) -> LawView:
-        """Return the law at a context: chances, errors, and where they come from.
+        """Return the law at a context: its probabilities, their errors, and the data behind them.
 
         Args:
             context: The context.
@@ -319,7 +323,7 @@ class OutcomeLaw(LearningLaw):
         Args:
             context: The context.
             classes: A label for every feature of the law.
-            counts: Whether this law has its counts; a copy that only decides does not.
+            counts: Whether this law has its counts. A copy that only decides does not have them.
         """
         at, labels = self._at("law", context, classes)
         return view_of(self, at, self.slots(labels), counts=counts)

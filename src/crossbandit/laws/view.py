@@ -1,4 +1,4 @@
-"""The law at one context, to be looked at."""
+"""`LawView`: the law at one context, to be printed and plotted."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class LawView:
-    """The law of the number at a context and its classes, and where it comes from.
+    """The law of the number at a context and its classes, and the data behind it.
 
-    A snapshot of an application does not have the counts that `pool`, `own` and `own_share` are
-    made of; they are NaN there.
+    `pool`, `own` and `own_share` are computed from counts. A snapshot of an application does not
+    have these counts, so these three are NaN there.
 
     Attributes:
         amounts: The amounts, ascending.
         chances: The probability that each amount reaches the number.
         errors: About one standard error of each chance.
-        pool: The chances by all rounds alike.
-        own: The chances by the nearest rounds alone: its band of contexts, or its class if that
-            has fewer.
-        own_rounds: How many rounds these are.
-        own_share: How far the law lies on the way from `pool` to `own`, from 0 to 1.
+        pool: The chances estimated from all rounds together.
+        own: The chances estimated only from the rounds of its band of contexts, or from those of
+            its class if these are fewer.
+        own_rounds: How many rounds `own` is estimated from.
+        own_share: Where the law lies between `pool` (0) and `own` (1).
         classes_weight: The weight of the laws that use classes, from 0 to 1.
         recent_weight: The weight of the laws that discount the past, from 0 to 1.
     """
@@ -112,7 +112,7 @@ class LawView:
 
 
 def view_of(law: LawBase, context: float, slots: Integers, *, counts: bool) -> LawView:
-    """Return the law at a context and the numbers of its classes; counts: whether it has any."""
+    """Return the law at a context. slots: the numbers of its classes. counts: as in `view`."""
     rules, state, scratch = law.parts
     look(rules, state, scratch, context, slots)
     experts, memories = state.weights.size, rules.growth.size
@@ -144,7 +144,7 @@ def view_of(law: LawBase, context: float, slots: Integers, *, counts: bool) -> L
 
 
 def share_of(law: Floats, pool: Floats, own: Floats) -> float:
-    """Return how far a law lies on the way from one law to another, from 0 to 1."""
+    """Return where a law lies between `pool` (0) and `own` (1)."""
     way = own - pool
     length = float(way @ way)
     if length <= 1e-12:
@@ -159,7 +159,7 @@ def in_order(rules: LawRules, chances: Floats) -> Floats:
 
 
 def alone(rules: LawRules, state: LawState, row: int) -> Floats:
-    """Return the chances by one node's counts alone, and a flat law that counts as one round."""
+    """Return the chances from one node's counts, plus a flat law that counts as one round."""
     told, hidden = state.told[row], state.hidden[row]
     size = rules.amounts.size
     if rules.feedback == WON_LOST:

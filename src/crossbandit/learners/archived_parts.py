@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Parts of a problem that may be large: they are stored as arrays, not in the header.
 PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 
-# A file that claims more arms, contexts or features than this has at least a byte for each.
+# A file that claims more arms, contexts or features than this must have a byte for each of them.
 _SMALL = 10_000
 _LAST_ROUND = 2**62
 
@@ -36,7 +36,7 @@ _LAST_ROUND = 2**62
 PENDING_ARRAYS = ("pending.available", "pending.rows", "pending.weights")
 
 _Object = TypeVar("_Object")
-_GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # and what it reveals
+_GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # with the arms revealed
 _NO_GRAPH: _GraphOfRound = (None, None)
 
 
@@ -71,7 +71,7 @@ def read_learner(
         scratch_missing: Whether arrays of the state may be missing.
 
     Raises:
-        ValueError: The file is not possible.
+        ValueError: No learner can have written this file.
         OutOfMemoryError: The file is valid, but this machine has too little memory.
     """
     problem = _read_problem(header["problem"], arrays, max(_SMALL, size))

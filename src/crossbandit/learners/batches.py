@@ -1,4 +1,4 @@
-"""Many decisions at once, and the feedback of many."""
+"""Make many decisions in one call, and learn from the feedback of many decisions in one call."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _rows(
 def _block(
     learner: Learner, read: Sequence[tuple[Context, Readout]]
 ) -> tuple[ContextBlock, Integers]:
-    """Return how contexts read, and their numbers if they have numbers."""
+    """Return how contexts read rows, and the numbers of the contexts if they have numbers."""
     form, arms = learner.problem.form, learner.problem.arms
     contexts = np.array([context for context, _ in read])
     masks = None

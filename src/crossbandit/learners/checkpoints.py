@@ -59,7 +59,7 @@ _KEYS = {
 _APPLICATION = "application."
 _SEEN = "seen."
 _WATCH = "watch"
-_MOST_IDS = 1000  # those of earlier restarts are forgotten
+_MOST_IDS = 1000  # a file has this many ids of a learner at most; the oldest are left out
 
 
 class Checkpoint(NamedTuple):
@@ -233,7 +233,7 @@ def _restore_decisions(
         seen.restore(pages)
     watch = header["watch"]
     if watch is not None and watch["start"] != -1 and learner.needs_all_feedback:
-        # Files without decisions had a start of -1, until a watch began with the first decision.
+        # Earlier versions wrote a start of -1 if no decision had been made.
         learner._watch = FeedbackWatch(learner.problem.arms, watch["start"])
         learner._watch.restore(watch, arrays[_WATCH])
 

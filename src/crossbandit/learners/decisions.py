@@ -115,7 +115,7 @@ class Decision(_Fields):
 
         Raises:
             InvalidParameterError: `data` is something else.
-            DamagedTokenError: Its token is no text of a token.
+            DamagedTokenError: Its token is not the text of a token.
         """
         if not is_written(data):
             expected = f"what to_json wrote, a dict with the keys {', '.join(cls._fields)}"
@@ -189,7 +189,7 @@ class PendingDecision:
             DecisionError: Its round, arm, context or revealed arms are not those of the decision
                 that was made.
         """
-        if (  # as it was made
+        if (  # the usual case: nothing was changed
             decision.context is self.context
             and decision.revealed is revealed
             and (decision.round, decision.arm) == (self.round, self.arm)

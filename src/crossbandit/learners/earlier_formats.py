@@ -1,4 +1,4 @@
-"""Checkpoints of earlier formats.
+"""Read checkpoints of earlier formats.
 
 Format 2 packed several numbers into one array. Format 3 did not say which decisions were learned
 from.

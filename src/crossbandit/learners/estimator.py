@@ -50,8 +50,8 @@ def estimates_of(learner: Learner, copy: int = 0) -> Floats:
     """Return the sums of estimates and corrections of a learner of the package.
 
     Args:
-        learner: A learner whose state has `estimates`: a row for each context; or with `bias`, as
-            the kernels of the package keep them.
+        learner: A learner whose state has `estimates`: either a row for each context, or, together
+            with `bias`, the form that the kernels of the package use.
         copy: Which copy, if the state has several: 0 for that of the next round.
 
     Returns:

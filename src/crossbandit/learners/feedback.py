@@ -28,7 +28,7 @@ _GIVEN_TO = {"informed": "act", "uninformed": "learn"}
 def checked_graph(
     call: str, kind: str, algorithm: Algorithm, arms: int, graph: object
 ) -> FeedbackGraph | None:
-    """Return the graph that `act` or `learn` was given; None if this kind gives it no graph.
+    """Return the graph that `act` or `learn` was given; None if the call takes no graph.
 
     Args:
         call: "act" or "learn".
@@ -135,7 +135,7 @@ def joined_rows(
 
 def _numbers(losses: Any) -> Floats | None:
     """Return a copy of losses as floats; None if they are text, complex, masked or ragged."""
-    if type(losses) is np.ndarray and losses.dtype == _FLOAT:  # as most are, in every round
+    if type(losses) is np.ndarray and losses.dtype == _FLOAT:  # the usual case, in every round
         return losses.copy()
     parts = losses if isinstance(losses, list | tuple) else [losses]
     if losses is None or any(np.ma.is_masked(part) for part in parts):

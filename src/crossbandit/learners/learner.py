@@ -67,7 +67,7 @@ class Learner(DecisionRecords[AlgorithmT]):
         algorithm: The parameters of the algorithm.
         problem: What is known before the first round.
         graph: What plays reveal to this learner. If graphs change: what every round reveals.
-        graph_kind: That of the problem; "fixed" if the algorithm ignores the problem's graph.
+        graph_kind: The problem's `graph_kind`; "fixed" if the algorithm ignores the graph.
         generator: The random numbers of this learner. Use no others.
         round: The number of rounds played, which is the number of the next round.
         parameters: The parameters that it runs with, as kernels take them; None if it has none.
@@ -238,8 +238,8 @@ class Learner(DecisionRecords[AlgorithmT]):
     def snapshot(self, seed: Seed | None = None) -> Snapshot:
         """Return an object that decides as this learner would now, in any thread or process.
 
-        This learner learns from its decisions, and from those of older snapshots, with the weights
-        of the time at which they were made.
+        This learner can learn from the decisions of all its snapshots. Each decision keeps the
+        weights that were set when it was made.
 
         Args:
             seed: The seed of its random numbers. If None, they differ from those of all others.

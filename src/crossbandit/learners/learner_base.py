@@ -328,7 +328,7 @@ class LearnerBase(ABC, Generic[AlgorithmT]):
     # --- forks and copies ---------------------------------------------------------------------
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return its lock, in second place: an object that decides with a learner locks first."""
+        """Return None and the lock: an object that owns a learner has a lock that comes first."""
         return None, self._lock
 
     def after_fork(self) -> None:

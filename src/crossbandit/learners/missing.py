@@ -80,7 +80,7 @@ class AnsweredCounts:
         Returns:
             Whether it is the first of a cohort, which is the time to test.
         """
-        if self._begin <= number < self._end:  # as most are
+        if self._begin <= number < self._end:  # the usual case
             self._cohorts[-1][_MADE][group] += 1
             return False
         cohort = (number // self.first).bit_length()
@@ -98,7 +98,7 @@ class AnsweredCounts:
             number: Its number, as it was given to `count_decision`.
             group: Its group, as it was given to `count_decision`.
         """
-        if self._begin <= number < self._end:  # as most are
+        if self._begin <= number < self._end:  # the usual case
             self._cohorts[-1][_ANSWERED][group] += 1
             return
         cohort = (number // self.first).bit_length()

@@ -1,10 +1,10 @@
-"""What the token of a learner with a feedback graph holds beside its header.
+"""The payload of a token, for a learner with a feedback graph: how it is written and read.
 
     flags (1), round (8), arm (4), context, available, revealed, weights, baseline
 
-The context is a number (8 bytes) or a double for each feature. What is available takes a bit for
-each arm, and so does what is revealed, if graphs change; weights take a double for each revealed
-arm, the baseline a double. The flags say which of them are there.
+The context is a number (8 bytes) or a double for each feature. `available` has a bit for each arm.
+So does `revealed`, which is there only if graphs change. `weights` has a double for each revealed
+arm, and `baseline` is a double. The flags say which of these parts the payload has.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def decoded(
         reveals: Returns the arms that an arm reveals.
 
     Raises:
-        DamagedTokenError: The token is none of this problem.
+        DamagedTokenError: The token does not fit this problem.
     """
     try:
         return _Reader(token.payload).decision(token, problem, reveals)
@@ -98,7 +98,7 @@ def decoded(
 
 
 def places_of(arms: Sequence[int]) -> Any:
-    """Return arms as an index of arrays; of a range, a slice, which is not copied."""
+    """Return arms as an index into arrays: a slice if they are a range, so nothing is copied."""
     return slice(arms.start, arms.stop) if isinstance(arms, range) else list(arms)
 
 

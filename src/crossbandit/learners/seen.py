@@ -137,8 +137,8 @@ class SeenDecisions:
     def page_of(self, decider: str, counter: int, time: float) -> array[int]:
         """Return the codes of a decision's page, to be read and set; raise if it has expired.
 
-        What holds the owner's lock may read and set the decision's code, at `counter % PAGE`. This
-        is `check` and `put` with one look for the page.
+        While the owner's lock is held, the decision's code may be read and set, at
+        `counter % PAGE`. This does what `check` and `put` do, but finds the page only once.
 
         Args:
             decider: The id of what made the decision.
@@ -295,7 +295,7 @@ class SeenDecisions:
         return partial(to_arrays, pages, dropped)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace what is remembered by what a function of `freeze` returned.
+        """Replace what is remembered by what the function from `freeze` returned.
 
         Args:
             arrays: The arrays by name.

@@ -29,7 +29,7 @@ class Page:
 
     codes: array[int]  # 0 where a decision was not learned from
     newest: float  # the latest time of its decisions
-    generation: int  # in which it was made: a page of an earlier generation is never changed
+    generation: int  # when it was made: pages of earlier generations are never changed
 
     def copied(self, generation: int) -> Page:
         return Page(self.codes[:], self.newest, generation)
@@ -67,7 +67,7 @@ def by_page(counters: Integers) -> list[tuple[int, slice | npt.NDArray[np.intp]]
     if counters.size == 0:
         return []
     numbers = counters >> SHIFT
-    if ascending(counters):  # those of a page stand together
+    if ascending(counters):  # the decisions of a page are neighbours
         edges = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), counters.size]
         return [
             (int(numbers[start]), slice(start, stop)) for start, stop in itertools.pairwise(edges)

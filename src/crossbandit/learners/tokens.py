@@ -92,7 +92,7 @@ class Token(NamedTuple):
             key: The key with which it was encoded.
 
         Raises:
-            DamagedTokenError: It is no token, is damaged, has another version, or was made with
+            DamagedTokenError: It is not a token, is damaged, has another version, or was made with
                 another key.
         """
         data = token_bytes(token)

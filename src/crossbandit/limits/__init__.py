@@ -1,7 +1,8 @@
 """Limits on what is spent: budgets and targets, how they are paced, and money that is reserved.
 
-`Budget`, `ReturnOnSpend` and `CostPer` say what is asked for. `Pacer` keeps to it for one bidder;
-`LimitStatus` shows how a limit stands. `SharedBudget` gives slices of a budget to several bidders.
+`Budget`, `ReturnOnSpend` and `CostPer` are the limits. A `Pacer` keeps one bidder within its
+limits, and a `LimitStatus` shows the state of a limit. `SharedBudget` gives slices of a budget to
+several bidders.
 """
 
 from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer

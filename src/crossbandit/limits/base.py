@@ -1,4 +1,4 @@
-"""The limits of a bidder and their state: periods, and what is kept in files."""
+"""The limits of a bidder and their state: how periods begin and end, and how it is saved."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats
 
-_CARRIED = 0.5  # of the sum that sets the steps, into the next period
+_CARRIED = 0.5  # the share of the sum of squared gradients that the next period starts with
 _NEVER = 2.0**62
-# The parts of a law, those of the limits bound with them, and the slots of a round without classes.
+# The parts of a law, these parts bound with those of the limits, and the slots without classes.
 _NO_LAW: tuple[Any, Any, Any] = (None, None, None)
 _LATER = {"duals": 3, "times": 1}  # columns that files of an earlier version do not have
 
 
 class PacerBase:
-    """The limits and their state, without what is done with them; see `Pacer`."""
+    """The limits and their state. `Pacer` adds the steps of an auction."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class PacerBase:
         self._horizon = horizon
         self._traffic = [Traffic(limit.timezone) for limit in self.limits]
         self._first = self._now = self._ends = -1.0
-        self._auctions = 0  # until a period of auctions ends
+        self._auctions = 0  # how many are left until a period of auctions ends
         self._code = MachineCode()
         self._bind()
 
     def _bind(self) -> None:
-        """Keep the arrays of all steps together: to take them apart takes longer than a step."""
+        """Bind the arrays into one argument: passing them one by one takes longer than a step."""
         self._bound = Bound(self.rules, self.state, self.reserved.table)
         self._law = _NO_LAW
 
@@ -100,12 +100,12 @@ class PacerBase:
 
     @property
     def timed(self) -> bool:
-        """Whether a limit has periods of the clock, so that times of auctions are needed."""
+        """Whether a limit has periods of time, so that the times of auctions are needed."""
         return any(timed(limit) for limit in self.limits)
 
     @property
     def cost_of_holding(self) -> float:
-        """What a unit of money that is bid costs because it is reserved, whether it wins or not."""
+        """What it costs to reserve a unit of money for a bid, whether the bid wins or not."""
         return float(cost_of_holding(self.state))
 
     @property
@@ -114,7 +114,7 @@ class PacerBase:
         return self._now
 
     def turn(self, now: float) -> None:
-        """Begin new periods, where they are due.
+        """Begin the new periods that are due.
 
         Args:
             now: The time of the next auction.
@@ -138,12 +138,12 @@ class PacerBase:
         )
 
     def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
-        """End the lease, and go on with another one.
+        """End the lease, and continue with another one.
 
         Bids without an outcome count as spent: they may still win.
 
         Args:
-            lease: The new lease; None to bid no more.
+            lease: The new lease; None to stop bidding.
 
         Returns:
             The id of the old lease and what was spent of it, for `SharedBudget.take_back`.
@@ -169,7 +169,7 @@ class PacerBase:
         fresh = times[END] == 0.0
         if self.rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
             pass_time(state, i, min(now, times[END]))
-        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent has to be told
+        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
             times[END] = _NEVER
             state.money[i, GIVEN] = 0
             return
@@ -205,7 +205,7 @@ class PacerBase:
         """Return a function that returns what `arrays` returns now.
 
         Call `freeze` under a lock: it only copies, in a fraction of a millisecond. The function
-        puts the bids without an outcome in their order, and needs no lock.
+        sorts the bids without an outcome, and needs no lock.
         """
         reserved = self.reserved.freeze()
         copies = {
@@ -221,8 +221,8 @@ class PacerBase:
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take back what `arrays` returned, in a pacer with limits of the same kinds and periods.
 
-        The amounts of limits and bids may be others. Money is rounded against the bidder if its
-        unit is coarser now.
+        The amounts of limits and bids may differ. If the unit of money is now coarser, money is
+        rounded against the bidder.
 
         Args:
             arrays: The arrays.
@@ -269,7 +269,7 @@ class PacerBase:
                 self.state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
 
     def _convert(self, digits: int) -> None:
-        """Count money in another unit, which has so many digits more."""
+        """Count money in another unit, which is smaller by a factor of 10**digits."""
         if digits == 0:
             return
         factor = Decimal(1).scaleb(digits)

@@ -1,8 +1,9 @@
 """A fractional knapsack under budgets whose periods are nested, such as hours in days.
 
-What is worth most for its price is bought first, as far as the money goes. With nested periods this
-is done from the shortest to the longest ones: each time, what was bought so far is pooled and cut
-once more. It is exact: what the shorter period would not buy, the longer one does not buy either.
+The items that are worth most for their price are bought first, until the money is spent. With
+nested periods this is done from the shortest to the longest: for each longer period, the items
+bought so far are taken together, and again only the best of them are kept. The result is exact: an
+item that a shorter period does not buy is not bought by a longer one either.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ class LevelCut(NamedTuple):
 def spread(
     rates: Floats, prices: Floats, sections: Integers, levels: Sequence[Level], least: float
 ) -> tuple[Floats, list[LevelCut]]:
-    """Return which part of each item is bought, and how each level cuts.
+    """Return which part of each item is bought, and the cut of each level.
 
     Args:
-        rates: What each is worth per unit of its price.
+        rates: What each item is worth per unit of its price.
         prices: The prices.
-        sections: The section of each, ascending.
+        sections: The section of each item, ascending.
         levels: The budgets, from the shortest periods to the longest.
-        least: Rates up to it are not bought.
+        least: Only rates above it are bought.
     """
     shares, cuts = np.ones(rates.size), []
     for level in levels:
@@ -105,10 +106,11 @@ def _cut(
 
 
 class Steps:
-    """How each band of each section goes from a bid that costs nothing to its best one.
+    """The steps of each band of each section, from a bid that costs nothing to its best bid.
 
-    A step from one bid to a dearer one has a rate, what it adds per unit of its cost. Only bids
-    count whose steps have falling rates: at any multiplier, one of them is best.
+    A step goes from one bid to a more expensive one. Its rate is the worth that it adds per unit of
+    the cost that it adds. Only bids whose steps have falling rates are used: at any multiplier, one
+    of them is best.
 
     Args:
         worth: (sections, bands, K). What each bid is worth.
@@ -134,15 +136,16 @@ class Steps:
         self.sections: Integers = self._rows // worth.shape[1]
 
     def chosen(self, shares: Floats) -> tuple[Floats, Integers, Integers]:
-        """Return the bids that some shares of the steps mean.
+        """Return the bids that result from taking these shares of the steps.
 
-        In a section all steps that are taken in part have the same rate and the same share.
+        In a section, all steps that are taken in part have the same rate and the same share.
 
         Args:
             shares: Which part of each step is taken.
 
         Returns:
-            (sections,), a weight; (sections, bands), bids for 1 less that weight, and bids for it.
+            A weight w of each section (sections,), and two arrays of bids (sections, bands): the
+            first is made with weight 1 - w, the second with weight w.
         """
         full = np.bincount(self._rows, shares >= 1.0, len(self._bids)).astype(np.int64)
         begun = (shares > 0.0) & (shares < 1.0)
@@ -157,7 +160,7 @@ class Steps:
 
 
 def _hull(worth: Floats, spend: Floats) -> list[int]:
-    """Return the bids of one band that are best at some multiplier, from the cheapest one on."""
+    """Return the bids of one band that are best at some multiplier, the cheapest first."""
     earned, paid = worth.tolist(), spend.tolist()
     hull: list[int] = []
     for k in np.lexsort((-worth, spend)).tolist():

@@ -1,11 +1,11 @@
-"""The most that is possible under limits, with everything known beforehand.
+"""Compute the most that can be earned under limits if everything is known beforehand.
 
-What is chosen earns an *objective*, and uses up something that is limited: money, or the room that
-a target leaves. Choices may be mixed, so the optimum is that of a linear program. It has a
-*multiplier*, the price of what is used up: each part of the choice then maximises its objective
-less the multiplier times its use. At the right multiplier two such choices, mixed, use up exactly
-what there is. `tight` finds it exactly: the best value as a function of the multiplier is a maximum
-of lines, and where two of them meet, either nothing lies above, or another line that is better.
+A choice earns an *objective* and uses something that is limited: money, or the credit of a target.
+Choices may be mixed, so the optimum is that of a linear program. It has a *multiplier*, the price
+of what is used: each part of a choice maximises its objective minus the multiplier times its use.
+At the right multiplier, a mixture of two such choices uses exactly what is allowed. `tight` finds
+this multiplier exactly. The best value as a function of the multiplier is a maximum of lines. Where
+two known lines meet, either no line is higher, or one is, and the search goes on with that line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROUNDING = 1e-12  # relative: a smaller gain is an error of rounding
 
 
 class Solution(NamedTuple):
-    """A choice, what it earns and what it uses up."""
+    """A choice, what it earns and what it uses."""
 
     objective: float
     use: float
@@ -35,11 +35,11 @@ class Solution(NamedTuple):
 
 
 def tight(solve: Callable[[float], Solution], limit: float) -> list[tuple[float, Solution]]:
-    """Return the best mixture of choices that uses up at most `limit`: weights and choices.
+    """Return the best mixture of choices that uses at most `limit`: weights and choices.
 
     Args:
         solve: Returns a choice that maximises the objective less a multiplier times its use.
-        limit: How much may be used up. Some choice must use less.
+        limit: How much may be used. Some choice must use less.
 
     Returns:
         One choice, or two whose weights sum to 1.
@@ -67,12 +67,12 @@ def tight(solve: Callable[[float], Solution], limit: float) -> list[tuple[float,
 
 
 class Ceiling(NamedTuple):
-    """A limit on the sum over all auctions of payments less what wins allow for.
+    """A limit on a sum over all auctions: the payments minus the credits of the wins.
 
     Attributes:
-        per_value: What a win allows for, for each unit of its value: 1 / a return on spend.
-        per_win: What a win allows for in addition: a cost per win.
-        amount: What the sum may be: a budget; 0 for a target.
+        per_value: The credit of a win for each unit of its value: 1 / the return on spend.
+        per_win: The credit of a win in addition to that: the cost per win.
+        amount: The largest sum that is allowed: a budget; 0 for a target.
     """
 
     per_value: float = 0.0
@@ -80,16 +80,16 @@ class Ceiling(NamedTuple):
     amount: float = 0.0
 
     def use(self, values: Floats, spend: Floats, wins: Floats) -> Floats:
-        """Return what is used up, by sums of values, payments and numbers of wins."""
+        """Return what is used, from the sums of values, payments and numbers of wins."""
         return spend - self.per_value * values - self.per_win * wins
 
 
 class Terms(NamedTuple):
-    """What limits ask for.
+    """The limits, in the form that the optima are computed from.
 
     Attributes:
-        budgets: (P,). How much may be spent in each section, the shortest period; infinite without
-            a budget.
+        budgets: (P,). How much may be spent in each section; infinite without a budget. A section
+            is the shortest period.
         ceilings: Limits on all sections together.
         paid_counts: Whether payments reduce the objective: surplus is maximised, not value.
         longer: Budgets for periods of several sections, from the shortest to the longest. The
@@ -161,7 +161,7 @@ def mixture(
 
 
 class Map(NamedTuple):
-    """Bids for the bands of each section, to be made with a weight of that section."""
+    """A bid for each band of each section, and the weight of the map in each section."""
 
     weights: Floats  # (P,)
     bids: Integers  # (P, bands): the number of the bid
@@ -173,8 +173,8 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
 
     Args:
         values: (P, bands, K). The sum of the values that each bid wins in a band of a section.
-        spend: Likewise, what they cost. A bid that costs nothing must be among them.
-        wins: Likewise, their number.
+        spend: (P, bands, K). What these wins cost. A bid that costs nothing must be among them.
+        wins: (P, bands, K). The number of these wins.
         terms: The limits.
 
     Returns:
@@ -202,7 +202,7 @@ def best_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list
 
 
 def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> list[Map]:
-    """Return the best mixture of maps where the sections differ in nothing but the multiplier.
+    """Return the best mixture of maps if sections may differ only in their multipliers.
 
     All sections choose among the maps that are best in all sections together at some multiplier.
 
@@ -232,7 +232,7 @@ def paced_maps(values: Floats, spend: Floats, wins: Floats, terms: Terms) -> lis
 
 
 def best_at_all_multipliers(worth: Floats, spend: Floats) -> Integers:
-    """Return the maps that maximise worth less a multiplier times spend, for all multipliers.
+    """Return the maps that maximise worth minus a multiplier times spend, for all multipliers.
 
     Args:
         worth: (bands, K).
@@ -264,7 +264,7 @@ def _corners(worth: Floats, spend: Floats) -> Floats:
 
 
 def _sum(table: Floats, weights: Floats, first: Integers, second: Integers) -> float:
-    """Return the sum over a table (P, bands, K) at two maps, by the weight of the second."""
+    """Return the sum of a table (P, bands, K) at two maps; weights: those of the second."""
     sums = [
         np.take_along_axis(table, bids[:, :, None], axis=2).sum(axis=(1, 2))
         for bids in (first, second)

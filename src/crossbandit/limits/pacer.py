@@ -1,4 +1,4 @@
-"""Bidding under limits: pseudo-values that keep to the plan, and money that is reserved."""
+"""Bid under limits: compute pseudo-values that follow the plan, and reserve money for bids."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class PacedChoices(NamedTuple):
 
     Attributes:
         bids: (n,), by number; -1 where nothing could be bid.
-        chances: (n,), of winning with these, as the law believes.
+        chances: (n,), the probabilities of winning with these bids, by the law.
         usable: (n,), the highest amounts up to the pseudo-value.
         pseudo_values: (n,), what was bid for.
         tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
             units that it leaves, and those that it has reserved.
-        rows: (n,), where `Pacer.reserved` has these bids; those without a bid are free again.
+        rows: (n,), the rows of these bids in `Pacer.reserved`. If nothing was bid, the row is free.
     """
 
     bids: Integers
@@ -57,40 +57,40 @@ class PacedChoices(NamedTuple):
 
 
 class Pacer(PacerSteps):
-    """Limits on the spending of one bidder, and how it keeps to them.
+    """Keeps one bidder within its limits.
 
     Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
     bids for a *pseudo-value*, the lowest of
 
     - v exp(s) under a budget, where s is at most 0 if the aim is the surplus;
-    - c (1 + exp(s)) under a target, where c is what a win allows to spend: the value divided by the
-      return on spend. With the aim "surplus": c + (v - c) exp(s).
+    - c (1 + exp(s)) under a target, where c is the credit of a win: the value divided by the return
+      on spend. With the aim "surplus" it is c + (v - c) exp(s).
 
-    These are the bids that maximise the Lagrangian. After an auction, s goes down by
-    `g / sqrt(sum of g^2)`: under a budget g is what was paid less what was planned, under a target
-    what was paid less c. What was planned is the share of the money left that falls on this
-    auction. Steps need no scale: the first is 1, later ones become smaller, and half of the sum is
-    carried into the next period.
+    These pseudo-values maximise the Lagrangian. After an auction, s is reduced by
+    `g / sqrt(sum of g^2)`. Under a budget, g is what was paid minus what was planned, which is the
+    share of the remaining money that is meant for this auction. Under a target, g is what was paid
+    minus c. The steps need no scale: the first is 1, and later ones become smaller. The next period
+    starts with half of the sum.
 
-    A limit that is kept at any time is also a cap: no bid is made that could break it, whatever
-    becomes of bids that are outstanding. Under a target, g then is that of the bid without the cap,
-    as with the cap the target is always kept and s would only rise.
+    A limit that must hold at any time is also a cap: no bid is made that could break it, whatever
+    becomes of bids without an outcome. Under a target, g is then computed from the bid without the
+    cap. With the cap the target always holds, so s would only rise.
 
     For each auction call `open`, then `reserve` or `decline`, and `settle` once its outcome is
-    known. `choose_many`, `hold_many` and `settle_many` do it for a batch, `play` on a whole log.
+    known. `choose_many`, `hold_many` and `settle_many` do this for a batch, and `play` for a log.
 
     Args:
         amounts: The amounts that may be bid, ascending.
         limits: Budgets and targets, at least one of them.
         value_range: The lowest and the highest value.
         horizon: The number of auctions to come, for budgets that have no period.
-        expires: After which time a bid without an outcome counts as lost, as a timedelta or in
+        expires: The time after which a bid without an outcome counts as lost, as a timedelta or in
             seconds; None for never.
 
     Attributes:
         limits: The limits.
-        rules: The limits in the form for compiled steps.
-        state: What changes, in that form.
+        rules: The limits, as compiled steps take them.
+        state: The state of the limits, as compiled steps take it.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
 
@@ -119,7 +119,7 @@ class Pacer(PacerSteps):
         firsts: Integers,
         lasts: Integers,
     ) -> PacedChoices:
-        """Do what `Pacer.choose` does in many auctions of one time; then `hold_many` is to follow.
+        """Do what `Pacer.choose` does in many auctions of the same time. Call `hold_many` next.
 
         Args:
             law: The law of prices, with the same amounts.
@@ -130,7 +130,7 @@ class Pacer(PacerSteps):
             lasts: (n,). The highest one.
 
         Returns:
-            The bids, and what the limits need to know of them. Their money is reserved already.
+            The bids, and what the limits need to know about them. Their money is already reserved.
         """
         count, reserved = values.size, self.reserved
         bids, usable, rows = np.empty((3, count), dtype=np.int64)
@@ -164,7 +164,7 @@ class Pacer(PacerSteps):
         """Remember the bids that `choose_many` has just reserved money for.
 
         Args:
-            keys: (n,). A number of each bid that is its own; not looked at where nothing was bid.
+            keys: (n,). A unique number for each bid; ignored if nothing was bid.
             chosen: What `choose_many` returned.
         """
         made = chosen.bids >= 0
@@ -210,13 +210,13 @@ class Pacer(PacerSteps):
         classes: Mapping[str, npt.ArrayLike] | None = None,
         cells: npt.ArrayLike | None = None,
     ) -> PacedLog:
-        """Bid on a log under the limits, in compiled code; every outcome is known at once.
+        """Bid on a log under the limits, in compiled code. Each outcome is known immediately.
 
-        The law learns as in `OutcomeLaw.play`. A log may come in parts: call it for each of them.
+        The law learns as in `OutcomeLaw.play`. If a log comes in parts, call this for each part.
 
         Args:
-            law: The law of prices, with the same amounts; or one under a guard. It chooses its law
-                by the value, and its payoff by the pseudo-value.
+            law: The law of prices, with the same amounts; or a `GuardedLaw`. The value is the
+                context of the law, and the pseudo-value is the worth in the payoff.
             values: The value of each auction.
             prices: The highest competing bid of each.
             times: Seconds since 1970, ascending; needed if a limit has periods of the clock.
@@ -267,9 +267,9 @@ class Pacer(PacerSteps):
         return PacedLog(bids, pseudo)
 
     def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
-        """Yield the first of some auctions and the one after the last, cut where periods begin.
+        """Yield the start and the stop of each piece of some auctions, split where periods begin.
 
-        The auctions of a piece must have been played before the next one is asked for.
+        Play the auctions of a piece before asking for the next piece.
 
         Args:
             times: (n,), seconds since 1970, ascending.
@@ -281,5 +281,5 @@ class Pacer(PacerSteps):
             stop = min(max(min(ends, start + self._auctions), start + 1), times.size)
             yield start, stop
             self._now = float(times[stop - 1])
-            self._auctions = 0  # count them anew
+            self._auctions = 0  # `turn` finds out again how many are left
             start = stop

@@ -1,4 +1,4 @@
-"""Periods of the clock, and the share of a day's auctions at each time of the day."""
+"""Periods of time, such as days, and how the auctions of a day are spread over its times."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _DAY = 86_400.0
-_HALF_LIFE = 7 * _DAY  # of what is known of the times of the day
-_PRIOR = 4.0  # auctions in each bin of the day, as many as in all others
-_PARTS = 8  # of a bin of a period, each with a time of day of its own
+_HALF_LIFE = 7 * _DAY  # the half-life of the counts of auctions
+_PRIOR = 4.0  # auctions that are added to each bin of the day, at the mean rate
+_PARTS = 8  # a bin of a period is divided into parts, each with its own time of day
 _LATEST = 4e9  # seconds: after the year 2090
 
 
@@ -28,7 +28,7 @@ def seconds(owner: str, at: object) -> float:
     """Return a time as seconds since 1970.
 
     Args:
-        owner: Whom an error names.
+        owner: The method or class that an error names.
         at: A datetime with a time zone, or seconds since 1970.
 
     Raises:
@@ -43,10 +43,10 @@ def seconds(owner: str, at: object) -> float:
 
 
 def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float, float]:
-    """Return when the period around a time began, and when it ends.
+    """Return when the period that contains a time began, and when it ends.
 
     Args:
-        per: As in `Budget`, but no number of auctions.
+        per: As in `Budget`, but not a number of auctions.
         zone: The name of the time zone.
         now: Seconds since 1970.
         first: The time of the first auction.
@@ -75,8 +75,8 @@ def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float,
 class Traffic:
     """How many auctions come at each time of the day, learned from whole periods.
 
-    A bin of the day has a rate: auctions per second. It is drawn towards the mean rate of all bins
-    as if `_PRIOR` auctions more had come at that rate. Old days count less.
+    A bin of the day has a rate: auctions per second. It is shrunk towards the mean rate of all
+    bins, as if `_PRIOR` more auctions had come at that rate. Old days count less.
 
     Args:
         zone: The name of the time zone whose days count.
@@ -95,7 +95,7 @@ class Traffic:
         Args:
             begins: When it began.
             ends: When it ended.
-            since: When the first auction of all came: nothing is known before.
+            since: The time of the very first auction. Earlier times are left out.
             counts: (BINS,): the auctions in each part of the period.
         """
         width = (ends - begins) / BINS
@@ -141,6 +141,6 @@ class Traffic:
         return np.minimum(found, BINS - 1)
 
     def _offset(self, at: float) -> float:
-        """Return by how many seconds clocks are ahead of UTC at a time."""
+        """Return by how many seconds the time zone is ahead of UTC at a time."""
         offset = datetime.fromtimestamp(at, self._zone).utcoffset()
         return 0.0 if offset is None else offset.total_seconds()

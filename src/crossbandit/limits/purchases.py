@@ -1,4 +1,4 @@
-"""The best purchases under limits, with every price known: a fractional knapsack."""
+"""Find the best purchases under limits if every price is known: a fractional knapsack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crossbandit.limits.optima import Leaf, Terms, mixture
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
-_MOST = 2**20  # auctions that are kept one by one; beyond that, similar ones are merged
+_MOST = 2**20  # auctions that are stored one by one; if there are more, similar ones are merged
 
 
 class Cut(NamedTuple):
@@ -40,17 +40,17 @@ class Purchases:
 
     A section is a part of a log that lies in one period of each budget.
 
-    If more than `most` are to be kept, neighbours in the order of value per price are merged in
-    pairs. The optimum of so many auctions is not exact, but the error is tiny: what is bought in
-    part is one of at least 2**19 merged auctions.
+    If there are more than `most` auctions, they are sorted by value per price, and neighbours are
+    merged in pairs. The optimum is then not exact, but the error is tiny: only one of at least
+    2**19 merged auctions is bought in part.
 
     Args:
-        most: How many auctions are kept one by one.
+        most: How many auctions are stored one by one.
     """
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
-        self._kept: list[Floats] = []  # of each section: (3, n), values, prices and numbers of wins
+        self._kept: list[Floats] = []  # per section, (3, n): values, prices and numbers of wins
         self._size = 0
 
     def add(self, values: Floats, prices: Floats, sections: Integers) -> None:
@@ -97,7 +97,7 @@ def _rates(worth: Floats, prices: Floats) -> Floats:
 
 
 def _merged(kept: Floats) -> Floats:
-    """Return auctions in the order of value per price, neighbours added in pairs."""
+    """Return auctions sorted by value per price, with neighbours added up in pairs."""
     kept = kept[:, np.argsort(-_rates(kept[0], kept[1]), kind="stable")]
     even = kept[:, : kept.shape[1] // 2 * 2]
     return np.hstack([even.reshape(3, -1, 2).sum(axis=2), kept[:, even.shape[1] :]])

@@ -1,4 +1,4 @@
-"""Money that is set aside for bids without an outcome: rows of arrays, found by keys."""
+"""The money that is reserved for bids without an outcome: a row of arrays for each bid."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from crossbandit.types import Floats, Integers
 
-_FEWEST = 1024  # rows
-_SPARE = 7 / 8  # of many rows: if more are free, there are too many
+_FEWEST = 1024  # the least number of rows
+_SPARE = 7 / 8  # if a larger share of the rows is free, the arrays are made smaller
 
 
 class Reservation(NamedTuple):
-    """Money that is set aside until the outcome of a bid is known.
+    """Money that is reserved until the outcome of a bid is known.
 
     Attributes:
         time: When it was made.
         value: The value that was bid for.
         price: What it costs if it wins, in units.
-        wanted: What would have been bid without a limit that is kept at any time, in units.
+        wanted: What would have been bid without the limits that must hold at any time, in units.
         ticket: (limits, 4): what each limit needs to know when the auction is over.
     """
 
@@ -48,11 +48,11 @@ class Reservations(Mapping[int, Reservation]):
         limits: The number of limits.
 
     Attributes:
-        table: The arrays; others after `resize`.
+        table: The arrays. `resize` replaces them.
         rows: The row of each bid, by its key.
         free: The rows that are not used.
         opened: The row of the next bid, whose ticket is set when its auction is opened.
-        spare: If more rows are free, most memory is not used, and `resize` gives it back.
+        spare: If more rows than this are free, `resize` should be called to free memory.
     """
 
     def __init__(self, limits: int) -> None:
@@ -81,7 +81,7 @@ class Reservations(Mapping[int, Reservation]):
         return len(self.rows)
 
     def resize(self, more: int = 0) -> None:
-        """Move all bids to new arrays, as large as is needed.
+        """Move all bids to new arrays that are as large as needed.
 
         Args:
             more: The number of bids to come, for which rows must be free.
@@ -111,7 +111,7 @@ class Reservations(Mapping[int, Reservation]):
         return arrays
 
     def replace(self, keys: Integers, table: Reserved) -> None:
-        """Take other bids in place of these.
+        """Replace all bids by others.
 
         Args:
             keys: (n,). Their keys, in the order in which they were made.

@@ -1,4 +1,4 @@
-"""Limits in the form that compiled steps need, with money in whole units."""
+"""Turn limits into the form that compiled steps need, with money in whole units."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats
 
-_DIGITS = 9  # of the highest bid, after its first
+_DIGITS = 9  # digits of the highest bid after the first digit
 _TINY = -7.0  # the logarithm of about a thousandth
-_MOST_DIGITS = 17  # of a budget: its units fit into 63 bits
+_MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits
 
 
 def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
@@ -76,7 +76,7 @@ def unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
 
 
 def in_units(amount: float, unit: Decimal, rounding: str) -> int:
-    """Return an amount in units; the amount is what it is written as, 0.1 is a tenth.
+    """Return an amount in units. The amount is taken as it is printed: 0.1 is exactly a tenth.
 
     Args:
         amount: The amount.
@@ -92,7 +92,7 @@ def pace_rules(
     value_range: tuple[float, float],
     horizon: int | None,
 ) -> PaceRules:
-    """Return what does not change.
+    """Return the settings of the limits, as compiled steps take them.
 
     Args:
         grid: The amounts that may be bid, ascending.
@@ -108,7 +108,7 @@ def pace_rules(
     table = []
     for limit in limits:
         base, slope = (0.0, 0.0) if isinstance(limit, Money) else limit.credit()
-        # With this factor of the value, a pseudo-value is about 2 c where s is 0.
+        # The third number is a factor of the value: with it, a pseudo-value is about 2 c at s = 0.
         lowest = _lowest(limit, grid, value_range[1])
         table.append((base, slope, slope + base / middle, lowest))
     aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
@@ -126,8 +126,8 @@ def pace_rules(
 def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState:
     """Return the state before the first auction.
 
-    Where prices are uniform, a half of the pseudo-value is bid. So pseudo-values under a target
-    begin at twice what a win allows to spend, or at the value, if that is less.
+    If prices are uniform, half of the pseudo-value is bid. So under a target, pseudo-values begin
+    at twice the credit of a win, or at the value if that is less.
 
     Args:
         rules: The rules.
@@ -151,7 +151,7 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
 
 
 def timed(limit: Limit) -> bool:
-    """Return whether a limit has periods of the clock.
+    """Return whether a limit has periods of time, not of auctions.
 
     Args:
         limit: The limit.

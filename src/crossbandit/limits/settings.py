@@ -1,4 +1,4 @@
-"""What may be spent, and what has to be earned for it: immutable, with a JSON form."""
+"""The limits that a user sets: budgets, leases and targets; immutable, with a JSON form."""
 
 from __future__ import annotations
 
@@ -75,22 +75,22 @@ class Budget(JsonForm):
 
     `pacing` says how the amount is spread over the period:
 
-    - "traffic": in proportion to the auctions that are expected. Their share of each time of the
-      day is learned; until a day is over, they are expected to be even. This earns most, as bids
-      then depend on what they can win and not on the hour, and it is the default.
-    - "even": at the same rate at all times, so at busy times less per auction.
-    - "asap": bid as without a budget until the amount is spent.
+    - "traffic": in proportion to the number of auctions that are expected. It is learned how many
+      come at each time of the day. On the first day they are expected to be spread evenly. This is
+      the default. It earns most, because bids then depend on what they can win, not on the hour.
+    - "even": at the same rate at all times, so less per auction at busy times.
+    - "asap": bids are those without a budget, until the amount is spent.
 
     With a number of auctions, "traffic" and "even" are the same.
 
     Args:
         amount: The money.
-        per: "day" or "hour", as the clock of `timezone` shows them; a timedelta, from the first
-            auction on; a number of auctions; or None for one amount for all time, for which pacing
-            needs the number of auctions to come (`horizon`).
+        per: The period: "day" or "hour", in the time zone `timezone`; a timedelta, which begins
+            with the first auction; a number of auctions; or None for one amount for all time. With
+            None, pacing needs the number of auctions to come (`horizon`).
         pacing: As above.
-        timezone: The name of the time zone whose days count, such as "Europe/Berlin". Its days of
-            23 and 25 hours are taken into account.
+        timezone: The name of a time zone, such as "Europe/Berlin". Its days of 23 and 25 hours are
+            taken into account.
 
     Raises:
         InvalidParameterError: The amount is not positive, or another argument is not possible.
@@ -115,8 +115,8 @@ class Budget(JsonForm):
     def share(self) -> SharedBudget:
         """Return a holder of this budget that leases slices of it, so that a fleet can spend it.
 
-        A `Budget` says what may be spent and does not change. Who leases slices has to remember
-        them: that is the holder, of which there must be one only.
+        A `Budget` says what may be spent, and does not change. The holder remembers the slices that
+        it has leased. There must be only one holder.
 
         Raises:
             InvalidParameterError: The budget has periods of auctions, which processes cannot count.
@@ -137,9 +137,9 @@ class Lease(JsonForm):
     Args:
         id: Which lease it is.
         amount: The money.
-        begins: From when on, in seconds since 1970.
-        ends: Until when. Later, nothing is bid.
-        pacing: "even" to spread it over that time, or "asap".
+        begins: When it begins, in seconds since 1970.
+        ends: When it ends. Nothing is bid later.
+        pacing: "even" to spread the money over that time, or "asap".
 
     Raises:
         InvalidParameterError: An argument is not possible.
@@ -189,12 +189,12 @@ class ReturnOnSpend(JsonForm):
 
     Args:
         ratio: Value per money.
-        keep: "always": at any time, whatever the outcome of bids that are outstanding; no bid is
-            made that could break it. "long-run": on average; `limits` shows the slack, which may be
-            negative for a while.
-        aim: What to earn as much of as possible: "value", the values won, as is usual with targets;
-            or "surplus", the values won less the money spent.
-        per: The period in which it has to be kept, as for `Budget`; None for all time.
+        keep: "always": the target holds at any time, and no bid is made that could break it,
+            whatever becomes of bids without an outcome. "long-run": it holds on average; `limits`
+            shows the slack, which may be negative for a while.
+        aim: What to maximise: "value", the values won, as is usual with targets; or "surplus", the
+            values won minus the money spent.
+        per: The period in which the target must hold, as for `Budget`; None for all time.
         timezone: As for `Budget`.
 
     Raises:
@@ -223,11 +223,11 @@ class ReturnOnSpend(JsonForm):
 
 @dataclass(frozen=True)
 class CostPer(JsonForm):
-    """The money spent must be at most `amount` per win, or per click, sale or the like.
+    """The money spent must be at most `amount` per win, or per click or sale.
 
-    Without `worth`, every auction won counts once. With it, values are expected to be money: a
-    value v counts as v / worth, the expected number of clicks or sales, of which each is worth
-    `worth`. Then it is the same as a return on spend of `worth / amount`.
+    Without `worth`, every auction won counts as one. With it, a value must be an amount of money. A
+    value v counts as v / worth clicks or sales, which is their expected number if each is worth
+    `worth`. The target is then the same as a return on spend of `worth / amount`.
 
     Args:
         amount: The money.
@@ -287,10 +287,10 @@ def limit_from_json(data: Any) -> Limit:
 
 
 def parsed(owner: str, data: object) -> Any:
-    """Return what JSON text, as bytes, holds.
+    """Return the content of JSON text that is given as bytes.
 
     Args:
-        owner: Whom an error names.
+        owner: The method or class that an error names.
         data: The text.
 
     Raises:
@@ -306,10 +306,10 @@ def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]
     """Return limits that were given as one, as several, or in their JSON form.
 
     Args:
-        owner: Whom an error names.
-        name: The parameter that it names.
+        owner: The class that an error names.
+        name: The parameter that an error names.
         given: What was given; None for no limits.
-        kinds: The classes that are possible.
+        kinds: The classes that are allowed.
 
     Raises:
         InvalidParameterError: It is something else.

@@ -23,14 +23,16 @@ class SharedBudget:
     """A budget that several processes spend, so that together they never exceed it.
 
     One process holds it. The others ask for slices (`lease`), spend them, and give back what they
-    have not spent (`take_back`). A slice counts as spent until it is given back. One that never is,
-    because its process was lost, counts as spent until the period of the budget is over: it may
-    have been spent. Slices end with the period at the latest.
+    have not spent (`take_back`). A slice counts as spent until it is given back. If its process is
+    lost and never gives it back, it counts as spent until the period of the budget is over, because
+    it may have been spent. Slices end with the period at the latest.
 
-    Any number of threads may use it. To go on after a restart, keep `to_bytes` after each change.
+    Any number of threads may use it. To continue after a restart, store `to_bytes` after each
+    change.
 
     Args:
-        budget: The budget; its pacing is not used: who leases slices decides how large they are.
+        budget: The budget. Its pacing is not used: the caller of `lease` decides how large slices
+            are.
 
     Raises:
         InvalidParameterError: The budget has periods of auctions, which processes cannot count.
@@ -79,9 +81,9 @@ class SharedBudget:
 
         Args:
             amount: The money; at most what is left.
-            lasts: For how long it may be spent; it ends with the period of the budget, if that is
-                earlier.
-            pacing: "even" to spread it over that time, or "asap".
+            lasts: For how long it may be spent. If the period of the budget ends earlier, so does
+                the slice.
+            pacing: "even" to spread the money over that time, or "asap".
             at: As in `left`.
 
         Raises:
@@ -104,7 +106,9 @@ class SharedBudget:
             return made
 
     def take_back(self, lease: str, spent: object, *, at: object = None) -> None:
-        """Take back what was not spent of a slice; once.
+        """Take back what was not spent of a slice. This can be done once for each slice.
+
+        A slice that is unknown, was given back before, or belongs to an earlier period is ignored.
 
         Args:
             lease: The slice's id.
@@ -113,8 +117,7 @@ class SharedBudget:
             at: As in `left`.
 
         Raises:
-            InvalidParameterError: More was spent than the slice had. Slices that are not known,
-                were given back before, or belong to an earlier period are ignored.
+            InvalidParameterError: More was spent than the slice had.
         """
         if isinstance(spent, Decimal) and spent.is_finite():
             paid = spent
@@ -131,7 +134,7 @@ class SharedBudget:
             self._spent += paid
 
     def to_bytes(self) -> bytes:
-        """Return all of it, to be kept and to go on from after a restart."""
+        """Return the whole state as bytes, for `from_bytes` after a restart."""
         with self._lock:
             return json.dumps(
                 {

@@ -1,4 +1,4 @@
-"""What is shown of limits, and why a bid could not be made."""
+"""The status of limits that a user sees, and the reasons why no bid could be made."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LimitStatus:
-    """How a limit stands in its present period.
+    """The state of a limit in its present period.
 
     Attributes:
         limit: The limit.
         spent: The money that was paid for bids of this period.
-        reserved: The money that bids without an outcome may still cost; under a target, by how much
-            they may exceed what they allow to spend.
-        left: What may still be bid, whatever becomes of these bids. Under a target, without what
-            the next win allows.
-        planned: What was to be spent by now; None where nothing is planned.
-        slack: Under a target, what the wins allow to spend less what was spent; negative if the
-            target is not kept. None under a budget.
+        reserved: The money that bids without an outcome may still cost; under a target, the amount
+            by which they may exceed their credits.
+        left: What may still be bid, whatever the outcomes of these bids are. Under a target, the
+            credit of the next win is not included.
+        planned: What should have been spent by now; None if nothing is planned.
+        slack: Under a target, the credits of the wins minus what was spent; negative if the target
+            does not hold. None under a budget.
         multiplier: How much a unit of money counts in bids: a value divided by its pseudo-value, at
             the middle of the range of values.
-        begins: When the period began, in seconds since 1970; None if it is not one of the clock.
+        begins: When the period began, in seconds since 1970; None if it is not a period of time.
         ends: When it ends.
         auctions: The auctions of the period.
         late: What was paid for bids that had expired, since the beginning.
@@ -76,7 +76,7 @@ class LimitStatus:
 
 
 def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
-    """Return how the limits of a pacer stand, in their order.
+    """Return the status of each limit of a pacer, in their order.
 
     Args:
         pacer: The pacer. It is not changed.
@@ -106,7 +106,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
 
 
 def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
-    """Return what was to be spent by now."""
+    """Return what should have been spent by now."""
     times = pacer.state.times[i]
     if not isinstance(limit, Money) or pacer.rules.plans[i] == AT_ONCE:
         return None
@@ -133,7 +133,7 @@ def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
 
 
 def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
-    """Return the lowest positive amount that may be bid without limits; None without one.
+    """Return the lowest positive amount that may be bid without limits; None if there is none.
 
     Args:
         amounts: The amounts that may be bid.
@@ -145,7 +145,7 @@ def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
 
 
 class Reasons(Sequence[str | None]):
-    """Why a limit allowed no bid, for each auction of a batch; made into text when asked for.
+    """Why a limit allowed no bid, for each auction of a batch. Texts are made when asked for.
 
     Args:
         pacer: The pacer.
@@ -193,7 +193,7 @@ def _reason_of(
     worth: float,
     lowest: float,
 ) -> str:
-    """Return why a limit allows no bid. free, reserved: units of money that it has."""
+    """Return why a limit allows no bid. free, reserved: its free and reserved money, in units."""
     left, held = _money(unit, max(free, 0)), _money(unit, reserved)
     if left >= Decimal(repr(lowest)):
         return (

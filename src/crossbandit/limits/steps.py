@@ -1,4 +1,4 @@
-"""One auction after another under limits: what may be bid, and what a bid costs."""
+"""The steps of one auction under limits: what may be bid, and the accounting of bids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
 
-_NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
+_NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
 
 
 class PacerSteps(PacerBase):
@@ -36,8 +36,8 @@ class PacerSteps(PacerBase):
             last: The highest one.
 
         Returns:
-            The pseudo-value, the highest amount up to it (or the first), and the highest one that
-            can break no limit: -1 if there is none.
+            The pseudo-value; the highest amount up to it, or `first` if that is higher; and the
+            highest amount that cannot break a limit, or -1 if there is none.
         """
         now = self._moved(now)
         given = (self.reserved.opened, now, value, first, last)
@@ -53,7 +53,7 @@ class PacerSteps(PacerBase):
         first: int,
         last: int,
     ) -> tuple[float, int, int, int]:
-        """Do what `open` does, and let a law choose; then `hold` or nothing is to follow.
+        """Do what `open` does, and let a law choose. Call `hold` next if a bid is made.
 
         Args:
             law: The law of prices, with the same amounts.
@@ -64,9 +64,9 @@ class PacerSteps(PacerBase):
             last: As in `open`.
 
         Returns:
-            What `open` returns, and the amount that was wanted. The lower one of the last two is to
-            be bid; its money is reserved already. Both are -1 if nothing may be bid; the auction is
-            accounted for then.
+            What `open` returns, and the amount that the law wants. The lower of the last two is the
+            bid; its money is already reserved. If nothing may be bid, both are -1, and the auction
+            is already accounted for.
         """
         now = self._moved(now)
         parts, bound, no_slots = self._law
@@ -89,7 +89,7 @@ class PacerSteps(PacerBase):
         """Remember the bid that `choose` has just reserved money for, until it is settled.
 
         Args:
-            key: A number of the bid that is its own.
+            key: A unique number for the bid.
         """
         reserved = self.reserved
         reserved.rows[key] = reserved.opened
@@ -108,13 +108,13 @@ class PacerSteps(PacerBase):
         adapt(self.rules, self.state, ticket, value, 0, -1)
 
     def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
-        """Set money aside for a bid in the auction that was opened last.
+        """Reserve money for a bid in the auction that was opened last.
 
         Args:
-            key: A number of the bid that is its own.
+            key: A unique number for the bid.
             value: What winning is worth.
             amount: The amount, by number; at most the highest that `open` returned.
-            wanted: The amount that would have been bid without that limit, by number.
+            wanted: The amount that would have been bid without that bound, by number.
         """
         given = (self.reserved.opened, self._now, value, amount, wanted)
         self._code[reserve_bound](self._bound, *given)
@@ -123,7 +123,7 @@ class PacerSteps(PacerBase):
     def settle(self, key: int, value: float, amount: float, *, won: bool, least: float) -> None:
         """Account for a bid whose outcome is known.
 
-        A win that comes after the bid has expired is paid from what is left now.
+        If a bid wins after it has expired, it is paid from what is left now.
 
         Args:
             key: The number of the bid.
@@ -148,14 +148,12 @@ class PacerSteps(PacerBase):
         self.correct(value, amount, won=True)
 
     def correct(self, value: float, amount: float, *, won: bool) -> None:
-        """Account for an outcome that is another one than was said before.
-
-        It counts in the present period.
+        """Correct an outcome that was reported wrongly before. The change counts in this period.
 
         Args:
             value: What winning was worth.
             amount: The amount, as money.
-            won: Whether the bid has won after all; else it has lost.
+            won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
         for limit in range(len(self.limits)):
@@ -165,7 +163,7 @@ class PacerSteps(PacerBase):
     def look(
         self, value: float, first: int, last: int, now: float | None = None
     ) -> tuple[float, int, int]:
-        """Return what `open` would return. Nothing is changed.
+        """Return what `open` would return. Changes nothing.
 
         Args:
             value: What winning is worth.
@@ -181,7 +179,7 @@ class PacerSteps(PacerBase):
         return found
 
     def _moved(self, now: float) -> float:
-        """Let time pass: begin periods, let bids expire. Return the time, which never goes back."""
+        """Begin periods and expire bids up to `now`. Return the time, which never goes back."""
         if now > self._now:
             self._now = now
         else:
@@ -194,7 +192,7 @@ class PacerSteps(PacerBase):
         return now
 
     def _take(self, count: int) -> list[int]:
-        """Return free rows for so many bids without an outcome. They are free no more."""
+        """Take free rows for this many bids, and return them."""
         free = self.reserved.free
         if len(free) < count:
             self._resize(count)
@@ -205,12 +203,12 @@ class PacerSteps(PacerBase):
         return taken
 
     def _resize(self, more: int) -> None:
-        """Make room for more bids without an outcome, or give room back."""
+        """Make room for more bids without an outcome, or free memory that is not needed."""
         self.reserved.resize(more)
         self._bind()
 
     def _expire(self, before: float) -> None:
-        """Count bids without an outcome as lost; the oldest ones come first."""
+        """Count bids without an outcome as lost if they were made up to the time `before`."""
         reserved = self.reserved
         while reserved.rows:
             key, row = next(iter(reserved.rows.items()))

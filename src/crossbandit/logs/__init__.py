@@ -1,4 +1,4 @@
-"""Logs of first-price auctions: formats, columns, bad lines, and synthetic ones."""
+"""Logs of first-price auctions: reading them in several formats, checking them, making them up."""
 
 from crossbandit import extras
 

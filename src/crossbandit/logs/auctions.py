@@ -26,14 +26,14 @@ COLUMNS = {
     "time": "times",
 }
 
-LIMIT = 4096  # levels of a column that are told apart; later ones are pooled
-SHOWN = 10  # levels in tables and figures, the most frequent ones
+LIMIT = 4096  # levels of a column that have their own number; later ones are pooled
+SHOWN = 10  # how many levels tables and figures show: the most frequent ones
 OTHERS = "others"
 EMPTY = "(empty)"
 
 MIXED = "mixed"
-_ENOUGH = 20  # bids, before something is concluded from how many have won
-_NEARLY_NONE = 0.001  # of the bids
+_ENOUGH = 20  # with fewer bids, nothing is concluded from how many have won
+_NEARLY_NONE = 0.001  # a smaller share of the bids counts as none
 
 
 class Auctions(NamedTuple):
@@ -41,8 +41,8 @@ class Auctions(NamedTuple):
 
     Attributes:
         values: What each was worth.
-        prices: The highest competing bids. NaN where it is not known; only in a log that says who
-            won.
+        prices: The highest competing bids. A price that is not known is NaN, which only a log that
+            says who won may have.
         bids: What was bid.
         reserves: The lowest bids that could win.
         classes: The numbers of the classes: one per class column, and one for their combination.
@@ -110,11 +110,11 @@ class OutcomeCounts(NamedTuple):
         auctions: How many there are.
         wins: How many were won.
         told: In how many the price is known.
-        told_wins: How many of the won ones those are.
+        told_wins: In how many of the auctions that were won the price is known.
         bids: In how many a bid above 0 was made.
-        bids_won: How many of these won.
+        bids_won: How many of these bids won.
         equal_wins: In how many a bid that equals the price won.
-        equal_losses: In how many such a bid lost.
+        equal_losses: In how many a bid that equals the price lost.
     """
 
     auctions: int
@@ -159,18 +159,19 @@ class OutcomeCounts(NamedTuple):
     def rounded(self) -> bool:
         """Whether equal bids won in some auctions and lost in others, because of rounded amounts.
 
-        If most winners were told a price that equals their bid, it is rather what they paid.
+        It is False if most winners were told a price that equals their bid: that price is probably
+        what they paid.
         """
         both = min(self.equal_wins, self.equal_losses) > 0
         return both and 2 * self.equal_wins <= self.told_wins
 
     @property
     def ties(self) -> str:
-        """What equal bids do: "lose" if all that there are have lost, otherwise "win"."""
+        """What happens to bids that equal the price: "lose" if all of them lost, else "win"."""
         return "lose" if self.equal_losses and not self.equal_wins else "win"
 
     def require_both_outcomes(self) -> None:
-        """Raise LogError if the auctions that were won, or those that were lost, seem missing."""
+        """Raise LogError if the won auctions, or the lost ones, seem to be missing from the log."""
         if self.bids < _ENOUGH:
             return
         for found, which, missing in (
@@ -206,8 +207,8 @@ class ClassColumn(NamedTuple):
 class ClassTable:
     """Numbers for the levels of class columns and for their combinations, in bounded memory.
 
-    A level has the next free number when it first occurs. When `LIMIT` numbers are used, all new
-    levels have the number `LIMIT`.
+    A level gets the next free number when it first occurs. Once `LIMIT` numbers are used, all new
+    levels get the number `LIMIT`.
 
     Args:
         names: The names of the columns.
@@ -250,7 +251,7 @@ class ClassTable:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many numbers each column may use, the one for pooled levels included."""
+        """How many numbers each column may use, including the number for pooled levels."""
         return tuple(len(levels) + 1 for levels in self._levels)
 
     def labels(self, column: int) -> list[str]:
@@ -258,7 +259,7 @@ class ClassTable:
         return [*self._levels[column], OTHERS][: LIMIT + 1]
 
     def full(self) -> list[str]:
-        """Return the columns with more levels than are told apart."""
+        """Return the columns that have more than `LIMIT` levels."""
         return [
             name for name, counts in zip(self.names, self.auctions, strict=True) if counts[LIMIT]
         ]
@@ -273,7 +274,7 @@ class ClassTable:
         return np.append(places, min(size, SHOWN))
 
     def column(self, column: int) -> ClassColumn:
-        """Return what tables show of a column."""
+        """Return what tables show for a column."""
         places, labels = self.places(column), list(self._levels[column])
         counts = np.append(self.auctions[column, : len(labels)], self.auctions[column, LIMIT])
         auctions: Floats = np.bincount(places, counts).astype(float)
@@ -287,7 +288,7 @@ class ClassTable:
 
 
 def _find(known: dict[Any, int], codes: Integers, keys: Sequence[Any]) -> Integers:
-    """Return the numbers of keys[codes]; new keys are given the next ones, while there are any."""
+    """Return the numbers of keys[codes]. New keys get the next numbers while there are any left."""
     found = np.empty(len(keys), dtype=np.int64)
     for i, key in enumerate(keys):
         if len(known) < LIMIT:

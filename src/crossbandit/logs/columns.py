@@ -23,7 +23,7 @@ ROLES = {
     "time": "time",
 }
 
-LEAST_BID = (  # that would have won, as exchanges and bidders call it
+LEAST_BID = (  # usual names for the least bid that would have won
     "minimum_bid_to_win",
     "min_bid_to_win",
     "auction_min_to_win",
@@ -64,11 +64,11 @@ _COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
 _UNKNOWN = ("nan", "null", "none", "na", "n/a")  # in place of a price that is not known
 WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
 LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
-# A number from this on counts in that part of a second; a smaller one counts seconds.
+# From how large a number on a time is in nano-, micro- or milliseconds; smaller ones are seconds.
 _PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
 _DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
 
-# How much of a unit of money, for one impression, is one of the log's units.
+# By what to multiply an amount in a unit of the log, to get units of money for one impression.
 UNITS = {
     "units": 1.0,
     "cents": 1e-2,
@@ -92,9 +92,9 @@ class Columns:
         """Return the index of a column, from 0.
 
         Args:
-            wanted: A name (case, spaces, hyphens and underscores do not matter, and of a nested
-                field the last part is enough), a number from 1, or None to look for the usual
-                names of the role.
+            wanted: A name, a number from 1, or None to look for the usual names of the role. In a
+                name, case, spaces, hyphens and underscores do not matter. For a nested field, the
+                last part of its name is enough.
             role: A key of `ROLES`.
 
         Returns:
@@ -154,7 +154,7 @@ class Columns:
         return names.index(name)
 
     def shown(self, index: int) -> str:
-        """Return the name of a column, or what stands for it in tables."""
+        """Return what tables call a column: its name, if it has one."""
         return self.names[index] if self.names else f"column {index + 1}"
 
     def label(self, index: int) -> str:
@@ -168,7 +168,7 @@ class Columns:
 
 
 def plain(names: Iterable[str]) -> list[str]:
-    """Return names in lower case, without what may differ: spaces, hyphens and underscores.
+    """Return names in lower case and without spaces, hyphens and underscores, to compare them.
 
     >>> plain([" Min bid-to-win", "minBidToWin"])
     ['minbidtowin', 'minbidtowin']
@@ -202,11 +202,11 @@ def is_number(text: str) -> bool:
 
 
 def number_sql(role: str, factor: float = 1.0) -> str:
-    """Return SQL for the entry of a column as a number, NULL if it is none.
+    """Return SQL for the entry of a column as a number; NULL if it is not a number.
 
     Args:
         role: A key of `ROLES`. "won" gives a truth value, "time" seconds since 1970.
-        factor: By which an amount is multiplied.
+        factor: The factor by which an amount is multiplied.
 
     Returns:
         An expression of SQL.
@@ -223,11 +223,11 @@ def number_sql(role: str, factor: float = 1.0) -> str:
 
 
 def time_sql(column: str) -> str:
-    """Return SQL for a time in seconds since 1970, NULL if it is none.
+    """Return SQL for a time in seconds since 1970; NULL if the entry is not a time.
 
-    Numbers count seconds, or milli-, micro- or nanoseconds if they are that large; other texts are
-    in the format ISO 8601, or digits such as 20260105103000. Times without an offset are in the
-    time zone of the connection.
+    Numbers are seconds or, if they are large, milli-, micro- or nanoseconds. Other entries are in
+    the format ISO 8601, or digits such as 20260105103000. Times without an offset are in the time
+    zone of the connection.
     """
     text = f"trim({column}::VARCHAR)"
     number = f"TRY_CAST({text} AS DOUBLE)"
@@ -250,14 +250,14 @@ def fault_sql(
     *,
     needs_price: bool,
 ) -> str:
-    """Return SQL for what is wrong with a row, NULL if nothing is.
+    """Return SQL for what is wrong with a row; NULL if nothing is.
 
-    A column is called like its role; as a number, it has an underscore after its name.
+    The text of a column has the name of its role. Its number has an underscore after that name.
 
     Args:
         roles: The columns that are read.
         highest_value: A bound of the values.
-        factors: By which amounts are multiplied.
+        factors: The factors by which amounts are multiplied.
         needs_price: Whether a row without a price is bad.
 
     Returns:

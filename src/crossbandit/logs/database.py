@@ -1,4 +1,4 @@
-"""DuckDB connections that read logs, temporary folders, and text for SQL."""
+"""Open DuckDB connections that read logs, make temporary folders, and quote text for SQL."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Memory:
     that is more than usual.
 
     Args:
-        megabytes: What is usual.
+        megabytes: How many megabytes are used at first. `fetch` raises this if a query needs more.
     """
 
     def __init__(self, megabytes: int) -> None:
         self.megabytes = megabytes
 
     def fetch(self, connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-        """Run a query and return its rows; if it needs more memory, later ones have it, too."""
+        """Run a query and return its rows. If it needs more memory, later queries get it too."""
         while True:
             try:
                 return connection.execute(query).fetchall()
@@ -99,7 +99,7 @@ def connect(
                 yield connection
     except duckdb.InterruptException:  # DuckDB has noticed Ctrl-C before Python
         raise KeyboardInterrupt from None
-    except RuntimeError as error:  # it does so with this one, too, while a result is fetched
+    except RuntimeError as error:  # DuckDB raises this for Ctrl-C while a result is fetched
         if "interrupted" not in str(error).lower():
             raise
         raise KeyboardInterrupt from None

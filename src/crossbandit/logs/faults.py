@@ -1,7 +1,7 @@
 """Bad lines of a log: where they are, and when a log is refused because of them.
 
-DuckDB numbers rows, and messages show lines. Blank lines and quoted line ends make the difference.
-Only the first bad lines are looked up in the files.
+DuckDB counts rows, but messages show the numbers of lines. They differ if there are blank lines or
+quoted line ends. Only the first bad lines are looked up in the files.
 """
 
 from __future__ import annotations
@@ -50,15 +50,17 @@ class Fault(NamedTuple):
 
 
 def left_out(bad: int, auctions: int, faults: Sequence[Fault]) -> str:
-    """Introduce the list of bad lines. A stray quotation mark may make many lines one fault.
+    """Return the text before a list of bad lines.
+
+    One fault may cover many lines, after a stray quotation mark.
 
     Args:
         bad: How many lines were left out.
-        auctions: How many were not.
+        auctions: How many lines were not left out.
         faults: The first bad lines.
 
     Returns:
-        What stands before the list.
+        The text.
     """
     were = "was" if bad == 1 else "were"
     said = f"{bad:,} of {auctions + bad:,} lines {were} left out"
@@ -94,7 +96,7 @@ def _faults_of_copy(
     connection: duckdb.DuckDBPyConnection,
     rejected: Mapping[tuple[str, int], str],
 ) -> tuple[Fault, ...]:
-    """Return the first bad lines of a copy, by their places in the files that were copied."""
+    """Return the first bad lines of a copy, with their places in the original files."""
     rows = _bad_rows(log, connection, f"SELECT {PLACE} AS number, * FROM ({log.checked_sql()})")
     faults: list[Fault] = []
     for i, file in enumerate(origin.files):
@@ -146,7 +148,7 @@ def _set_aside(log: AuctionLog, reason: str) -> str:
 
 
 def _fault(span: range | int, reason: str, name: str) -> Fault:
-    """Return a fault; a number in place of the span says that the line is only about there."""
+    """Return a fault. If `span` is a number and not a range, the line is only approximate."""
     if isinstance(span, int):
         return Fault(span, f"near this line, {reason}", file=name)
     if len(span) > 1:

@@ -71,10 +71,10 @@ class Format:
         won_codes: The codes of a result that is a win.
         price_codes: The codes of losses that a higher bid would have prevented.
         reasons: What other codes, or kinds of lines, mean.
-        ties: What a bid does that equals the price: "win" where the price is the least bid that
-            wins, "lose" where it is what somebody else bid.
+        ties: What happens to a bid that equals the price: "win" if the price is the least bid that
+            wins, "lose" if it is the bid of somebody else.
         paid_is_price: Whether winners pay the highest competing bid: a second-price auction.
-        marks: Columns that a file of this format has. One of these sets is enough.
+        marks: Sets of columns. A file that has all columns of one of these sets has this format.
     """
 
     name: str

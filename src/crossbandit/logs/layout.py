@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
 
 _SAMPLE_BYTES = 1 << 16
-_BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # of later parts of a file, in which JSON may have new fields
-_DEPTH = 4  # of nested objects whose fields are columns
+_BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # samples of the rest of a file: JSON may have new fields there
+_DEPTH = 4  # fields of objects that are nested more deeply are not columns
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _PARQUET = b"PAR1"
 _SEPARATORS = ",\t;|"
 WHITE_SPACE = "\x01"  # stands for white space: each line is read as one field and split later
-KINDS = ("csv", "jsonl", "parquet")  # of files, as `--format` names them
+KINDS = ("csv", "jsonl", "parquet")  # the kinds of files, by their names in `--format`
 _PARAMETERS = re.compile(r"[?&][\w-]+=")  # of a URL
 _MACROS = re.compile(r"(?i)[?&;]auction[_-]?(id|imp[_-]?id|price|loss|min[_-]?to[_-]?win)=")
 _EXPECTED = "Give a CSV, JSON lines or Parquet file"
@@ -42,9 +42,9 @@ class Layout:
 
     Attributes:
         kind: "csv", "jsonl", "parquet", "frame", or "lines": text that is not split.
-        names: The names of the columns; empty without a header.
+        names: The names of the columns; empty if there is no header.
         width: The number of columns.
-        separator: Of the columns of a text.
+        separator: The character that separates the columns of a text file.
         skipped: The number of lines up to and including the header.
         compressed: Whether it is a gzip file.
         seats: Whether objects may be bid responses of OpenRTB, with a list of bids. Each bid is a
@@ -66,7 +66,7 @@ class Layout:
 
     @property
     def is_quoted(self) -> bool:
-        """Whether a line end may stand inside quotation marks."""
+        """Whether a quoted field may contain line ends."""
         return self.kind == "csv" and self.separator != WHITE_SPACE
 
 
@@ -88,14 +88,14 @@ def recognize_file(path: Path, kind: str | None = None, *, notices: bool = False
     Args:
         path: The file.
         kind: What it must be: one of `KINDS`, or None for any.
-        notices: Whether the file is of an exchange: lines with URLs are not split, and each bid of
-            a bid response is a row.
+        notices: Whether the file comes from an exchange. If so, lines with URLs are not split, and
+            each bid of a bid response is a row.
 
     Returns:
         The file and its layout.
 
     Raises:
-        LogError: It is no log, or of another kind.
+        LogError: The file is not a log, or is of another kind.
     """
     with path.open("rb") as file:
         head = file.read(len(_PARQUET))
@@ -183,7 +183,7 @@ def _fields(path: Path, lines: list[str], *, seats: bool) -> Iterator[str]:
 
 
 def _bids(seats: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the bids of a bid response, and what stands in place of them where there are none."""
+    """Yield the bids of a bid response, then the row of a response without bids."""
     lists = [seat.get("bid") for seat in seats if isinstance(seat, dict)]
     bids = [bid for bids in lists if isinstance(bids, list) for bid in bids]
     yield from (bid for bid in bids if isinstance(bid, dict))
@@ -212,7 +212,7 @@ def _samples(path: Path) -> list[bytes]:
 
 
 def _intact_samples(path: Path) -> list[bytes]:
-    """Return such blocks of a gzip file whose checksum is right: DuckDB does not check it."""
+    """Return samples of a gzip file, after checking its checksum: DuckDB does not check it."""
     later: list[bytes] = []
     step, last = 1, b""
     try:
@@ -260,7 +260,7 @@ def find_format(name: str, source: Source) -> Format | None:
 
 
 def with_names(file: LogFile) -> LogFile:
-    """Return a file with the names of its columns, if it has no header and those of iPinYou."""
+    """Return the file; if it is an iPinYou file without a header, with the names of its columns."""
     layout = file.layout
     names = IPINYOU_NAMES.get(layout.width)
     if layout.kind != "csv" or layout.names or layout.separator != "\t" or names is None:

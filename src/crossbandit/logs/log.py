@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from crossbandit.logs.source import Source
 
-_VECTORS = 8  # of 2,048 rows: what DuckDB returns at once
-_STREAM = 8  # megabytes for rows that wait to be fetched, and more than these need
+_VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
+_STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
 FORMATS = ("auto", *KINDS, *EXCHANGES)
 _SAID = {
     "value": "The value is",
@@ -38,7 +38,7 @@ _SAID = {
     "propensity": "The propensity is",
     "time": "The time is",
 }
-_AMOUNTS = ("price", "bid", "reserve")  # in one unit
+_AMOUNTS = ("price", "bid", "reserve")  # all in the unit `price_unit`
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,27 +57,28 @@ class AuctionLog:
         format: "auto"; what files must be, "csv", "jsonl" or "parquet"; or whose lines they hold,
             "openrtb", "google" or "ipinyou", in any kind of file.
         columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
-            each auction, whether you "won", the "propensity" of the bid and the "time": names, in
-            which case does not matter, or numbers from 1. The value and the price are found by
-            their usual names if they are not given. The others are read only if they are given.
+            each auction, whether you "won", the "propensity" of the bid and the "time". A column is
+            given by its name (upper and lower case do not matter) or by its number from 1. The
+            value and the price are found by their usual names if they are not given. The others are
+            read only if they are given.
         classes: Categorical columns, such as the site or the campaign: names or numbers. Learners
             that use classes are told them before they bid. An empty entry is a class of its own.
-        highest_value: A bound of the values. Lines with a higher value are bad. None takes the
-            highest value of the log.
+        highest_value: An upper bound of the values. Lines with a higher value are bad. If None, it
+            is the highest value of the log.
         limit: How many lines are read; None for all.
         max_bad: How many bad lines are left out before a replay refuses the log.
-        value_unit: The unit of the values: "units" of money, "cents", "micros", or for a thousand
-            impressions "cpm", "cpm-cents" or "cpm-micros". With a unit, all amounts are converted
-            to units of money for one impression. None leaves them as they are.
-        price_unit: Likewise, the unit of prices, own bids and reserves.
+        value_unit: The unit of the values: "units" of money, "cents" or "micros"; or "cpm",
+            "cpm-cents" or "cpm-micros", for a thousand impressions. Values are converted to units
+            of money for one impression. None leaves them as they are.
+        price_unit: The unit of prices, own bids and reserves, in the same way.
         timezone: The zone of times without an offset.
         partitions: Whether names of folders such as `day=5` are columns.
         sort_by: A column of times or numbers by which the lines are sorted; None leaves them in
             their order.
         by: A column by which `split` separates the log.
         currency: For notices of an exchange, which currency is kept, such as "EUR".
-        price_losses: For notices of an exchange, the codes of losses that are about the price;
-            None for the usual ones.
+        price_losses: For notices of an exchange, the codes of losses that a higher bid would have
+            prevented; None for the usual ones.
 
     Raises:
         LogError: The file is missing or unreadable, or a column is not found.
@@ -106,7 +107,7 @@ class AuctionLog:
     price_losses: Sequence[str | int] | None = field(default=None, kw_only=True)
     source: Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
-    class_places: dict[str, int] = field(init=False, repr=False)  # likewise, by names of columns
+    class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
     remarks: tuple[str, ...] = field(init=False, repr=False)  # what the format made of the lines
     ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
@@ -149,7 +150,7 @@ class AuctionLog:
         logs = {}
         for (level,) in found:
             logs[level] = copy.copy(self)
-            object.__setattr__(logs[level], "data", self.source.name)  # a frame stays here
+            object.__setattr__(logs[level], "data", self.source.name)  # do not keep a data frame
             object.__setattr__(logs[level], "source", replace(self.source, only=(name, level)))
         return logs
 
@@ -206,7 +207,7 @@ class AuctionLog:
         """A sentence that says which columns are read."""
         guessed = set() if self.remarks else {"value", "price"} - set(self.columns)
         if len(guessed) == 2 and "price" in self.places:
-            guessed = {"price"}  # it is said once for both
+            guessed = {"price"}  # said once, after the price, for both
         found = [
             f"{what} column {self.label(role)}{' (guessed by name)' if role in guessed else ''}"
             for role, what in _SAID.items()
@@ -300,7 +301,7 @@ class AuctionLog:
 
     @property
     def factors(self) -> dict[str, float]:
-        """By which amounts are multiplied, by role; empty if no unit is given."""
+        """The factors by which amounts are multiplied, by role; empty if no unit is given."""
         if self.value_unit is None and self.price_unit is None:
             return {}
         price = UNITS[self.price_unit or "units"]
@@ -310,8 +311,8 @@ class AuctionLog:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
 
         Args:
-            source: What is read in place of the log's own source: one of its files.
-            limit: How many lines are read, in place of the log's own limit.
+            source: A source to read instead of the log's own, such as one of its files.
+            limit: How many lines to read, instead of the log's own limit.
 
         Returns:
             A query. A number has the name of its role with an underscore after it; `fault` is NULL

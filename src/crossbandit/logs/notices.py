@@ -1,4 +1,4 @@
-"""Join bids with the notices of an exchange, and drop what is not about the price.
+"""Join bids with the notices of an exchange, and drop auctions that say nothing about the price.
 
 A line is a bid, a win, a loss, or something else. Lines of one auction have the same id. Where
 every line with a value also has a result, nothing is joined.
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from crossbandit.logs.source import Source
     from crossbandit.logs.staging import Stage
 
-# A table of lines, a view of them that knows which are broken, a table of auctions, and a view of
-# them that knows which are dropped.
+# The table of lines, the view of it that says which lines are broken, the table of auctions, and
+# the view of it that says which auctions are dropped.
 _LINES, _EVENTS, _GROUPS, _AUCTIONS = (
     f"stage.{name}" for name in ("fields", "events", "groups", "auctions")
 )
@@ -48,12 +48,12 @@ _NO_ID = "no auction id"
 
 
 class JoinedLog(NamedTuple):
-    """A log whose lines are auctions, and what is to be said about it."""
+    """A log with one line per auction, and remarks about how it was joined."""
 
     source: Source
-    found: tuple[str, ...]  # the roles of which the log has anything
+    found: tuple[str, ...]  # the roles for which the log has entries
     remarks: tuple[str, ...]
-    ties: str  # "lose" where prices are bids of others, because no least bid to win is told
+    ties: str  # "lose" if prices are bids of others, not the least bid that wins
 
 
 def join_notices(
@@ -71,7 +71,7 @@ def join_notices(
     Args:
         source: The lines of the exchange.
         form: Their format.
-        own: Columns by roles that take the place of the usual fields.
+        own: The columns that the user has given, by role. They replace the usual fields.
         kept: Further columns that are kept under their names.
         price_codes: The codes of losses about the price; None for the usual ones.
         currency: Which currency is kept; None if there is only one.
@@ -83,7 +83,7 @@ def join_notices(
     Raises:
         LogError: The log lacks a field, or has several currencies.
     """
-    # What a user calls the price is the highest competing bid, not what was paid.
+    # If a user gives a price column, it is the highest competing bid, not what was paid.
     given = {"least" if role == "price" else role: [place] for role, place in own.items()}
     fields = field_places(form, source) | given
     check_fields(source, fields)

@@ -61,7 +61,7 @@ class OpenedSource(NamedTuple):
     ties: str | None = None
 
     def moved(self, source: Source, kept: Sequence[int], first: int = 0) -> OpenedSource:
-        """Return this for a copy that has the columns `kept`, from the index `first` on."""
+        """Return the same for a copy of the source that has the columns `kept`, from `first` on."""
         new = {place: first + i for i, place in enumerate(kept)}
         places, class_places, order = (
             {name: new[place] for name, place in some.items()}
@@ -113,7 +113,7 @@ def _refuse_options_of_exchanges(log: AuctionLog, source: Source) -> None:
 
 
 def _join(log: AuctionLog, form: Format, source: Source) -> OpenedSource:
-    """Read the lines of an exchange, and go on with a copy that has one row per auction."""
+    """Read the lines of an exchange, and return a copy that has one row per auction."""
     if source.frame is None and "url" in form.fields:
         files = (recognize_file(file.path, notices=True) for file in source.files)
         source = replace(source, files=tuple(files))
@@ -184,7 +184,7 @@ class _Stream:
 
 
 def find_source(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
-    """Return what files or a data frame hold.
+    """Return files or a data frame as a `Source`.
 
     Args:
         data: A path, a folder, a pattern such as `logs/*.csv`, several of them, "-" for the
@@ -294,7 +294,7 @@ def _in_folder(folder: Path) -> list[Path]:
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    """Return paths in the order of their names, numbers in them by size: part-2 before part-10."""
+    """Return paths sorted by name, with numbers in names sorted by size: part-2 before part-10."""
 
     def key(path: Path) -> list[tuple[int, int, str]]:
         parts = re.split(r"(\d+)", str(path))

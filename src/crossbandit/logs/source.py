@@ -1,7 +1,7 @@
 """The files of a log, or a data frame, and the SQL with which DuckDB reads some of its columns.
 
-DuckDB sets aside lines in which a column that is read is not UTF-8, and counts them. It does not
-look at other columns.
+If a column that is read is not UTF-8 in some line, DuckDB rejects that line and counts it. It does
+not check columns that are not read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MORE_COLUMNS = "more columns than the first line has"
 NO_OBJECT = "no JSON object"
 NOT_UTF8 = "not text in UTF-8"
 _MOST_REJECTS = 1_000_000
-_LONGEST = 2_000_000  # bytes of a line
+_LONGEST = 2_000_000  # the largest number of bytes of a line
 TOO_LONG = f"more than {_LONGEST:,} bytes"
 _NO_NULL = "\x02"  # an empty field must differ from a missing one, so no text is read as NULL
 _NONE = "NULL::VARCHAR"
@@ -55,7 +55,7 @@ class Source:
         scratch: A folder that must stay while the source is used.
         only: The name of a column and its value; other rows are left out.
         origin: What this is a copy of. The columns of a copy are called c1, c2, ... in SQL.
-        rejected: The records that DuckDB set aside when the copy was made.
+        rejected: The records that DuckDB rejected when the copy was made.
         memory: How much memory DuckDB may use to read it.
     """
 
@@ -106,7 +106,7 @@ class Source:
     def connect(
         self, timezone: str = "UTC", megabytes: int = 0
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Open a DuckDB connection that can read this source, with so much memory at least."""
+        """Open a DuckDB connection that can read this source, with at least this much memory."""
         megabytes = max(self.memory.megabytes, megabytes)
         with connect(self.name, timezone, megabytes) as connection:
             if self.frame is not None:
@@ -266,7 +266,7 @@ def _bid_rows(lines: str) -> str:
 def rejected_records(
     source: Source, connection: duckdb.DuckDBPyConnection
 ) -> dict[tuple[str, int], str]:
-    """Return the records that DuckDB has set aside in the last reading: file, number and reason."""
+    """Return the records that DuckDB rejected in the last reading: file, number and reason."""
     if not any(file.layout.is_text for file in source.files):
         return source.rejected
     rows = connection.execute(

@@ -1,7 +1,7 @@
-"""Sorted and joined copies of logs: Parquet files in a temporary folder, made by DuckDB.
+"""Make sorted and joined copies of logs: Parquet files in a temporary folder, made by DuckDB.
 
-A copy keeps the file and the row that each of its rows comes from, so that a bad line is still
-named by its place. Sorting and joining need little memory: DuckDB uses the disk.
+Each row of a copy has the file and the row that it comes from, so that messages can say where a bad
+line is. Sorting and joining need little memory: DuckDB uses the disk.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Stage:
 
 @contextmanager
 def open_stage(source: Source, timezone: str) -> Iterator[Stage]:
-    """Yield a stage for a source; what it has read is removed afterwards, its copy is not."""
+    """Yield a stage for a source. Its tables are removed afterwards, but not its copies."""
     scratch = Scratch()
     database = scratch.folder / "lines.duckdb"
     with source.connect(timezone, TABLES) as connection:
@@ -102,7 +102,8 @@ def sorted_copy(
         source: What is copied.
         places: The columns.
         by: A column by whose text the rows are sorted first.
-        sort: A column by whose time or number they are sorted then. A line without one is bad.
+        sort: A column of times or numbers by which they are then sorted. A line without a time or
+            number is bad.
         timezone: The zone of times without an offset.
 
     Returns:

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from crossbandit.logs.log import AuctionLog
 
 _NEARLY_ALL = 0.99
-VALUE_BINS = 32  # of values, in each range from an amount to twice the amount
+VALUE_BINS = 32  # bins of values in each range from an amount to twice the amount
 _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
 TIMED_LINES = 100_000  # how many lines are checked for the order of time
 _SAMPLED = 1_000  # lines from which a column of times is recognised
-_MOST_COLUMNS = 64  # that are looked at
-_TIMES = (  # usual names of a column of times, as `plain` has them
+_MOST_COLUMNS = 64  # how many columns are checked for times
+_TIMES = (  # usual names of a column of times, in the form that `plain` returns
     *("timestamp", "time", "ts", "datetime"),
     *("eventtime", "bidtime", "auctiontime", "bidtimestamp"),
 )
 _DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|(19|20)\d{12}(\d{3})?"
 _FROM, _TO = 946_684_800, 4_102_444_800  # 2000 and 2100, in seconds
-_OTHER_UNIT = 30.0  # ratio of the medians of values and other amounts
+_OTHER_UNIT = 30.0  # if medians of values and amounts differ by this factor, so may their units
 _UNITS = {
     100.0: "cents and whole units",
     1_000.0: "an amount for a thousand impressions and for one",
@@ -80,7 +80,7 @@ class Survey(NamedTuple):
     highest_value: float
     highest_price: float
     median_value: float  # of those above 0, approximately
-    median_price: float  # likewise
+    median_price: float  # of those above 0, approximately
     own_bids: int  # auctions with an own bid above 0
     faults: tuple[Fault, ...]  # the first ten
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
@@ -173,7 +173,7 @@ def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
 
 
 def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
-    """Return a log and its survey. A few lines without a price, after wins and losses, are bad."""
+    """Return a log and its survey. If only a few lines have no price, they count as bad lines."""
     survey = survey_log(log)
     if 0 < survey.without_price <= log.max_bad and survey.feedback == "always":
         log = log.with_prices()
@@ -182,11 +182,11 @@ def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
 
 
 def doubt_about_units(value: float, amount: float, what: str) -> Iterator[str]:
-    """Say so if values and other amounts seem to be in different units.
+    """Yield a warning if values and other amounts seem to be in different units.
 
     Args:
         value: The median of the values above 0; 0 if there is none.
-        amount: Likewise, of the other amounts.
+        amount: The median of the other amounts above 0; 0 if there is none.
         what: What the other amounts are called.
 
     Yields:
@@ -225,9 +225,9 @@ class StepsBack(NamedTuple):
 def steps_back_in_time(log: AuctionLog) -> StepsBack:
     """Return how often the time goes back in the first lines of a log.
 
-    The column of times is the one that was given, one with a usual name, or else one with dates
-    or with seconds (or milliseconds, ...) between 2000 and 2100 in nearly every line. Of several,
-    the one that goes back least often counts.
+    The column of times is the one that was given, or one with a usual name. Otherwise it is one
+    that has dates, or seconds (or milliseconds, ...) between 2000 and 2100, in nearly every line.
+    If there are several, the one that goes back least often is used.
     """
     columns = log.source.columns
     lines = min(TIMED_LINES, log.limit or TIMED_LINES)

@@ -1,4 +1,4 @@
-"""Synthetic logs: like those of an ad exchange, or from known distributions."""
+"""Make synthetic logs: similar to those of an ad exchange, or drawn from known distributions."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _days(shares: Floats) -> Floats:
 def _realistic(
     days: Floats, generator: np.random.Generator, parts: tuple[float, float]
 ) -> tuple[Floats, Floats]:
-    """Return values and prices. parts: how much is shared by both, and how much is not.
+    """Return values and prices. parts: the weights of the shared factor and of the others.
 
     Values and prices share a normal factor, since an impression that is valuable to us is often
     valuable to others. A fifth of the prices are rounded up to a multiple of a half, like limits

@@ -1,1 +1,1 @@
-"""Compiled steps of `crossbandit.laws`: arrays in, arrays out, no validation."""
+"""Compiled steps of `crossbandit.laws`. They take and fill arrays, and validate nothing."""

@@ -1,4 +1,4 @@
-"""Choosing an amount: the best under an optimistic law, or one that shows more."""
+"""Choose an amount: the best one under an optimistic law, or one from which more is learned."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
-_SCATTER = 0.25  # of an amount, relative to the best, where nothing was seen
+_SCATTER = 0.25  # standard deviation of an amount relative to the best, before anything is seen
 
 
 @inlined
@@ -58,8 +58,8 @@ def best_amount(
     to the side where more is earned.
     """
     size = chances.size
-    # Being reached is good in a first-price auction, bad otherwise; mirrored, the chances are of
-    # the opposite.
+    # In a first-price auction it is good to reach the number, otherwise it is bad. If the law is
+    # mirrored, its chances are those of not reaching it.
     sign = 1.0 if (rules.payoff == FIRST_PRICE) != rules.mirrored else -1.0
     best, most = first, -math.inf
     sold, before = rules.amounts[0], 0.0
@@ -93,11 +93,11 @@ def best_amount(
 def scatter(
     rules: LawRules, visits: float, best: int, first: int, last: int, uniforms: Floats
 ) -> int:
-    """Return an amount near `best`, the nearer the more often the node was visited.
+    """Return a random amount near `best`. It is nearer the more rounds the node has.
 
-    Where only reached or not is seen, the law's slope is known only if amounts vary. Near the best
-    amount that costs little. Without it, the slope would come from other contexts, which play
-    other amounts because they face other numbers.
+    If it is only seen whether the amount reached the number, the slope of the law can be learned
+    only if amounts vary. Near the best amount, that costs little. Otherwise the slope would be
+    learned from other contexts, which play other amounts because their numbers are different.
     """
     normal = math.sqrt(-2.0 * math.log(1.0 - uniforms[0])) * math.sin(2.0 * math.pi * uniforms[1])
     width = _SCATTER * rules.probing * (1.0 + visits) ** -0.25
@@ -129,8 +129,8 @@ def decide(
 ) -> int:
     """Return the amount to play. The state is not changed.
 
-    bound: of the rules, the state and the scratch of a law. The context chooses the law; worth and
-    cost are what the payoff is made of. slots: (features + 1,), the classes. uniforms: (3,), random
+    bound: the rules, the state and the scratch of a law. The law is the one at `context`; `worth`
+    and `cost` determine the payoff. slots: (features + 1,), the classes. uniforms: (3,), random
     numbers from [0, 1).
     """
     rules, state, scratch = opened(bound)
@@ -153,10 +153,10 @@ def decide_all(
     out: Integers,
     chances: Floats,
 ) -> None:
-    """Decide in n rounds. All (n,); slots: (n, width); uniforms: (n, 3).
+    """Decide in n rounds. slots: (n, width). uniforms: (n, 3). All other arrays: (n,).
 
-    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1. chances: of reaching the
-    number with the amount, as the law believes.
+    If firsts[i] > lasts[i], no amount may be played, and out[i] = -1. chances: set to the
+    probability that the amount reaches the number, by the law.
     """
     for i in range(contexts.size):
         if firsts[i] > lasts[i]:
@@ -180,7 +180,7 @@ def decide_all(
 
 @inlined
 def chance_of(rules: LawRules, state: LawState, scratch: Scratch, amount: int) -> float:
-    """Return the chance of reaching the number, where `scratch` holds the laws at the context."""
+    """Return the chance that an amount reaches the number, from the laws in `scratch`."""
     experts, size = state.weights.size, rules.amounts.size
     if rules.mirrored:
         opposite: float = scratch.chances[experts, size - 1 - amount]
@@ -201,7 +201,7 @@ def choose(
     last: int,
     uniforms: Floats,
 ) -> int:
-    """Do what `decide` does, where `scratch` holds the laws at the context already."""
+    """Do what `decide` does, if `scratch` already holds the laws at the context."""
     best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms)
     if not may_try(rules):
         return best
@@ -211,7 +211,7 @@ def choose(
 
 @inlined
 def may_try(rules: LawRules) -> bool:
-    """Whether lower amounts are tried at times."""
+    """Return whether lower amounts are sometimes tried."""
     return rules.feedback == AFTER_LOSS and rules.payoff == FIRST_PRICE and rules.probing > 0.0
 
 
@@ -267,9 +267,10 @@ def weigh_choices(
     weights: Floats,
     out: Floats,
 ) -> None:
-    """Add to `out`, (K,), the weight of each row of random numbers, at what is chosen with it.
+    """Add the weight of each row of random numbers to `out` (K,), at the amount chosen with it.
 
-    lowest: nothing is tried in place of an amount below this. uniforms: (n, 2). weights: (n,).
+    lowest: if the best amount is below this one, no lower amount is tried. uniforms: (n, 2).
+    weights: (n,).
     """
     band = read_law(rules, state, scratch, context, slots)
     chances = scratch.chances[state.weights.size]
@@ -285,5 +286,5 @@ def weigh_choices(
 def look(
     rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
 ) -> None:
-    """Set the laws at a context in `scratch`; the last row mixes the experts."""
+    """Set the laws at a context in `scratch`. The last row is the mixture of all experts."""
     read_law(rules, state, scratch, context, slots)

@@ -1,4 +1,4 @@
-"""A law held against a learner that assumes nothing about prices; first-price auctions."""
+"""Compare a law of first-price auctions with a learner that assumes nothing about prices."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
-_LEAST = 0.25  # over the root of the rounds: how often the other expert is followed at least
+_LEAST = 0.25  # over sqrt(rounds): the least probability of following an expert
 
 
 class GuardState(NamedTuple):
-    """What the guard keeps."""
+    """The state of a guard."""
 
     wins: Floats  # (K,): estimates of how often each amount would have won, discounted
-    spent: Floats  # (3,): variance of the learner's gains; of the experts'; rounds
+    spent: Floats  # (3,): sums of variances, of squared differences of gains, and of rounds
     gains: Floats  # (2,): estimates of what the law and the learner have earned, over `top`
-    chances: Floats  # (K,): of the learner
-    seen: Floats  # (K,): how likely each amount's outcome is shown
+    chances: Floats  # (K,): the learner's policy
+    seen: Floats  # (K,): the probability that the outcome of each amount is shown
 
 
 @inlined
 def learner_chances(
     rules: LawRules, guard: GuardState, worth: float, top: float, last: int
 ) -> None:
-    """Set the learner's chances of each amount up to `last`: exponential weights.
+    """Set the learner's policy on the amounts up to `last`: exponential weights.
 
-    The estimate of what amount k has earned is read at this worth: (worth - a_k) * wins[k].
+    The estimate of what amount k would have earned at this worth is (worth - a_k) * wins[k].
     """
     size = rules.amounts.size
     rate = math.sqrt(math.log(size) / (1.0 + guard.spent[0]))
@@ -54,8 +54,9 @@ def learner_chances(
 def law_weight(guard: GuardState) -> float:
     """Return the probability that the law is followed.
 
-    The weights begin with K : 1 for the law: it is one choice, and the learner has K to be right by
-    chance. The price is that the learner is followed log(K) / rate of gains later.
+    The weights begin with K : 1 for the law, because the learner has K amounts, one of which may be
+    right by chance, and the law is one choice. So the learner must have gained log(K) / rate more
+    before it is followed.
     """
     rate = math.sqrt(math.log(2.0) / (1.0 + guard.spent[1]))
     lead = rate * (guard.gains[0] - guard.gains[1]) + math.log(guard.wins.size)
@@ -66,7 +67,7 @@ def law_weight(guard: GuardState) -> float:
 
 @inlined
 def see(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
-    """Set `seen`, from `chances`, if the law has this weight and bids `bid`."""
+    """Set `seen` from `chances`, for this weight of the law and its amount `bid`."""
     size = rules.amounts.size
     total = 0.0
     if rules.feedback == AFTER_LOSS:
@@ -85,7 +86,7 @@ def see(rules: LawRules, guard: GuardState, weight: float, bid: int) -> None:
 
 @inlined
 def draw(guard: GuardState, weight: float, bid: int, last: int, first: float, second: float) -> int:
-    """Return the amount to play: the law's, or one by the learner's chances."""
+    """Return the amount to play: the law's, or one that is drawn from the learner's policy."""
     if first < weight:
         return bid
     total = 0.0
@@ -100,10 +101,10 @@ def draw(guard: GuardState, weight: float, bid: int, last: int, first: float, se
 def guarded_learn(
     rules: LawRules, guard: GuardState, worth: float, top: float, bid: int, played: int, cell: int
 ) -> None:
-    """Add what an outcome says of all amounts that it shows; weigh the law and the learner by it.
+    """Add what an outcome says about all amounts that it shows, and update both experts' gains.
 
-    `chances` and `seen` are as they were when deciding. cell: any for which the shown amounts win
-    and lose as they did.
+    `chances` and `seen` must be those of the decision. cell: any cell for which the shown amounts
+    win and lose as they did.
     """
     size = rules.amounts.size
     least = _LEAST / math.sqrt(1.0 + guard.spent[2])
@@ -144,7 +145,7 @@ def guarded_choice(
     last: int,
     uniforms: Floats,
 ) -> tuple[int, int, float]:
-    """Do what `guarded_decide` does, where `scratch` holds the laws at the context already."""
+    """Do what `guarded_decide` does, if `scratch` already holds the laws at the context."""
     bid = choose(rules, state, scratch, band, worth, 0.0, first, last, uniforms)
     learner_chances(rules, guard, worth, top, last)
     weight = law_weight(guard)
@@ -169,7 +170,7 @@ def guarded_play(
     uniforms: Floats,
     out: Integers,
 ) -> None:
-    """Decide and learn in n rounds. All (n,); slots: (n, width); uniforms: (n, 5)."""
+    """Decide and learn in n rounds. slots: (n, width). uniforms: (n, 5). Other arrays: (n,)."""
     for i in range(contexts.size):
         if firsts[i] > lasts[i]:
             out[i] = -1
@@ -210,9 +211,9 @@ def guarded_decide(
     last: int,
     uniforms: Floats,
 ) -> tuple[int, int, float]:
-    """Return the amount to play, the law's, and the law's weight.
+    """Return the amount to play, the amount of the law, and the weight of the law.
 
-    Of the guard, only `chances` and `seen` change. uniforms: (5,).
+    Changes only `chances` and `seen` of the guard. uniforms: (5,).
     """
     band = read_law(rules, state, scratch, context, slots)
     return guarded_choice(rules, state, scratch, guard, top, band, worth, first, last, uniforms)

@@ -1,8 +1,9 @@
 """Tests, valid at any time, of whether the number depends on the context, and on the class.
 
-The first asks whether what happened at a column, less its chance, depends on the rank of the
-context. Ranks are centred, and chances are counted, among rounds of the same *stratum*: all rounds,
-or those of a class. The second compares pairs of rounds, see `pairs.py`.
+The first test asks whether the deviation at a column (1 or 0 for what happened there, minus its
+chance) depends on the rank of the context. Ranks are centred, and chances estimated, within a
+*stratum*: all rounds, or those of a class. The second test compares pairs of rounds; see
+`pairs.py`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from crossbandit.kernels.laws.sums import sum_of
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
-RANKS = 256  # bins of contexts, of which ranks are counted
-STRATA = 512  # classes that are told apart, at most
-_MEMORY = 200.0  # rounds over which the usual score of those at risk is averaged
+RANKS = 256  # bins of contexts, from which ranks are computed
+STRATA = 512  # the largest number of classes that have a stratum
+_MEMORY = 200.0  # rounds over which the scores of rounds at risk are averaged
 _RATE = 1.0 / _MEMORY
-_PRIOR = 10.0  # of the variances of the evidence
-_EVERY = 16  # rounds after which it is found anew on which side of the law each column is
+_PRIOR = 10.0  # is added to the variances of the evidence
+_EVERY = 16  # rounds after which the sides of the columns are computed again
 
 
 class TestState(NamedTuple):
@@ -32,11 +33,11 @@ class TestState(NamedTuple):
     Row 0 of the strata stands for all rounds. With classes, a row for each of them follows.
     """
 
-    told: Floats  # (strata, K + 1): rounds in which it happened at a column
-    counts: Floats  # (strata, K + 1): rounds at risk
-    usual: Floats  # (strata, 2, K + 1): means of the two scores of those at risk
-    shown: Floats  # (strata, 4): of a class in pairs: how much more, and its square; twice
-    ranks: Floats  # (RANKS,): contexts by bin
+    told: Floats  # (strata, K + 1): rounds whose number was told at a column
+    counts: Floats  # (strata, K + 1): rounds at risk at a column
+    usual: Floats  # (strata, 2, K + 1): means of the two scores of rounds at risk
+    shown: Floats  # (strata, 4): sums over pairs of a class, of two differences and their squares
+    ranks: Floats  # (RANKS,): the number of contexts in each bin
     sums: Floats  # (2, 4): of deviations times scores, of contexts and of classes (`pairs.py`)
     variances: Floats  # (2, 4)
     rows: Integers  # (slots,): the stratum of the class at a place; -1 if it has none
@@ -44,8 +45,8 @@ class TestState(NamedTuple):
     used: Integers  # (1,): strata that are in use
     sides: Floats  # (K + 1,): from -1 for the lowest outcomes of all rounds to 1 for the highest
     expected: Floats  # (2, K + 2): sums from a column up of hazards, and of hazards times sides
-    waiting: Integers  # (places, 4): rounds that wait for another: `row` to `limit` of `pair_up`
-    risk: Floats  # (2, K + 1), scratch: the hazards of an outcome, in all rounds and in a stratum
+    waiting: Integers  # (places, 4): rounds that wait for a partner; arguments of `pair_up`
+    risk: Floats  # (2, K + 1), scratch: hazards, in all rounds and in a stratum
 
 
 @compiled
@@ -59,7 +60,7 @@ def test_all(
     indices: Integers,
     amounts: Integers,
 ) -> None:
-    """Take in n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,).
+    """Test with n outcomes: bins of contexts, kinds of outcomes, cells or amounts; all (n,).
 
     slots: (n, width), the classes, as in `learn`. amounts: those played, -1 if not known.
     """
@@ -79,7 +80,7 @@ def test_one(
     index: int,
     amount: int,
 ) -> None:
-    """Take in one outcome; place: the bin of the context. slots: (width,), the classes.
+    """Test with one outcome. place: the bin of the context. slots: (width,), the classes.
 
     amount: the one played, by number; -1 if it is not known.
     """
@@ -102,7 +103,7 @@ def test_one(
     at, end = (column - lowest if hit else -1), top + 1
     all_rounds = state.risk[0, lowest:end]
     told, counts = state.told[0, lowest:end], state.counts[0, lowest:end]
-    alone = feedback == WON_LOST  # one column is seen: before any round, its chance is 1 / 2
+    alone = feedback == WON_LOST  # only one column is seen; before any round, its chance is 1 / 2
     _set_hazards(told, counts, 1 if alone else lowest, all_rounds)
     if feedback == WON_LOST:
         state.sides[column] = 2.0 * all_rounds[0] - 1.0
@@ -130,7 +131,7 @@ def _compare_in_class(
     lowest: int,
     all_rounds: Floats,
 ) -> None:
-    """Compare contexts among rounds of the class, of which `row` is the stratum."""
+    """Compare a round with the rounds of its class. row: the stratum of the class."""
     end = lowest + all_rounds.size
     hazards = state.risk[1, lowest:end]
     _shrink(state.told[row, lowest:end], state.counts[row, lowest:end], all_rounds, hazards)
@@ -148,9 +149,9 @@ def first_shown(
     amount: int,
     size: int,
 ) -> int:
-    """Return the lowest column that the amount could have shown; 1 if it is not known.
+    """Return the lowest column that the amount could have shown; 1 if the amount is not known.
 
-    lowest: what `first_at_risk` returned, which is this column if nothing was told.
+    lowest: what `first_at_risk` returned. If nothing was told, it is this column.
     """
     if kind != TOLD or feedback == WON_LOST:
         return lowest
@@ -161,7 +162,7 @@ def first_shown(
 
 @inlined
 def class_row(state: TestState, slots: Integers) -> int:
-    """Return the stratum of a round's classes together, a new one while there is room, or -1."""
+    """Return the stratum of a round's combined classes: a new one if needed, -1 without room."""
     number = slots[slots.size - 1]
     if number < 0:
         return -1
@@ -178,7 +179,7 @@ def class_row(state: TestState, slots: Integers) -> int:
 
 @inlined
 def known_row(state: TestState, slots: Integers) -> int:
-    """Return the stratum of a round's classes together, or -1 if they have none."""
+    """Return the stratum of a round's combined classes, or -1 if there is none."""
     number = slots[slots.size - 1]
     if number < 0 or state.rows.size == 0:
         return -1
@@ -195,25 +196,25 @@ def first_at_risk(kind: int, column: int) -> int:
 
 @inlined
 def _set_hazards(told: Floats, counts: Floats, lowest: int, out: Floats) -> None:
-    """Set the chance that all rounds together give an outcome at each column, from `lowest` on."""
+    """Set `out` to the hazards in all rounds, at the columns from `lowest` on."""
     for i in range(out.size):
         out[i] = (told[i] + 1.0 / (lowest + i + 1.0)) / (counts[i] + 1.0)
 
 
 @inlined
 def _shrink(told: Floats, counts: Floats, all_rounds: Floats, out: Floats) -> None:
-    """Set the chance that a stratum gives an outcome at each column; all rounds count as one."""
+    """Set `out` to the hazards in a stratum. The hazards in all rounds count as one round."""
     for i in range(out.size):
         out[i] = (told[i] + all_rounds[i]) / (counts[i] + 1.0)
 
 
 @inlined
 def _set_sides(hazards: Floats, sides: Floats, expected: Floats) -> None:
-    """Set on which side of the law each column is: twice its chance of being reached, less 1.
+    """Set the side of each column: twice its chance of being reached, minus 1.
 
-    Each factor waits for the one before, so this takes long, and is done once in `_EVERY` rounds.
-    The sides are weights of the test: it is valid with any that do not know the outcome. expected:
-    set to the sums of hazards, and of hazards times sides, from each column up.
+    Each factor depends on the one before, so this is slow. It is done once in `_EVERY` rounds. The
+    sides are weights in the test, which is valid with any weights that do not depend on the
+    outcome. expected: set to the sums of hazards, and of hazards times sides, from each column up.
     """
     chance, plain, turned = 1.0, 0.0, 0.0
     for j in range(sides.size - 1, -1, -1):
@@ -252,20 +253,20 @@ def _compare(
 ) -> None:
     """Compare what happened at each column with its hazard, and whether that depends on scores.
 
-    at: the column at which it happened, or -1. ranks, bends: the usual scores of those at risk. The
-    sides are those by the hazards of all rounds: those of a stratum go with the deviations from
-    them.
+    at: the column at which it happened, or -1. ranks, bends: the mean scores of rounds at risk. The
+    sides come from the hazards of all rounds. Those from the hazards of a stratum would be
+    correlated with the deviations from these hazards.
 
-    The variance is a third of the square and two thirds of what is expected of it. With these, the
-    exponential of a martingale has a mean of at most 1, whatever the steps: exp(x - x^2 / 6) is at
-    most 1 + x + x^2 / 3 for every x. With hazard h that is h (2 - h) / 3 where nothing happened,
-    and (1 - 2 h) / 3 more where it did.
+    The variance is a third of the square plus two thirds of its expectation. With this variance,
+    the exponential of the martingale has a mean of at most 1 for any steps, because
+    exp(x - x^2 / 6) is at most 1 + x + x^2 / 3 for every x. With hazard h, the variance is
+    h (2 - h) / 3 at a column where nothing happened, and (1 - 2 h) / 3 more where it happened.
     """
-    # Sums are kept in registers: in arrays that might overlap they would be written each time.
+    # Local variables stay in registers. Arrays might overlap, so they would be written each time.
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     e, f, g, h = 0.0, 0.0, 0.0, 0.0
     for j in range(hazards.size):
-        hazard = hazards[j] if counts[j] > 0.0 else 0.0  # nothing is usual yet
+        hazard = hazards[j] if counts[j] > 0.0 else 0.0  # no mean to compare with yet
         first, second = rank - ranks[j], bend - bends[j]
         turned, bent = first * sides[j], second * sides[j]
         spread = hazard * (2.0 - hazard) / 3.0
@@ -295,7 +296,7 @@ def _compare(
 
 @inlined
 def _follow(rank: float, bend: float, counts: Floats, ranks: Floats, bends: Floats) -> None:
-    """Count a round at risk, and let the usual scores follow: means of all, then of recent ones."""
+    """Count a round at risk, and update the mean scores: of all rounds, later of recent ones."""
     for j in range(counts.size):
         counts[j] += 1.0
         rate = max(1.0 / counts[j], _RATE)
@@ -305,7 +306,7 @@ def _follow(rank: float, bend: float, counts: Floats, ranks: Floats, bends: Floa
 
 @inlined
 def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
-    """Add to four sums: of two scores, each alone and times the side."""
+    """Add to four sums: those of two scores, and those of the scores times the side."""
     sums[0] += a
     sums[1] += b
     sums[2] += c
@@ -314,7 +315,7 @@ def _add(sums: Floats, a: float, b: float, c: float, d: float) -> None:
 
 @compiled
 def log_evidence(state: TestState, test: int) -> float:
-    """Return the logarithm of the evidence that the number goes with the context (0), class (1)."""
+    """Return the logarithm of the evidence of the test: 0 for the context, 1 for the class."""
     highest = -math.inf
     for i in range(4):
         highest = max(highest, _log_part(state, test, i))

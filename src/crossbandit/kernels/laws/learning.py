@@ -1,4 +1,4 @@
-"""Learning from an outcome: counts, the laws of the nodes they belong to, weights of experts."""
+"""Learn from an outcome: update the counts and laws of its nodes, and the weights of experts."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Floats, Integers
 
-_LARGE = 1e15  # a scale that is brought back to 1
-_DEEPEST = 5  # of a class's tree
+_LARGE = 1e15  # a larger scale is reset to 1
+_DEEPEST = 5  # the largest depth of the tree of a class
 
 
 @compiled
@@ -49,10 +49,10 @@ def learn(
     index: int,
     amount: int,
 ) -> None:
-    """Count an outcome: a cell that was TOLD, or that it is AT_MOST or ABOVE an amount.
+    """Count an outcome: the cell was TOLD, or it is known to be AT_MOST or ABOVE an amount.
 
-    index: the cell, or the amount that the outcome is about. amount: the one played, -1 if none.
-    slots: (features + 1,), the numbers of the classes; those without a node are given one.
+    index: that cell or amount. amount: the one played, -1 if none. slots: (features + 1,), the
+    numbers of the classes; a class without a node is given one.
     """
     learn_at(rules, state, scratch, band_of(rules, context), slots, kind, index, amount)
 
@@ -68,7 +68,7 @@ def learn_at(
     index: int,
     amount: int,
 ) -> None:
-    """Do what `learn` does, as a part of its callers: passing a law to a function takes long."""
+    """Do what `learn` does, inlined into its callers: passing a law to a function is slow."""
     find_rows(rules, state, band, slots, scratch.rows)
     laws_near(rules, state, scratch, column_of(rules, kind, index))
     absorb(rules, state, scratch, band, slots, kind, index, amount)
@@ -105,7 +105,7 @@ def absorb(
     index: int,
     amount: int,
 ) -> None:
-    """Do what `learn` does, where `scratch` holds the laws at the context already."""
+    """Do what `learn` does, if `scratch` already holds the laws at the context."""
     size = rules.amounts.size
     column, told = column_of(rules, kind, index), is_told(rules, kind)
     weigh(rules, state, scratch, kind, column)
@@ -131,7 +131,7 @@ def absorb(
 
 @inlined
 def weigh(rules: LawRules, state: LawState, scratch: Scratch, kind: int, column: int) -> None:
-    """Multiply the weight of each expert by how likely the outcome was by its law."""
+    """Multiply the weight of each expert by the likelihood of the outcome under its law."""
     if state.weights.size == 1:
         return
     for e in range(state.weights.size):
@@ -141,7 +141,7 @@ def weigh(rules: LawRules, state: LawState, scratch: Scratch, kind: int, column:
 
 @inlined
 def share_out(rules: LawRules, state: LawState) -> None:
-    """Make the weights of the experts add up to 1; a share of them goes to all alike."""
+    """Normalise the weights of the experts; a small share is spread evenly over all of them."""
     total, even = 0.0, rules.share / state.weights.size
     for e in range(state.weights.size):
         total += state.weights[e]
@@ -177,7 +177,7 @@ def count(state: LawState, row: int, column: int, told: bool, unit: float) -> No
 
 @inlined
 def ask(state: LawState, row: int, column: int) -> None:
-    """Count an amount that was played, and find the lowest one that is well tried."""
+    """Count an amount that was played, and find the lowest amount with enough rounds."""
     state.asked[row, column] += 1.0
     if column > state.untried[row]:
         return
@@ -192,7 +192,7 @@ def ask(state: LawState, row: int, column: int) -> None:
 
 @inlined
 def due(state: LawState, row: int, parent: int, unit: float) -> bool:
-    """Whether a node's law is used and has seen enough new rounds to be computed anew."""
+    """Return whether a node's law is in use and has enough new rounds to be computed again."""
     visits = state.visits[row]
     if parent >= 0 and (state.visits[parent] < SPLIT * unit or visits < MATURE * unit):
         return False
@@ -213,8 +213,9 @@ def refresh(
 ) -> None:
     """Compute a node's law from its counts and its parent's law.
 
-    group: the memory, or M + the feature. place: the pool's node of the same band. A node of recent
-    rounds or of a class expects its parent's law, changed as the pool's law changes there.
+    group: the memory, or M + the feature. place: the pool's node of the same band. For a node of
+    recent rounds or of a class, the parent's law is first changed by as much as the pool's law
+    changes from the parent's band to this one.
     """
     state.since[row] = 0.0
     law, spread = state.law[row], state.spread[row]
@@ -238,7 +239,7 @@ def refresh(
     unit, noise = 1.0, 1.0
     if group < memories:
         unit = 1.0 / state.scale[group]
-        # A discounted count varies half as much as its mean, once the discount has worked.
+        # After many rounds, the variance of a discounted count is half of its mean.
         noise = 1.0 - 0.5 * min(1.0, state.rounds[0] * math.log(2.0) / rules.half_lives[group])
     evidence, totals = state.evidence[row], state.totals[group * LEVELS + level]
     told, hidden = state.told[row], state.hidden[row]
@@ -251,7 +252,7 @@ def refresh(
 
 @inlined
 def flat_law(feedback: int, law: Floats, spread: Floats) -> None:
-    """Set the law that is expected before anything is seen: every cell alike."""
+    """Set the law that is assumed before anything is seen: all cells are equally likely."""
     size = law.size - 1
     for j in range(size + 1):
         if feedback == WON_LOST:

@@ -1,9 +1,9 @@
-"""The nodes of classes: which rows they have, and which give way if there is no room.
+"""The nodes of classes: which rows they have, and which lose their rows if there is no room.
 
 A class has a *number*: its place among the `slots`, plus `slots` for each class that had the place
 before it. So a number tells whether the place still belongs to the same class. A node of a class
-gets two children at once, in rows that follow each other. There is always room for the root of
-every place; children share what is left.
+gets two children at once, in consecutive rows. There is always room for the root of every place.
+Children use the rest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawState
     from crossbandit.types import Integers
 
-_BUSIER = 2.0  # children give way to those of a node that is so many times as busy
+_BUSIER = 2.0  # a node loses its children to a node that is this many times as busy
 
 
 @inlined
@@ -33,7 +33,7 @@ def root_of(state: LawState, slots: Integers, feature: int) -> int:
 def root_for(state: LawState, number: int) -> int:
     """Return the root of a class, which is given one if it has none; -1 if there is no room.
 
-    What the class that had the place before has counted is dropped.
+    The counts of the class that had the place before are dropped.
     """
     place = number % state.roots.size
     row: int = state.roots[place]
@@ -53,7 +53,7 @@ def root_for(state: LawState, number: int) -> int:
 
 @inlined
 def release_below(state: LawState, root: int) -> None:
-    """Take all children from a tree, the deepest first."""
+    """Remove all children from a tree, the deepest first."""
     while state.children[root, 0] >= 0:
         row, deeper = root, True
         while deeper:
@@ -66,7 +66,7 @@ def release_below(state: LawState, root: int) -> None:
 
 @inlined
 def release(state: LawState, row: int) -> int:
-    """Take its children from a node, and return the row of the first. They have no children."""
+    """Remove the children of a node, which have no children; return the row of the first."""
     left: int = state.children[row, 0]
     state.children[row, 0] = -1
     state.children[row, 1] = -1
@@ -77,9 +77,9 @@ def release(state: LawState, row: int) -> int:
 
 @inlined
 def clear(state: LawState, row: int, born: float) -> None:
-    """Forget what a node has counted.
+    """Clear the counts of a node.
 
-    The sums of `totals` keep what it said of how much nodes of its kind differ: that still holds.
+    Its part of the sums in `totals` stays: what it said about how much nodes differ still holds.
     """
     for j in range(state.told.shape[1]):
         state.told[row, j] = 0.0
@@ -93,10 +93,10 @@ def clear(state: LawState, row: int, born: float) -> None:
 
 @inlined
 def add_children(state: LawState, first: int, row: int) -> None:
-    """Give a node children, if there is room. first: the first row that is there for classes.
+    """Give a node children, if there is room. first: the first row of the nodes of classes.
 
-    If there is none, it is looked for whenever the rounds of the node are a power of 2: that takes
-    as long as several rounds.
+    If no rows are free, rows of less busy nodes are looked for. That takes as long as several
+    rounds, so it is done only when the number of rounds of the node is a power of 2.
     """
     most = state.visits.size - first - state.roots.size
     left, rounds = -1, int(state.visits[row])
@@ -116,8 +116,9 @@ def add_children(state: LawState, first: int, row: int) -> None:
 def find_pair(state: LawState, first: int, row: int) -> int:
     """Return the first of two free rows, or -1.
 
-    If none are free, the least busy node whose children have none loses them. How busy a node is,
-    is its share of the rounds since it was given its row: classes that no longer come fall behind.
+    If none are free, a node whose children have no children loses them: the least busy such node.
+    How busy a node is means its share of the rounds since it was given its row. So the nodes of
+    classes that do not come any more become less busy.
     """
     best, least = -1, _busy(state, row) / _BUSIER
     for other in range(first, state.used[0]):

@@ -1,6 +1,6 @@
-"""Outcomes: what they show on the grid, learning from one or from a whole log, correcting one.
+"""Outcomes: what they show on the grid; learn from one or from a whole log; correct one.
 
-Whole logs take the same steps, in the same order, to the same bits, as round after round.
+The results for a whole log are exactly those of one round after the other.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @inlined
 def tells(feedback: int, reached: bool) -> bool:  # noqa: FBT001
-    """Return whether the number is told after an amount has reached it or not."""
+    """Return whether the number is told. reached: whether the amount has reached it."""
     return feedback == ALWAYS or (feedback != WON_LOST and reached == (feedback == AFTER_WIN))
 
 
@@ -78,9 +78,9 @@ def play(
     uniforms: Floats,
     out: Integers,
 ) -> None:
-    """Decide and learn in n rounds. All (n,); slots: (n, features + 1); uniforms: (n, 3).
+    """Decide and learn in n rounds. slots: (n, features + 1). uniforms: (n, 3). Others: (n,).
 
-    Where firsts[i] > lasts[i], no amount may be played: out[i] = -1.
+    If firsts[i] > lasts[i], no amount may be played, and out[i] = -1.
     """
     for i in range(contexts.size):
         if firsts[i] > lasts[i]:
@@ -115,7 +115,7 @@ def learn_all(
     indices: Integers,
     amounts: Integers,
 ) -> None:
-    """Learn from n outcomes. All (n,); slots: (n, features + 1)."""
+    """Learn from n outcomes. slots: (n, features + 1). All other arrays: (n,)."""
     for i in range(contexts.size):
         band = band_of(rules, contexts[i])
         given = (kinds[i], indices[i], amounts[i])
@@ -144,10 +144,10 @@ def shown(
 ) -> tuple[int, int, int]:
     """Return what an outcome says on the grid: its kind, what it is about, and the amount played.
 
-    An amount between two of the grid that has reached the number shows that the higher one does; if
-    it has not, that the lower one does not. The kind is below 0 if it says nothing about any. The
-    amount played is -1 if it is not on the grid. number: looked at only where it is told; it agrees
-    with `reached`, but for rounding.
+    If an amount between two amounts of the grid has reached the number, the higher of the two
+    reaches it as well. If it has not, the lower of the two does not reach it either. The kind is
+    negative if nothing is known about any amount of the grid. The amount played is -1 if it is not
+    on the grid. number: used only if it is told; it agrees with `reached`, up to rounding.
     """
     size = rules.amounts.size
     above = place_of(rules.amounts, amount, False)  # noqa: FBT003
@@ -171,11 +171,11 @@ def settle(
     number: float,
     tried: bool,  # noqa: FBT001
 ) -> int:
-    """Learn from what became of an amount, and take it into the test of independence.
+    """Learn from the outcome of an amount, in the law and in its test of independence.
 
-    bound: of the rules, the state and the scratch of a law, and the state of its test. tried:
-    whether the amount was the law's own choice. Returns 4 times the index of what is known, plus
-    its kind; -1 if it says nothing about any amount, and nothing is learned.
+    bound: the rules, the state and the scratch of a law, and the state of its test. tried: whether
+    the amount was the law's own choice. Returns 4 times the index that `shown` finds, plus the kind
+    of the outcome; or -1 if nothing is known about any amount, and nothing is learned.
     """
     rules, state, scratch, test = opened(bound)
     return settle_one(rules, state, scratch, test, context, slots, amount, reached, number, tried)
@@ -194,7 +194,7 @@ def settle_one(
     number: float,
     tried: bool,  # noqa: FBT001
 ) -> int:
-    """Do what `settle` does, as a part of its callers: passing a law to a function takes long."""
+    """Do what `settle` does, inlined into its callers: passing a law to a function is slow."""
     kind, index, played = shown(rules, amount, reached, number)
     if kind < 0:
         return -1
@@ -217,7 +217,7 @@ def settle_all(
     numbers: Floats,
     out: Integers,
 ) -> None:
-    """Do what `settle` does with n outcomes. All (n,); slots: (n, features + 1)."""
+    """Do what `settle` does with n outcomes. slots: (n, features + 1). Other arrays: (n,)."""
     for i in range(contexts.size):
         given = (contexts[i], slots[i], amounts[i], reached[i], numbers[i], True)
         out[i] = settle_one(rules, state, scratch, test, *given)
@@ -240,7 +240,7 @@ def correct(
     """Replace an outcome that was learned by another; see `learn` for what they are.
 
     One round is moved from the old column to the new one in every node of the context, and the
-    laws of these nodes are computed anew.
+    laws of these nodes are computed again.
     """
     band = band_of(rules, context)
     find_rows(rules, state, band, slots, scratch.rows)
@@ -255,7 +255,7 @@ def correct(
             move(state, row, unit, was_told, old, now_told, new)
             if m == 0 and place < BROAD and amount >= 0:
                 asked = rules.amounts.size - 1 - amount if rules.mirrored else amount
-                # A file of an earlier version may know of the round, but not whether it reached.
+                # A file of an earlier version may lack whether the amount reached the number.
                 left = max(state.reached[place, asked] - reaches(kind, index, amount), 0.0)
                 now = left + reaches(new_kind, new_index, amount)
                 state.reached[place, asked] = min(now, state.asked[place, asked])
@@ -289,7 +289,7 @@ def reweigh(
     new_kind: int,
     new: int,
 ) -> None:
-    """Give the experts weight by the new outcome instead of the old one, under the laws of now."""
+    """Correct the weights of the experts: the new outcome replaces the old one, by present laws."""
     experts = state.weights.size
     if experts == 1:
         return
@@ -315,7 +315,7 @@ def move(
     now_told: bool,  # noqa: FBT001
     new: int,
 ) -> None:
-    """Move what one round counts now from one column to another, as far as it is there."""
+    """Move one round, with its present weight, to another column; at most what is counted."""
     if was_told:
         taken = min(unit, state.told[row, old])
         state.told[row, old] -= taken
@@ -332,7 +332,7 @@ def move(
 def correct_test(
     rules: LawRules, test: TestState, row: int, kind: int, old: int, new_kind: int, new: int
 ) -> None:
-    """Move one round of a stratum from column `old` to `new`. What was compared before stays."""
+    """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""
     if is_told(rules, kind):
         test.told[row, old] = max(test.told[row, old] - 1.0, 0.0)
     if is_told(rules, new_kind):

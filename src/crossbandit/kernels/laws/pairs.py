@@ -1,15 +1,15 @@
-"""Whether the number depends on the class, from pairs of rounds with nearly the same context.
+"""Test whether the number depends on the class, with pairs of rounds of nearly the same context.
 
-Two rounds of different classes, in the same of the finest bands of contexts, are compared. If the
-number does not depend on the class, given the context, then what the two have shown could as well
-have been exchanged: the difference between the two is as likely as its opposite, whatever the law
-is. Nothing is estimated. So times the difference of what their classes have shown in earlier pairs,
-it is a step x of a martingale with E exp(x - x^2 / 2) <= 1, as cosh(x) <= exp(x^2 / 2).
+A pair is two rounds of different classes in the same finest band of contexts. If the number does
+not depend on the class, given the context, the outcomes of the two rounds are exchangeable: their
+difference is as likely as its negative, whatever the law is. Nothing is estimated. The difference,
+times the difference between the scores of the two classes in earlier pairs, is a step x of a
+martingale with E exp(x - x^2 / 2) <= 1, because cosh(x) <= exp(x^2 / 2).
 
-What is compared is what both could have shown: columns that were at risk in both rounds. Where the
-amount of a round is not known, it is taken to be one that shows all columns. Two things are not
-exact: contexts in one band differ a little, and the outcome of the first round of a pair may have
-changed the amount of the second.
+Only columns that were at risk in both rounds are compared. If the amount of a round is not known,
+it is assumed to show all columns. The test is not exact for two reasons: contexts in one band
+differ a little, and the outcome of the first round of a pair may have changed the amount of the
+second.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.types import Floats
 
-_COARSE = 3  # if only one column is seen, rounds within 2**3 bands that have the same are compared
+_COARSE = 3  # if only one column is seen, a pair has the same column, and one of 2**3 bands
 
 
 def waiting_rounds(feedback: int, bands: int, columns: int) -> int:
-    """Return for how many kinds of rounds one waits for another.
+    """Return how many rounds can wait for a partner at the same time.
 
-    feedback: a number of `state.py`. bands: of contexts, the finest.
+    feedback: a constant of `state.py`. bands: the number of the finest bands of contexts.
     """
     return (bands >> _COARSE) * columns if feedback == WON_LOST else bands
 
@@ -45,7 +45,7 @@ def pair_up(
     hit: bool,  # noqa: FBT001
     limit: int,
 ) -> None:
-    """Compare a round with the one that waits in its band, or let it wait.
+    """Compare a round with the one that waits in its band, or let it wait for a partner.
 
     row: the stratum of its class. lowest: its lowest column at risk, where something was told if
     `hit`. limit: the lowest column that could have been told, given the amount.
@@ -74,9 +74,9 @@ def pair_up(
 
 @inlined
 def _shown(state: TestState, lowest: int, hit: bool, least: int, kind: int) -> float:  # noqa: FBT001
-    """Return what a round has shown from column `least` on, less what all rounds make likely.
+    """Return what a round has shown from column `least` on, minus what all rounds let expect.
 
-    kind: 0 for how often something was told, 1 for on which side of the law it was.
+    kind: 0 for whether something was told, 1 for the side of the column at which it was told.
     """
     at = max(lowest, least)
     told = 0.0
@@ -88,7 +88,7 @@ def _shown(state: TestState, lowest: int, hit: bool, least: int, kind: int) -> f
 
 @inlined
 def _remember(shown: Floats, first: float, second: float) -> None:
-    """Add to what a class has shown, and to the squares of it."""
+    """Add the two differences of a pair, and their squares, to the sums of a class."""
     shown[0] += first
     shown[1] += first * first
     shown[2] += second
@@ -97,5 +97,5 @@ def _remember(shown: Floats, first: float, second: float) -> None:
 
 @inlined
 def _score(difference: float, square: float) -> float:
-    """Return a score of a class from -1/2 to 1/2, by what it has shown before."""
+    """Return the score of a class, from -1/2 to 1/2, by its sums over earlier pairs."""
     return 0.5 * difference / math.sqrt(1.0 + square + difference * difference)

@@ -1,4 +1,4 @@
-"""The law at a context: which nodes speak, what each expert says, and their mixture."""
+"""Compute the law at a context: find its nodes, compute each expert's law, and mix them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @inlined
 def band_of(rules: LawRules, context: float) -> int:
-    """Return the number of the finest band that a context lies in."""
+    """Return the number of the finest band in which a context lies."""
     low, high = 0, rules.cuts.size
     while low < high:
         middle = (low + high) >> 1
@@ -45,7 +45,7 @@ def first_row(rules: LawRules, memory: int) -> int:
 
 @inlined
 def node_of(rules: LawRules, band: int, depth: int) -> int:
-    """Return the pool's node of a band at a depth, which is its place in any full tree."""
+    """Return the pool's node of a band at a depth. It is also the place in any full tree."""
     return (1 << depth) - 1 + (band >> (rules.depth - depth))
 
 
@@ -97,11 +97,12 @@ def expert_laws(
     high: int,
     with_spreads: bool,  # noqa: FBT001
 ) -> None:
-    """Set what all experts say of reaching the number with each amount, in risk order.
+    """Set the chance of each expert that an amount reaches the number, in risk order.
 
-    Experts are memories; then, with features, memories with the classes; then, with two or more,
-    memories with the combination of classes. Only the columns from `low` to `high` are needed:
-    others may or may not be set. spreads: set only if `with_spreads`, which needs `low` = 0.
+    The first experts are the memories. With features, the memories with classes follow. With two or
+    more features, the memories with the combination of classes follow. Only the columns from `low`
+    to `high` are needed; others may or may not be set. spreads: set only if `with_spreads`, which
+    needs `low` = 0.
     """
     memories, rows = rules.growth.size, scratch.rows
     for expert in range(state.weights.size):
@@ -128,10 +129,9 @@ def expert_laws(
 def _set_hazards(
     laws: Floats, rows: Integers, memory: int, first: int, last: int, low: int, out: Floats
 ) -> None:
-    """Set the chance of not being stopped at each column from `low` on, by one expert's law.
+    """Set 1 minus the hazard at each column from `low` on, by one expert's law.
 
-    out: (K - low,). Loops run over views that start at 0: only these are turned into steps of
-    several columns at a time.
+    out: (K - low,). Loops run over views that start at 0, because only these are vectorised.
     """
     pool = laws[rows[0, 0], low + 1 :]
     own, other = laws[rows[memory, 0], low + 1 :], laws[rows[memory, 1], low + 1 :]
@@ -178,9 +178,9 @@ def _set_variances(
 
 @inlined
 def _multiply_up(parts: Floats, experts: int, low: int) -> None:
-    """Replace the numbers of each row by the products of all from there on; (experts, K).
+    """Replace each number of a row by the product of all numbers from there on; (experts, K).
 
-    Three rows at a time: a product waits for the one before, and three may wait together.
+    Three rows are done at a time: each product depends on the one before, but rows do not.
     """
     size, e = parts.shape[1], 0
     while e + 3 <= experts:
@@ -201,7 +201,7 @@ def _multiply_up(parts: Floats, experts: int, low: int) -> None:
 
 @inlined
 def _add_up(parts: Floats, experts: int) -> None:
-    """Replace the numbers of each row by the sums of all from there on; see `_multiply_up`."""
+    """Replace each number of a row by the sum of all from there on; see `_multiply_up`."""
     size, e = parts.shape[1], 0
     while e + 3 <= experts:
         a, b, c = parts[e], parts[e + 1], parts[e + 2]
@@ -272,7 +272,7 @@ def mixed_law(rules: LawRules, state: LawState, scratch: Scratch) -> None:
 
 @inlined
 def laws_near(rules: LawRules, state: LawState, scratch: Scratch, column: int) -> None:
-    """Set what each expert says of one column and the one below it, as `mixed_law` would."""
+    """Set each expert's chances at one column and the one below it, as `mixed_law` would."""
     size = rules.amounts.size
     low, high = max(min(column, size) - 1, 0), min(column, size - 1)
     expert_laws(rules, state, scratch, low, high, False)  # noqa: FBT003
@@ -280,7 +280,7 @@ def laws_near(rules: LawRules, state: LawState, scratch: Scratch, column: int) -
 
 @inlined
 def likelihood(rules: LawRules, chances: Floats, kind: int, column: int) -> float:
-    """Return the chance of an outcome. chances: (K,), and `column`, in risk order."""
+    """Return the probability of an outcome. chances: (K,). `column` is in risk order."""
     upper = chances[column] if column < chances.size else 1.0
     lower = chances[column - 1] if column > 0 else 0.0
     chance: float = upper - lower

@@ -1,4 +1,4 @@
-"""The law of a node: its own counts, drawn towards its parent's law as far as the data say.
+"""Compute the law of a node: its own counts, shrunk towards its parent's law (empirical Bayes).
 
 A law is a row of hazards, h_j = P(cell = j | cell <= j), in risk order. In a node, n_j outcomes
 were told in column j, and r_j rounds were at risk there. It begins with the hazards h_j of its
@@ -14,9 +14,9 @@ empirical Bayes (James-Stein), from 0 to 1:
     e_j = r_j h_j (1 - h_j),   w_j = e_j / (e_j + 1)
     d = sum_j w_j ((n_j - r_j h_j)^2 / e_j - 1) / sum_j w_j (r_j - 1)         `_set_terms`
 
-and the result is drawn towards that of other nodes of the same kind and depth (`heterogeneity`).
+and the result is shrunk towards that of other nodes of the same kind and depth (`heterogeneity`).
 This is done twice: first for a few blocks of columns, each with one ratio of node to parent, then
-for single columns. Where only won and lost is known, a law is a row of log odds (`shrink_odds`).
+for single columns. With WON_LOST, a law is a row of log odds instead (`shrink_odds`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _CONTRADICTION = 5.0  # in standard errors
 _DIFFERENT = 16.0  # no variance of log odds around the parent's is larger
 _MOST = 12.0  # no log odds are larger
-_WIDTH = 0.04  # of the neighbourhood that amounts share log odds with, on either side
+_WIDTH = 0.04  # of the neighbourhood of an amount on either side, as a share of all amounts
 
 
 @inlined
@@ -43,9 +43,10 @@ def heterogeneity(
 ) -> float:
     """Return the variance of a node's ratios around its parent's: empirical Bayes.
 
-    `found / weight` is the node's own estimate, `noise` half of its squared error if there is no
-    variance. It is drawn towards the estimate from all nodes of its kind and depth. evidence,
-    totals: (3,): the three numbers are replaced, and in the totals too.
+    `found / weight` is the node's own estimate, and `noise` is half of its squared error if there
+    is no variance. It is shrunk towards the estimate from all nodes of its kind and depth.
+    evidence, totals: (3,). The three numbers replace the old ones in `evidence`, and in the sums of
+    `totals`.
     """
     totals[0] += found - evidence[0]
     totals[1] += weight - evidence[1]
@@ -72,9 +73,9 @@ def shrink_hazards(
     """Turn the parent's hazards in `law` and `spread` into the node's; all (K + 1,).
 
     unit: what a count is worth. noise: the variance of a count of rounds relative to its mean, 1
-    without discounting. evidence, totals: (6,), see `heterogeneity`; the first three are of blocks,
-    the others of columns. work: (5, K + 1), overwritten; row 0 is `risk`, row 1 the lowest column
-    of each block, at its highest one.
+    without discounting. evidence, totals: (6,), see `heterogeneity`; the first three are for
+    blocks, the others for columns. work: (5, K + 1), overwritten. Row 0 is `risk`. Row 1 has, at
+    the highest column of each block, its lowest column.
     """
     risk = work[0]
     at_risk(told, hidden, unit, risk)
@@ -97,9 +98,9 @@ def _shrink_blocks(
 ) -> None:
     """Multiply the hazards of each block of columns by one ratio.
 
-    Blocks begin at the highest column, and each ends where it has its share of the expected
-    outcomes. Columns where hardly anything would have been told keep the parent's hazard: what is
-    seen above them says little about them.
+    The first block begins at the highest column. A block ends where it has its share of the
+    expected outcomes. Columns with too few rounds at risk keep the parent's hazard: what is seen
+    above them says little about them.
     """
     risk, bottoms, counts, block_means, means = work[0], work[1], work[2], work[3], work[4]
     for j in range(1, law.size):
@@ -139,7 +140,7 @@ def _shrink_blocks(
 
 @inlined
 def _multiply(law: Floats, ratio: float, risk: Floats) -> None:
-    """Multiply the hazards of columns where enough would have been told by a ratio."""
+    """Multiply the hazards of columns with enough rounds at risk by a ratio."""
     for i in range(law.size):
         changed = min(CERTAIN, law[i] * ratio)
         law[i] = changed if risk[i] >= COVERED else law[i]
@@ -156,16 +157,16 @@ def _shrink_columns(
     evidence: Floats,
     totals: Floats,
 ) -> None:
-    """Draw the share that was told in each column towards the hazard in `law`.
+    """Shrink the share that was told in each column towards the hazard in `law`.
 
-    A block of columns that contradicts the parent's law by itself, far beyond chance, counts more
-    than the rest: many rounds that agree elsewhere must not outvote it.
+    If a block of columns contradicts the parent's law by far more than chance, it is shrunk less
+    than the others: many rounds that agree elsewhere must not hide it.
     """
     risk, bottoms, founds, weights, squares = work[0], work[1], work[2], work[3], work[4]
     _set_terms(told[1:], unit, noise, law[1:], risk[1:], founds[1:], weights[1:], squares[1:])
     found, weight, square = sum_of(founds[1:]), sum_of(weights[1:]), sum_of(squares[1:])
     differs = heterogeneity(found, weight, square, evidence, totals, 1.0)
-    end = law.size  # of the columns that may differ by as much as is usual
+    end = law.size  # columns before it, and above `top`, are shrunk with `differs`
     top = end - 1
     while top >= 1:
         bottom, found, square = int(bottoms[top]), 0.0, 0.0
@@ -219,7 +220,7 @@ def _draw_near(
     start: int,
     stop: int,
 ) -> None:
-    """Draw hazards and variances from `start` to `stop` towards what was seen; `differs` is d."""
+    """Update the hazards and variances from `start` to `stop` by the counts; `differs` is d."""
     told, risk = told[start:stop], risk[start:stop]
     law, spread = law[start:stop], spread[start:stop]
     for i in range(law.size):
@@ -243,9 +244,9 @@ def shrink_odds(
 ) -> None:
     """Turn the parent's log odds in `law` and `spread` into the node's; both (K + 1,).
 
-    reached, missed: (K + 1,), rounds by amount. First the log odds of neighbouring amounts move
-    together, then those of each amount alone; then they are made to rise. The other arguments are
-    those of `shrink_hazards`.
+    reached, missed: (K + 1,), rounds by amount. First the log odds of neighbouring amounts are
+    moved together, then those of each amount alone. Then they are made nondecreasing. The other
+    arguments are those of `shrink_hazards`.
     """
     size = law.size - 1
     for step in range(2):
@@ -286,7 +287,7 @@ def _move(
     spread: Floats,
     work: Floats,
 ) -> None:
-    """Move each log odds by what its neighbourhood says; `fading` is a neighbour's weight."""
+    """Move each log odds by the counts of its neighbourhood; `fading` is a neighbour's weight."""
     size = law.size - 1
     wins, plays, mean = 0.0, 0.0, 0.0
     for k in range(size):
@@ -317,7 +318,7 @@ def _move(
 
 @inlined
 def _rise(law: Floats, work: Floats) -> None:
-    """Make log odds rise with the amount: halfway between the lowest and the highest that do."""
+    """Make log odds nondecreasing: the mean of the maxima from below and the minima from above."""
     highest = -_MOST
     for k in range(law.size - 1):
         highest = max(highest, law[k])

@@ -1,7 +1,8 @@
-"""Sums over columns, eight at a time.
+"""Sums over columns, as eight sums at a time.
 
-Each addition waits for the one before it, and several such sums can wait together. Loops over eight
-are written out: only then are sums kept in registers. The order of the additions is fixed.
+In one sum, each addition must wait for the one before it; eight sums can be computed in parallel.
+The loops over eight are written out, because only then are the sums kept in registers. The order of
+the additions is fixed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Trying lower amounts, where what is believed of them comes from other contexts.
+"""Try lower amounts in contexts where the law of these amounts comes from other contexts.
 
-A band of contexts that always plays high amounts, and reaches the number, never sees what lower
-ones would have done. If these could earn far more than the best one, they are tried at times: half
-of the best amount first. What is lower can only reach the number more rarely, so if the half hardly
-ever does, nothing below it matters. If it does, it is tried on, and then lower ones.
+If a band of contexts always plays high amounts, and these reach the number, it never sees what
+lower amounts would have earned. If lower amounts could earn far more than the best one, they are
+sometimes tried, at first half of the best amount. A lower amount reaches the number less often. So
+if half of the best amount hardly ever does, nothing below it needs to be tried. Otherwise it is
+tried again, and then lower amounts are.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
     from crossbandit.types import Floats
 
-_FAR = 0.5  # of an amount: the next lower one that is tried
-_TWICE = 2.0  # times what the best earns: what lower ones must be able to earn, to be tried
-_CLEARLY = 1.2  # the same, by the rounds in which they were tried
-_ENOUGH = 128.0  # rounds after which an amount need not be tried on
-_FEW = 16.0  # rounds of which the share that reached the number says too little
-_ERRORS = 2.0  # standard errors by which that share may be too low
-_SHARE = 1 / 128  # of what lower amounts could earn more: what tries may cost on average
-_MOST = 2.0  # times what the best earns: what counts of what lower ones could earn more
-_OFTEN = 1 / 8  # no try is made with a higher probability
+_FAR = 0.5  # the next lower amount that is tried, as a share of an amount
+_TWICE = 2.0  # lower amounts are tried if they could earn this many times what the best earns
+_CLEARLY = 1.2  # the same factor, if it is judged by the rounds in which they were tried
+_ENOUGH = 128.0  # rounds after which an amount is not tried any more
+_FEW = 16.0  # with fewer rounds, the share that reached the number says too little
+_ERRORS = 2.0  # by how many standard errors that share may be too low
+_SHARE = 1 / 128  # the mean cost of tries, as a share of what lower amounts could earn more
+_MOST = 2.0  # what they could earn more counts up to this many times what the best earns
+_OFTEN = 1 / 8  # the largest probability of a try
 
 
 @inlined
@@ -41,8 +42,8 @@ def tries(
 ) -> tuple[int, float]:
     """Return an amount below `best` to try in a broad node, and the probability of a try.
 
-    chances: (K,), by the law at the context. The probability is such that a try costs, by this law
-    and on average, a share of what it could show to be gained.
+    chances: (K,), by the law at the context. The probability is chosen so that, by this law, tries
+    cost on average a share `_SHARE` of what could be gained.
     """
     most = (worth - rules.amounts[best]) * chances[best]
     tried = int(state.untried[row]) - 1
@@ -70,10 +71,10 @@ def tries(
 
 @inlined
 def highest_chance(state: LawState, row: int, amount: int) -> tuple[float, float]:
-    """Return how likely an amount may be to reach the number, by a node's rounds up to it.
+    """Return an upper bound on an amount's chance, by a node's rounds with amounts up to it.
 
-    Lower amounts reach it more rarely, so the rounds with the highest of these say most. Also
-    returns how many rounds there are.
+    The chance is that of reaching the number. Lower amounts reach it less often, so the rounds with
+    the highest of these amounts say most. Also returns how many rounds there are.
     """
     total, reached, upper = 0.0, 0.0, 0.0
     for k in range(amount, -1, -1):
@@ -97,7 +98,7 @@ def probe(
     first: int,
     uniform: float,
 ) -> int:
-    """Return `best`, or at times a lower amount; `uniform` is a random number from [0, 1)."""
+    """Return `best`, or sometimes a lower amount; `uniform` is a random number from [0, 1)."""
     if uniform >= _OFTEN:
         return best
     for depth in range(1, 3):
@@ -120,7 +121,7 @@ def weigh_tries(
     weight: float,
     out: Floats,
 ) -> None:
-    """Share out a weight over what `probe` returns, by the probability of each."""
+    """Add a weight to `out`, divided among the amounts that `probe` may return by probability."""
     used = 0.0
     for depth in range(1, 3):
         row = node_of(rules, band, depth)
