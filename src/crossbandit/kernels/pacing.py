@@ -136,7 +136,9 @@ def look(
 ) -> tuple[float, int, int]:
     """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
 
-    The last one is -1 if no amount may be bid, or only 0 because of the limits.
+    The last one is -1 if no amount may be bid, or only 0 because of the limits. With a reserve
+    price, even the first amount can be above the pseudo-value: a win would cost more than it is
+    worth, so nothing is bid.
     """
     worth = pseudo_value(rules, state, value)
     if first > last:
@@ -144,6 +146,8 @@ def look(
     usable = last
     while usable > first and rules.amounts[usable] > worth:
         usable -= 1
+    if rules.amounts[usable] > worth:
+        return worth, usable, -1
     cap = affordable(rules, state, value, usable)
     if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
         cap = -1

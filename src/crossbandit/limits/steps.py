@@ -37,7 +37,7 @@ class PacerSteps(PacerBase):
 
         Returns:
             The pseudo-value, the highest amount up to it (or the first), and the highest one that
-            can break no limit: -1 if there is none.
+            can break no limit: -1 if there is none, or if the first is above the pseudo-value.
         """
         now = self._moved(now)
         given = (self.reserved.opened, now, value, first, last)

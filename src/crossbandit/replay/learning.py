@@ -144,6 +144,8 @@ class LawStrategy(Strategy):
         self._pacer = setting.pacer()
         self._test = IndependenceTest(self.law) if tested else None
         self._first = rules.first_winner
+        if self._pacer is not None and rules.reserve == 0.0:
+            _allow_lowest(self._pacer, self._first)
         self._recent: list[tuple[int, ...]] = [()]
 
     def bids(self, chunk: Chunk) -> Floats:
@@ -203,6 +205,17 @@ class LawStrategy(Strategy):
             for labels in self._recent
         ]
         return float(np.mean(amounts))
+
+
+def _allow_lowest(pacer: Pacer, lowest: int) -> None:
+    """Let the lowest bid above 0 be made also at a pseudo-value below it.
+
+    With a reserve price, no bid would be made. Without one, the lowest bid costs next to nothing.
+    """
+    amounts = pacer.rules.amounts.copy()
+    amounts[: lowest + 1] = 0.0  # this is only compared with pseudo-values
+    amounts.flags.writeable = pacer.rules.amounts.flags.writeable
+    pacer.rules = pacer.rules._replace(amounts=amounts)
 
 
 class BestResponse(Strategy):
