@@ -97,7 +97,7 @@ def test_how_likely_an_outcome_is_shown_does_not_depend_on_what_was_drawn() -> N
 
 
 def test_a_guard_bids_the_lowest_bid_at_a_pseudo_value_below_it() -> None:
-    """With a reserve, the only bid that may be made can be above the pseudo-value."""
+    """A bidder with limits makes no bid then. Who asks the guard itself gets the only amount."""
     guard = GuardedLaw(OutcomeLaw(GRID, (0, 1), seed=1))
     assert guard.decide(0.8, worth=0.1, first=6, last=6).index == 6
     assert guard.policy(0.8, worth=0.1, first=6, last=6)[6] == pytest.approx(1)

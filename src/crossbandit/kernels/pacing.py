@@ -137,7 +137,9 @@ def look(
 ) -> tuple[float, int, int]:
     """Return the pseudo-value, the highest amount up to it, and the highest one that may be bid.
 
-    The last one is -1 if no amount may be bid, or if the limits leave only an amount of 0.
+    The last one is -1 if no amount may be bid, or if the limits leave only an amount of 0. With a
+    reserve price, even the first amount can be above the pseudo-value. A win would then cost more
+    than it is worth, so nothing is bid.
     """
     worth = pseudo_value(rules, state, value)
     if first > last:
@@ -145,6 +147,8 @@ def look(
     usable = last
     while usable > first and rules.amounts[usable] > worth:
         usable -= 1
+    if rules.amounts[usable] > worth:
+        return worth, usable, -1
     cap = affordable(rules, state, value, usable)
     if cap < first or (rules.prices[cap] == 0 and rules.prices[last] > 0):
         cap = -1

@@ -37,7 +37,8 @@ class PacerSteps(PacerBase):
 
         Returns:
             The pseudo-value; the highest amount up to it, or `first` if that is higher; and the
-            highest amount that cannot break a limit, or -1 if there is none.
+            highest amount that cannot break a limit, or -1 if there is none, or if `first` is
+            above the pseudo-value.
         """
         now = self._moved(now)
         given = (self.reserved.opened, now, value, first, last)
