@@ -291,6 +291,24 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     assert spent[-1] > 18
 
 
+@pytest.mark.parametrize("given", [1, np.float32(1), np.int32(1)])
+def test_whole_numbers_do_not_round_later_ones(given: Any) -> None:
+    """The first call of a compiled step must not settle the kinds of numbers of all others."""
+
+    def played(first: Any) -> list[tuple[float, int, int]]:
+        pacer = Pacer(GRID, [Budget(1, per="hour")], value_range=(0, 1), expires=9.5)
+        found = []
+        later = [(0.7, 1.5 * i, 0.3) for i in (1, 2, 3)]
+        for k, (value, now, least) in enumerate([(first,) * 3, *later]):
+            found.append(pacer.open(value, now, 0, 10))
+            pacer.reserve(k, value, 2, 6)
+            pacer.settle(k, value, 0.2, won=False, least=least)
+            pacer.settle(k + 100, value, 0.2, won=k == 1, least=math.inf)
+        return found
+
+    assert played(given) == played(1.0)
+
+
 def test_a_bid_without_an_outcome_expires() -> None:
     pacer = made(Budget(1, per="day", pacing="asap"), expires=60)
     pacer.open(1.0, 1e9, 0, 20)

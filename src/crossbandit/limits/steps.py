@@ -24,7 +24,10 @@ _NO_NUMBERS = np.zeros(3)  # where there is nothing to choose from
 
 
 class PacerSteps(PacerBase):
-    """Limits and the steps of one auction; see `Pacer`."""
+    """Limits and the steps of one auction; see `Pacer`.
+
+    The machine code of a step is that for the types of its first call. So numbers become floats.
+    """
 
     def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
         """Count an auction, and return what to bid for and how much may be bid.
@@ -40,7 +43,7 @@ class PacerSteps(PacerBase):
             can break no limit: -1 if there is none.
         """
         now = self._moved(now)
-        given = (self.reserved.opened, now, value, first, last)
+        given = (self.reserved.opened, now, float(value), first, last)
         opened: tuple[float, int, int] = self._code[open_bound](self._bound, *given)
         return opened
 
@@ -77,7 +80,7 @@ class PacerSteps(PacerBase):
             bound,
             self.reserved.opened,
             now,
-            value,
+            float(value),
             law.slots(labels) if labels else no_slots,
             first,
             last,
@@ -116,7 +119,7 @@ class PacerSteps(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that limit, by number.
         """
-        given = (self.reserved.opened, self._now, value, amount, wanted)
+        given = (self.reserved.opened, self._now, float(value), amount, wanted)
         self._code[reserve_bound](self._bound, *given)
         self.hold(key)
 
@@ -135,7 +138,7 @@ class PacerSteps(PacerBase):
         reserved = self.reserved
         row = reserved.rows.pop(key, None)
         if row is not None:
-            self._code[settle_bound](self._bound, row, won, least, not reserved.rows)
+            self._code[settle_bound](self._bound, row, won, float(least), not reserved.rows)
             reserved.free.append(row)
             if len(reserved.free) > reserved.spare:
                 self._resize(0)
@@ -183,7 +186,7 @@ class PacerSteps(PacerBase):
     def _moved(self, now: float) -> float:
         """Let time pass: begin periods, let bids expire. Return the time, which never goes back."""
         if now > self._now:
-            self._now = now
+            self._now = now = float(now)
         else:
             now = self._now
         if now >= self._ends or self._auctions <= 0:
