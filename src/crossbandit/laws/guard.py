@@ -287,7 +287,10 @@ class GuardedLaw:
         """
         for name, part in self._guard._asdict().items():
             given = np.asarray(arrays.get(name, np.nan), dtype=float)
-            if given.shape != part.shape or not np.isfinite(given).all() or (given < 0).any():
+            negative = (
+                name != "gains" and (given < 0).any()
+            )  # bids above the worth earn less than 0
+            if given.shape != part.shape or not np.isfinite(given).all() or negative:
                 raise CheckpointError(f"The array {name!r} of a guard is missing or impossible.")
             part[:] = given
 
