@@ -12,7 +12,7 @@ import numpy as np
 from crossbandit.kernels.compilation import Bound
 from crossbandit.kernels.pace_steps import adapt, open_bound, pay, reserve_bound, settle_bound
 from crossbandit.kernels.paced_laws import decide_bound
-from crossbandit.kernels.pacing import SPENT, look
+from crossbandit.kernels.pacing import BID_FOR, MADE_AT, SPENT, look
 from crossbandit.limits.base import PacerBase
 from crossbandit.limits.rules import in_units
 
@@ -214,10 +214,10 @@ class PacerSteps(PacerBase):
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost; the oldest ones come first."""
-        reserved = self.reserved
-        while reserved.rows:
-            key, row = next(iter(reserved.rows.items()))
-            made, value = reserved.table.held[row].tolist()
-            if made > before:
-                return
+        held, expired = self.reserved.table.held, []
+        for key, row in self.reserved.rows.items():
+            if held[row, MADE_AT] > before:
+                break
+            expired.append((key, float(held[row, BID_FOR])))
+        for key, value in expired:
             self.settle(key, value, 0.0, won=False, least=math.inf)
