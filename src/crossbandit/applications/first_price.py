@@ -300,8 +300,11 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             spending.account(decision, made.value, amount, least, won=has_won, before=before)
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
-        """Return what a learner with a feedback graph decides by."""
-        features = self.rules.contexts(min(worth, self.value_range[1]))
+        """Return what a learner with a feedback graph decides by.
+
+        A pseudo-value below the lowest bid counts as that: a win would else lose more than a loss.
+        """
+        features = self.rules.contexts(min(max(worth, self._grid[first]), self.value_range[1]))
         return features, self._available(first, last)
 
     def _auction(
