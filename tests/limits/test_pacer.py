@@ -418,6 +418,21 @@ def test_a_lease_ends_and_is_renewed() -> None:
         made(Budget(5)).renew()
 
 
+def test_what_was_spent_of_a_lease_is_told_once() -> None:
+    """The next lease has ended when it comes, and the one after that is used."""
+    pacer = made(Lease("a", 1.0, 100.0, 200.0, "asap"))
+    for key, amount in enumerate((4, 6)):
+        pacer.open(1.0, 150.0, 0, 20)
+        pacer.reserve(key, 1.0, amount, amount)
+    pacer.settle(0, 1.0, 0.2, won=True, least=0.0)
+    assert pacer.open(1.0, 500.0, 0, 20)[2] == -1
+    assert pacer.renew(Lease("b", 1.0, 200.0, 300.0)) == ("a", Decimal("0.5"))
+    assert pacer.open(1.0, 501.0, 0, 20)[2] == -1
+    pacer.settle(1, 1.0, 0.3, won=True, least=0.0)  # paid from the first lease
+    assert pacer.renew(Lease("c", 1.0, 500.0, 600.0)) == ("b", Decimal(0))
+    assert pacer.open(1.0, 502.0, 0, 20)[2] == 20
+
+
 def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
     values, prices = auctions(400)
     times = (1e9 + np.arange(400) * 500.0).tolist()
