@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.spending import _first_key
-from crossbandit.errors import LearnedBeforeError
+from crossbandit.errors import InvalidContextError, LearnedBeforeError
 from crossbandit.kernels.pacing import LOG
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 
@@ -133,3 +133,12 @@ def test_nothing_is_learned_from_a_guarded_batch_with_a_bid_that_counts_twice(
     assert (bidder.pending, bidder.limits) == before
     bidder.settle_many(bids[:4], won=[False] * 4, highest_competing_bid=[9.0] * 4)
     assert bidder.pending == 0
+
+
+def test_a_batch_of_no_auctions_has_no_labels() -> None:
+    bidder = FirstPriceBidder(bids=GRID, value_range=(0, 1), seed=1, **LIMITS["lists of classes"])
+    assert len(bidder.bid_many([], site=[])) == 0
+    assert len(bidder.bid_many([], site="a")) == 0
+    bidder.settle_many(bidder.bid_many([], site=np.array([])), won=[], highest_competing_bid=[])
+    with pytest.raises(InvalidContextError, match="0 labels"):
+        bidder.bid_many([], site=["a"])

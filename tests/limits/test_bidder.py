@@ -356,3 +356,27 @@ def test_outcomes_of_lost_bids_of_a_process_that_ended_free_no_money(
         if bid.amount is not None:
             again.settle(bid, won=False, highest_competing_bid=1.0)
     assert again.limits[0].reserved == 0
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_win_above_the_pseudo_value_is_paid(batch: bool) -> None:
+    """A reserve price above the pseudo-value: a learner with a graph has to take the outcome."""
+    budget, rng = Budget(20, per=300), np.random.default_rng(0)
+    bidder = FirstPriceBidder(
+        bids=11, value_range=(0, 10), algorithm=CrossGraphAdaptive(), budget=budget, seed=1
+    )
+    paid = 0.0
+    for value, price in rng.uniform((0, 0.5), (10, 9), (200, 2)).tolist():
+        bid = bidder.bid(value, reserve=2)
+        if bid.amount is None:
+            continue
+        won = bid.amount >= price
+        told = None if won else price
+        if batch:
+            bidder.settle_many([bid], won=[won], highest_competing_bid=[told or np.nan])
+        else:
+            bidder.settle(bid, won=won, highest_competing_bid=told)
+        paid += bid.amount if won else 0.0
+        assert bidder.limits[0].spent == paid
+        assert bidder.limits[0].reserved == 0
+    assert paid > 10

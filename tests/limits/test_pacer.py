@@ -291,6 +291,24 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     assert spent[-1] > 18
 
 
+@pytest.mark.parametrize("given", [1, np.float32(1), np.int32(1)])
+def test_whole_numbers_do_not_round_later_ones(given: Any) -> None:
+    """The first call of a compiled step must not settle the kinds of numbers of all others."""
+
+    def played(first: Any) -> list[tuple[float, int, int]]:
+        pacer = Pacer(GRID, [Budget(1, per="hour")], value_range=(0, 1), expires=9.5)
+        found = []
+        later = [(0.7, 1.5 * i, 0.3) for i in (1, 2, 3)]
+        for k, (value, now, least) in enumerate([(first,) * 3, *later]):
+            found.append(pacer.open(value, now, 0, 10))
+            pacer.reserve(k, value, 2, 6)
+            pacer.settle(k, value, 0.2, won=False, least=least)
+            pacer.settle(k + 100, value, 0.2, won=k == 1, least=math.inf)
+        return found
+
+    assert played(given) == played(1.0)
+
+
 def test_a_bid_without_an_outcome_expires() -> None:
     pacer = made(Budget(1, per="day", pacing="asap"), expires=60)
     pacer.open(1.0, 1e9, 0, 20)
@@ -398,6 +416,21 @@ def test_a_lease_ends_and_is_renewed() -> None:
     assert again.open(1.0, 252.0, 0, 20)[2] == -1
     with pytest.raises(InvalidParameterError, match="'lease' parameter of renew"):
         made(Budget(5)).renew()
+
+
+def test_what_was_spent_of_a_lease_is_told_once() -> None:
+    """The next lease has ended when it comes, and the one after that is used."""
+    pacer = made(Lease("a", 1.0, 100.0, 200.0, "asap"))
+    for key, amount in enumerate((4, 6)):
+        pacer.open(1.0, 150.0, 0, 20)
+        pacer.reserve(key, 1.0, amount, amount)
+    pacer.settle(0, 1.0, 0.2, won=True, least=0.0)
+    assert pacer.open(1.0, 500.0, 0, 20)[2] == -1
+    assert pacer.renew(Lease("b", 1.0, 200.0, 300.0)) == ("a", Decimal("0.5"))
+    assert pacer.open(1.0, 501.0, 0, 20)[2] == -1
+    pacer.settle(1, 1.0, 0.3, won=True, least=0.0)  # paid from the first lease
+    assert pacer.renew(Lease("c", 1.0, 500.0, 600.0)) == ("b", Decimal(0))
+    assert pacer.open(1.0, 502.0, 0, 20)[2] == 20
 
 
 def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,3 +101,22 @@ def test_a_copy_has_bids_of_its_own(copied) -> None:  # type: ignore[no-untyped-
     pacer.settle(1, 0.9, 0.0, won=False, least=np.inf)
     for name, array in pacer.arrays().items():
         np.testing.assert_array_equal(array, other.arrays()[name], err_msg=name)
+
+
+def test_many_bids_expire_in_one_walk() -> None:
+    """To find the oldest of a dictionary takes longer, the more were taken from its front."""
+
+    class Counted(dict[int, int]):
+        walks = 0
+
+        def items(self) -> Any:
+            Counted.walks += 1
+            return super().items()
+
+    pacer = Pacer(GRID, [Budget(1e6, per="day")], value_range=(0, 1), expires=60)
+    placed(pacer, OutcomeLaw(GRID, (0, 1), seed=0), 0, 3_000, 1.0)
+    pacer.reserved.rows = Counted(pacer.reserved.rows)
+    pacer.open(1.0, 1e9 + 61, 0, 20)
+    assert len(pacer.reserved) == 0
+    assert pacer.state.money[0, 2] == 0
+    assert Counted.walks == 1

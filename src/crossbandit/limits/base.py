@@ -160,6 +160,7 @@ class PacerBase:
         if lease is not None:
             self.limits = (*self.limits[:i], lease, *self.limits[i + 1 :])
             self.rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
+            self._clear(i)  # also if the new lease has ended already
             self._begin(i, lease, max(self._now, lease.begins))
             self._ends = -1.0  # looked up when the next auction is opened
         return str(getattr(old, "id", "")), used
@@ -189,13 +190,17 @@ class PacerBase:
             if follows:
                 state.bins[i, 0] = self._traffic[i].plan(begins, ends)
         times[[START, END, AUCTIONS]] = begins, ends, 0.0
-        times[PERIOD] += 1.0
         state.bins[i, 1] = 0.0
-        state.money[i] = 0
+        self._clear(i)
         if isinstance(limit, Money):
             state.money[i, GIVEN] = in_units(limit.amount, self.unit, ROUND_FLOOR)
         state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
-        state.duals[i, [DUE, WAITING]] = 0.0
+
+    def _clear(self, i: int) -> None:
+        """Begin to count money anew; bids without an outcome belong to an earlier period."""
+        self.state.times[i, PERIOD] += 1.0
+        self.state.money[i] = 0
+        self.state.duals[i, [DUE, WAITING]] = 0.0
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of all that changes, by name; `restore` takes them back."""

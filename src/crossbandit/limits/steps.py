@@ -12,7 +12,7 @@ import numpy as np
 from crossbandit.kernels.compilation import Bound
 from crossbandit.kernels.pace_steps import adapt, open_bound, pay, reserve_bound, settle_bound
 from crossbandit.kernels.paced_laws import decide_bound
-from crossbandit.kernels.pacing import SPENT, look
+from crossbandit.kernels.pacing import BID_FOR, MADE_AT, SPENT, look
 from crossbandit.limits.base import PacerBase
 from crossbandit.limits.rules import in_units
 
@@ -24,7 +24,10 @@ _NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
 
 
 class PacerSteps(PacerBase):
-    """Limits and the steps of one auction; see `Pacer`."""
+    """Limits and the steps of one auction; see `Pacer`.
+
+    The machine code of a step is that for the types of its first call. So numbers become floats.
+    """
 
     def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
         """Count an auction, and return what to bid for and how much may be bid.
@@ -41,7 +44,7 @@ class PacerSteps(PacerBase):
             above the pseudo-value.
         """
         now = self._moved(now)
-        given = (self.reserved.opened, now, value, first, last)
+        given = (self.reserved.opened, now, float(value), first, last)
         opened: tuple[float, int, int] = self._code[open_bound](self._bound, *given)
         return opened
 
@@ -78,7 +81,7 @@ class PacerSteps(PacerBase):
             bound,
             self.reserved.opened,
             now,
-            value,
+            float(value),
             law.slots(labels) if labels else no_slots,
             first,
             last,
@@ -117,7 +120,7 @@ class PacerSteps(PacerBase):
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that bound, by number.
         """
-        given = (self.reserved.opened, self._now, value, amount, wanted)
+        given = (self.reserved.opened, self._now, float(value), amount, wanted)
         self._code[reserve_bound](self._bound, *given)
         self.hold(key)
 
@@ -136,7 +139,7 @@ class PacerSteps(PacerBase):
         reserved = self.reserved
         row = reserved.rows.pop(key, None)
         if row is not None:
-            self._code[settle_bound](self._bound, row, won, least, not reserved.rows)
+            self._code[settle_bound](self._bound, row, won, float(least), not reserved.rows)
             reserved.free.append(row)
             if len(reserved.free) > reserved.spare:
                 self._resize(0)
@@ -182,7 +185,7 @@ class PacerSteps(PacerBase):
     def _moved(self, now: float) -> float:
         """Begin periods and expire bids up to `now`. Return the time, which never goes back."""
         if now > self._now:
-            self._now = now
+            self._now = now = float(now)
         else:
             now = self._now
         if now >= self._ends or self._auctions <= 0:
@@ -210,10 +213,10 @@ class PacerSteps(PacerBase):
 
     def _expire(self, before: float) -> None:
         """Count bids without an outcome as lost if they were made up to the time `before`."""
-        reserved = self.reserved
-        while reserved.rows:
-            key, row = next(iter(reserved.rows.items()))
-            made, value = reserved.table.held[row].tolist()
-            if made > before:
-                return
+        held, expired = self.reserved.table.held, []
+        for key, row in self.reserved.rows.items():
+            if held[row, MADE_AT] > before:
+                break
+            expired.append((key, float(held[row, BID_FOR])))
+        for key, value in expired:
             self.settle(key, value, 0.0, won=False, least=math.inf)

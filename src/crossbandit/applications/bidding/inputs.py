@@ -204,7 +204,8 @@ def label_columns(
     columns = {}
     for name in names:
         one = classes[name]
-        column = np.asarray([one] * count if isinstance(one, str | int) else one)
+        given = [one] * count if isinstance(one, str | int) else one
+        column = np.asarray(given, dtype=None if count else str)  # no labels have no type
         if column.shape != (count,) or column.dtype.kind not in "iubU":
             reject("bid_many", name, f"{count} labels", one, error=InvalidContextError)
         columns[name] = column
