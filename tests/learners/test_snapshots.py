@@ -13,7 +13,14 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, Problem, graphs, load
-from crossbandit.algorithms import Algorithm, CrossGraphKnown, Learner, PerContextExp3, Snapshot
+from crossbandit.algorithms import (
+    Algorithm,
+    CrossGraphKnown,
+    Exp3Set,
+    Learner,
+    PerContextExp3,
+    Snapshot,
+)
 from crossbandit.errors import (
     CheckpointError,
     CrossbanditError,
@@ -290,6 +297,19 @@ def test_two_merged_learners_are_one_that_learned_from_all(
     for each in (other, one):
         with pytest.raises(InvalidParameterError, match="same learner, or was merged before"):
             one.merge(each)
+
+
+def test_a_learner_that_remembers_pending_decisions_is_merged_after_their_feedback() -> None:
+    """Both count rounds from 0, so what each remembers of a round cannot stand side by side."""
+    problem = Problem(graphs.complete(3), contexts=2, horizon=100)
+    one, other = (Exp3Set().start(problem, seed=seed) for seed in (1, 2))
+    decision = other.act(0)
+    with pytest.raises(InvalidParameterError, match="without pending decisions"):
+        one.merge(other)
+    other.learn(decision, np.zeros((len(decision.revealed), 2)))
+    one.merge(other)
+    with pytest.raises(LearnedBeforeError):
+        one.learn(decision, np.zeros((len(decision.revealed), 2)))
 
 
 def test_what_cannot_be_merged_is_refused() -> None:

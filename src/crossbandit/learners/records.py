@@ -77,14 +77,15 @@ class DecisionRecords(LearnerBase[AlgorithmT]):
 
         Both must have started with nothing, on the same problem with the same parameters. Then the
         result is that of one learner which learned from all decisions of both. This learner then
-        also accepts the decisions of the other. Each learner can be merged once.
+        also accepts the decisions of the other. Each learner can be merged once. An algorithm that
+        needs memory remembers its pending decisions by round, so the other must have none.
 
         Args:
             other: The other learner. It is not changed.
 
         Raises:
             InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
-                or have decisions in common.
+                have decisions in common, or the other remembers pending decisions.
         """
         self._check_mergeable(other)
         first, second = sorted((self, other), key=id)
@@ -93,6 +94,9 @@ class DecisionRecords(LearnerBase[AlgorithmT]):
             if theirs.keys() & {self.id, *self._former_ids}:
                 got = verbatim("one that comes from the same learner, or was merged before")
                 reject("merge", "other", "a learner with decisions of its own", got)
+            if other._pending:
+                got = verbatim(f"one with {len(other._pending)} of them; learn from them first")
+                reject("merge", "other", "a learner without pending decisions", got)
             state, added = self.state(), other.state()
             for name in self.additive_state:
                 state[name][...] += added[name]
