@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,18 +101,3 @@ def test_a_guard_bids_the_lowest_bid_at_a_pseudo_value_below_it() -> None:
     guard = GuardedLaw(OutcomeLaw(GRID, (0, 1), seed=1))
     assert guard.decide(0.8, worth=0.1, first=6, last=6).index == 6
     assert guard.policy(0.8, worth=0.1, first=6, last=6)[6] == pytest.approx(1)
-
-
-def test_a_guard_that_has_bid_above_pseudo_values_is_loaded() -> None:
-    """A reserve price above the pseudo-value lets a win earn less than 0."""
-    bidder, file = made(budget=Budget(2, per=300), target=None), io.BytesIO()
-    for value in np.random.default_rng(0).uniform(0, 1, 300).tolist():
-        bid = bidder.bid(value, reserve=0.2)
-        if bid.amount is not None:
-            bidder.settle(bid, won=True)
-    gains = guard_of(bidder).arrays()["gains"]
-    assert gains.min() < 0
-    bidder.save(file)
-    file.seek(0)
-    loaded = FirstPriceBidder.load(file)
-    assert guard_of(loaded).arrays()["gains"].tolist() == gains.tolist()
