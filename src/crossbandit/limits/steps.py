@@ -137,12 +137,11 @@ class PacerSteps(PacerBase):
             least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
         reserved = self.reserved
-        rows, free = reserved.rows, reserved.free
-        row = rows.pop(key, None)
+        row = reserved.rows.pop(key, None)
         if row is not None:
-            self._code[settle_bound](self._bound, row, won, float(least), not rows)
-            free.append(row)
-            if len(free) > reserved.spare:
+            self._code[settle_bound](self._bound, row, won, float(least), not reserved.rows)
+            reserved.free.append(row)
+            if len(reserved.free) > reserved.spare:
                 self._resize(0)
         elif won:
             self._pay_late(value, amount)

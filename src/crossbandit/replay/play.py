@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.limits import Limit
     from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.survey import Survey
+    from crossbandit.replay.oracles import Hindsight
     from crossbandit.replay.strategies import Strategy
     from crossbandit.types import Floats, Integers
 
@@ -142,16 +144,30 @@ def replay(
         play_log(runs, log.chunks(size, classes), setting, jobs, tell)
     if runs[0].ledger.auctions != survey.auctions:
         raise LogError(f"{log.source.name} has changed while it was read. Try again.")
-    values = np.linspace(0.0, top, _VALUES)
+    notes += find_bids_note(spacing)
+    return _replay_of(log, survey, setting, classes, numbers, runs, hindsight, notes)
+
+
+def _replay_of(
+    log: AuctionLog,
+    survey: Survey,
+    setting: Setting,
+    classes: ClassTable,
+    seeds: tuple[int, ...],
+    runs: Sequence[StrategyRun],
+    hindsight: Hindsight,
+    notes: list[str],
+) -> Replay:
+    """Return what the runs have recorded, with notes and warnings; `replay` is the caller."""
+    rules, limited = setting.rules, setting.limits
+    values = np.linspace(0.0, rules.highest_value, _VALUES)
     outcomes = _outcomes(runs, values, survey.own_bids, classes)
     laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
     diagnosis = laws[0].diagnosis() if laws else None
-    comparator = BestPolicy.name if limited is None else comparator_of(limited)
-    doubts = tuple(find_warnings(log, survey, auction_rules, outcomes))
+    doubts = tuple(find_warnings(log, survey, rules, outcomes))
     for doubt in doubts:
-        warnings.warn(doubt, LogWarning, stacklevel=2)
-    notes += find_bids_note(spacing)
-    notes += find_notes(log, survey, auction_rules, hindsight, outcomes)
+        warnings.warn(doubt, LogWarning, stacklevel=3)
+    notes += find_notes(log, survey, rules, hindsight, outcomes)
     if limited is not None:
         notes += find_limit_notes(limited, outcomes)
     notes += find_dependence(diagnosis, classes, outcomes)
@@ -160,17 +176,17 @@ def replay(
         bad=survey.bad,
         faults=survey.faults,
         notes=(*doubts, log.description, *log.remarks, *notes),
-        rules=auction_rules,
-        feedback=feedback,
-        seeds=numbers,
-        points=points,
+        rules=rules,
+        feedback=setting.feedback,
+        seeds=seeds,
+        points=_points(survey.auctions),
         values=values,
         outcomes=outcomes,
         reserve_column=log.label("reserve"),
         warnings=doubts,
         classes=tuple(classes.column(i) for i in range(len(classes.names))),
         diagnosis=diagnosis,
-        comparator=comparator,
+        comparator=BestPolicy.name if limited is None else comparator_of(limited),
         limits=limited,
     )
 

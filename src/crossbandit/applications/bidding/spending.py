@@ -254,9 +254,7 @@ class Spending:
         """
         with self.lock:
             if before == 0:
-                # `_key`, without a call: this runs once per auction.
-                maker = decision.decider if type(decision) is LawDecision else decision.learner
-                key = _first_key(maker) + decision.round
+                key = _key(decision)
                 if self._has_rounds and key not in self.pacer.reserved:
                     key = decision.round
                 self.pacer.settle(key, value, amount, won=won, least=least)
