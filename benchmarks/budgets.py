@@ -3,8 +3,10 @@
 A ratio is of what was earned, summed over the seeds, to what the best fixed map with the best
 multiplier earns in hindsight. A map has a bid for each of 25 bands of values. "The best map from
 one law" is the best response to the law of all prices. "A bidder that knows the law" keeps the
-return at any time, as ours does; hindsight keeps it at the end. Worlds under "own" and their seeds
-were not looked at while anything was chosen.
+return at any time, as ours does; hindsight keeps it at the end. "What any bidder can expect" is a
+bound on the mean value of every bidder that does not know prices in advance, so it is compared with
+means over many logs. Worlds under "own" and their seeds were not looked at while anything was
+chosen.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 SEEDS = range(3)
 SHARES = {2: 0.97, 4: 0.97, 8: 0.97, 16: 0.96, 32: 0.95}
 RETURNS = (1.5, 2.0, 3.0, 5.0, 10.0)
+MANY_LOGS = 40
 CORRELATIONS = (0.0, 0.25, 0.6)
 
 
@@ -69,6 +72,7 @@ def results() -> Iterator[Result]:
     }
     yield from _budgets(drifts, "evenly paced hindsight", evenly_paced)
     yield from _returns(worlds)
+    yield from _expected(0.6, 10.0)
     own: dict[str, Callable[[int], World]] = {
         f"own: {name}": partial(_unseen, make)
         for name, make in OWN.items()
@@ -132,6 +136,21 @@ def _returns(
                 theirs = sum(by_one_law(world, ratio) for world in logs)
                 label = f"{name}, return {ratio:g}: value against the best map from one law"
                 yield Result(label, ours / theirs, 0.97, "times", at_least=True)
+
+
+def _expected(correlation: float, ratio: float) -> Iterator[Result]:
+    """Compare means over many logs with what any bidder can expect to win at a return."""
+    ours = hindsight = 0.0
+    for seed in range(MANY_LOGS):
+        world = log_normal(correlation, seed)
+        ours += float(won(world, [ReturnOnSpend(ratio)], seed=seed)[0].sum()) / world.values.size
+        hindsight += Maps(world).under_return(ratio) / world.values.size
+    most = MANY_LOGS * KnownLaw(correlation).most_value(ratio)
+    label = f"correlation {correlation:g}, return {ratio:g}, {MANY_LOGS} logs"
+    name = f"{label}: value against what any bidder can expect"
+    yield Result(name, ours / most, 0.95, "times", at_least=True)
+    name = f"{label}: what any bidder can expect against hindsight"
+    yield Result(name, most / hindsight, 1.0, "times")
 
 
 def _feedback() -> Iterator[Result]:

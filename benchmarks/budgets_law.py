@@ -1,8 +1,8 @@
-"""What a bidder earns that knows the law of values and prices, with nothing left to learn.
+"""What can be won by a bidder that knows the law of values and prices, with nothing left to learn.
 
 The best map in hindsight also fits the chance of its log, and keeps a return only at the end. A
 bidder that knows the law and keeps the return at any time can do neither, nor can one that learns.
-So the share of what it earns is what can be learned.
+So the share of what it wins is what can be learned.
 """
 
 from __future__ import annotations
@@ -46,7 +46,15 @@ class KnownLaw:
         Args:
             ratio: The return on spend.
         """
-        worth, spend = self._chances * self.values[:, None], self._chances * BIDS
+        return self._best(ratio)[1]
+
+    def _rates(self) -> tuple[Floats, Floats]:
+        """Return the mean value won and money paid by each bid; (points, bids)."""
+        return self._chances * self.values[:, None], self._chances * BIDS
+
+    def _best(self, ratio: float) -> tuple[float, Integers]:
+        """Return the multiplier of the return, and the bids that are best with it."""
+        worth, spend = self._rates()
         rows = np.arange(_POINTS)
         low, high = 0.0, _MOST
         for _ in range(_STEPS):
@@ -57,7 +65,23 @@ class KnownLaw:
             else:
                 high = middle
         found: Integers = ((1 + high) * worth - high * ratio * spend).argmax(axis=1)
-        return found
+        return high, found
+
+    def most_value(self, ratio: float) -> float:
+        """Return the value per auction that no bidder can exceed on average, whatever it knows.
+
+        A bidder sees an auction's value before its price. If what it wins is worth at least `ratio`
+        times what it pays, on average, then for every multiplier m it wins at most the mean of
+        (1 + m) value - m ratio paid. Without the auction's price, no bid makes this more than the
+        best bid by the law. This is the lowest of these bounds.
+
+        Args:
+            ratio: The return on spend.
+        """
+        multiplier, _ = self._best(ratio)
+        worth, spend = self._rates()
+        gains = (1 + multiplier) * worth - multiplier * ratio * spend
+        return float(gains.max(axis=1).mean())
 
     def value_on(self, world: World, ratio: float) -> float:
         """Return the values that these bids win on a log if the return is kept at any time.
