@@ -2,7 +2,7 @@
 
 The best map in hindsight also fits the chance of its log, and keeps a return only at the end. A
 bidder that knows the law and keeps the return at any time can do neither, nor can one that learns.
-So the share of what it wins is what can be learned.
+What ours wins less than a bidder with the same steps and the true law is the cost of learning.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from benchmarks.markets_worlds import BIDS
+from crossbandit.limits import Pacer, ReturnOnSpend
 
 if TYPE_CHECKING:
     from benchmarks.markets_worlds import World
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Floats
 
 _POINTS = 4_000  # quantiles of the values
 _STEPS = 100
@@ -25,7 +26,7 @@ _TOP = float(np.exp(2.6 * 0.6))  # of the values of `log_normal`, before they ar
 
 
 class KnownLaw:
-    """The law of the worlds of `log_normal`, and its best bids under a return on spend.
+    """The law of the worlds of `log_normal`, and what can be won with it at a return on spend.
 
     Args:
         correlation: That of the logarithms of values and prices.
@@ -40,33 +41,6 @@ class KnownLaw:
         chances = ndtr((levels - 0.9 * correlation * normal[:, None]) / spread)
         self._chances = np.where(self.values[:, None] >= BIDS, chances, 0.0)
 
-    def best_bids(self, ratio: float) -> Integers:
-        """Return the bids, by number, that win most value with a mean return of `ratio`.
-
-        Args:
-            ratio: The return on spend.
-        """
-        return self._best(ratio)[1]
-
-    def _rates(self) -> tuple[Floats, Floats]:
-        """Return the mean value won and money paid by each bid; (points, bids)."""
-        return self._chances * self.values[:, None], self._chances * BIDS
-
-    def _best(self, ratio: float) -> tuple[float, Integers]:
-        """Return the multiplier of the return, and the bids that are best with it."""
-        worth, spend = self._rates()
-        rows = np.arange(_POINTS)
-        low, high = 0.0, _MOST
-        for _ in range(_STEPS):
-            middle = (low + high) / 2
-            bids = ((1 + middle) * worth - middle * ratio * spend).argmax(axis=1)
-            if worth[rows, bids].sum() < ratio * spend[rows, bids].sum():
-                low = middle
-            else:
-                high = middle
-        found: Integers = ((1 + high) * worth - high * ratio * spend).argmax(axis=1)
-        return high, found
-
     def most_value(self, ratio: float) -> float:
         """Return the value per auction that no bidder can exceed on average, whatever it knows.
 
@@ -78,32 +52,39 @@ class KnownLaw:
         Args:
             ratio: The return on spend.
         """
-        multiplier, _ = self._best(ratio)
-        worth, spend = self._rates()
-        gains = (1 + multiplier) * worth - multiplier * ratio * spend
-        return float(gains.max(axis=1).mean())
+        worth, spend = self._chances * self.values[:, None], self._chances * BIDS
+        rows = np.arange(_POINTS)
+        low, high = 0.0, _MOST
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            bids = ((1 + middle) * worth - middle * ratio * spend).argmax(axis=1)
+            if worth[rows, bids].sum() < ratio * spend[rows, bids].sum():
+                low = middle
+            else:
+                high = middle
+        return float(((1 + high) * worth - high * ratio * spend).max(axis=1).mean())
 
     def value_on(self, world: World, ratio: float) -> float:
-        """Return the values that these bids win on a log if the return is kept at any time.
-
-        As for every bidder here, a bid that could break the return is lowered until it cannot.
+        """Return the values won on a log by our steps and the true law, at a return on spend.
 
         Args:
             world: The log.
             ratio: The return on spend.
         """
-        places = np.minimum(np.searchsorted(self.values, world.values), _POINTS - 1)
-        wanted = BIDS[self.best_bids(ratio)[places]].tolist()
-        total, slack = 0.0, 0.0
-        for value, price, bid in zip(
-            world.values.tolist(), world.prices.tolist(), wanted, strict=True
-        ):
-            credit = value / ratio
-            if price > bid:  # it loses, lowered or not
+        pacer = Pacer(BIDS, [ReturnOnSpend(ratio)], value_range=(0, 1))
+        places = np.minimum(np.searchsorted(self.values, world.values), _POINTS - 1).tolist()
+        lasts = (np.searchsorted(BIDS, world.values, "right") - 1).tolist()
+        total = 0.0
+        for i, (value, price) in enumerate(zip(*(one.tolist() for one in world[:2]), strict=True)):
+            worth, usable, cap = pacer.open(value, 0.0, 0, lasts[i])
+            if cap < 0:
+                pacer.decline(value)
                 continue
-            most = min(bid, value, credit + slack)
-            paid = float(BIDS[np.searchsorted(BIDS, most, "right") - 1])
-            if paid >= price and paid > 0:
-                total += value
-                slack += credit - paid
+            possible = slice(0, usable + 1)
+            wanted = int(((worth - BIDS[possible]) * self._chances[places[i], possible]).argmax())
+            bid = min(wanted, cap)
+            pacer.reserve(i, value, bid, wanted)
+            won = bool(BIDS[bid] >= price and bid > 0)
+            pacer.settle(i, value, float(BIDS[bid]), won=won, least=price)
+            total += value if won else 0.0
         return total

@@ -90,7 +90,7 @@ def test_bad_lines_are_counted_and_shown(tmp_path: Path) -> None:
     data.loc[7, "won"] = "perhaps"
     data.drop(columns=["when", "q", "site"]).to_csv(tmp_path / "log.csv", index=False)
     text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
-    assert "line 9: the result is neither won nor lost: 'perhaps'" in text
+    assert "line 9: the result is neither won (1, true, yes, won) nor lost" in text
     assert "Bad lines" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 

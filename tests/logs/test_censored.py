@@ -48,10 +48,17 @@ def test_all_columns_are_read_and_prices_may_be_missing(tmp_path: Path) -> None:
     midnight = 1767571200.0
     assert auctions.times.tolist() == [midnight, midnight + 3600, midnight + 3600, midnight + 3600]
     assert survey_log(log).faults == (
-        Fault(6, "the result is neither won nor lost: 'maybe'"),
+        Fault(
+            6,
+            "the result is neither won (1, true, yes, won) nor lost (0, false, no, lost): 'maybe'",
+        ),
         Fault(7, "the highest competing bid is not a number: 'x'"),
         Fault(8, "the propensity is not above 0 and at most 1: '0'"),
-        Fault(9, "the time is not a time: 'yesterday'"),
+        Fault(
+            9,
+            "the time is neither like 2026-01-05T10:30:00+01:00 nor seconds since 1970: "
+            "'yesterday'",
+        ),
         Fault(10, "no result"),
     )
     assert log.description == (

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from crossbandit.errors import LogError
+from crossbandit.limits import Budget
 from crossbandit.logs import AuctionLog, make_log
 from crossbandit.replay import LogWarning, ReplayRules, Shading, by, replay, replay_by
 from crossbandit.replay import page as page_of_part
@@ -43,6 +44,14 @@ def test_a_part_is_replayed_as_if_it_were_the_log(log: Path, jobs: int) -> None:
     assert results.bad == 1
     assert results.faults[0].line == 602
     assert len(results.table()) == sum(len(one.outcomes) for one in results.replays.values())
+
+
+def test_the_limits_of_parts_are_explained(log: Path) -> None:
+    limits = [Budget(5, per=100)]
+    parts = AuctionLog(log, by="site")
+    results = replay_by(parts, jobs=1, limits=limits, strategies=["truthful"])
+    assert "The limits hold for each site by itself" in results.notes[-1]
+    assert all(one.limits is not None and one.limits.total > 5 for one in results.replays.values())
 
 
 class Dying:

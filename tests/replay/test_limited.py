@@ -348,6 +348,53 @@ def test_times_that_go_back_are_refused() -> None:
         replay(log, limits=[Budget(5, per="day")], strategies=["law"])
 
 
+@pytest.mark.parametrize(
+    ("zone", "times"),
+    [
+        # Clocks go back from 3:00 to 2:00: the hour from 2:00 comes twice.
+        ("Europe/Berlin", ["2025-10-26 02:50:00", "2025-10-26 02:10:00"]),
+        # Clocks go forward from 2:00 to 3:00: times in UTC are taken for local ones.
+        ("Europe/Berlin", ["2026-03-29 02:50:00", "2026-03-29 03:10:00"]),
+    ],
+)
+def test_times_that_go_back_when_clocks_change_are_explained(zone: str, times: list[str]) -> None:
+    columns = {"value": 2.0, "market_price": 1.0, "time": times}
+    log = AuctionLog(pd.DataFrame(columns), columns={"time": "time"}, timezone=zone)
+    message = "auction 2. On 20.*the clocks of Europe/Berlin changed.* with their offset"
+    with pytest.raises(LogError, match=message):
+        replay(log, limits=[Budget(5, per="hour", timezone=zone)], strategies=["law"])
+
+
+def test_an_hour_that_the_clock_shows_twice_has_two_names() -> None:
+    hours = ["2025-10-26T01:30+02:00", "2025-10-26T02:30+02:00", "2025-10-26T02:30+01:00"]
+    columns = {"value": 2.0, "market_price": 1.0, "time": hours}
+    log = AuctionLog(pd.DataFrame(columns), columns={"time": "time"})
+    budgets = [Budget(5, per="hour", timezone="Europe/Berlin"), Budget(9, timezone="Europe/Berlin")]
+    frame = replay(log, limits=budgets, strategies=["truthful"]).spending()
+    rows = frame.query("strategy == 'truthful'")
+    names = ["2025-10-26 01:00", "2025-10-26 02:00+02:00", "2025-10-26 02:00+01:00"]
+    assert rows["period"].tolist() == [*names, "2025-10-26"]
+    assert rows["per"].tolist() == ["hour"] * 3 + ["day"]
+
+
+def test_a_column_that_seems_to_have_times_is_named() -> None:
+    frame = small_log().rename(columns={"time": "timestamp"})
+    with pytest.raises(LogError, match="'timestamp' seems to be one"):
+        replay(AuctionLog(frame), limits=[Budget(5, per="day")], strategies=["law"])
+
+
+def test_best_maps_show_no_bid_where_the_log_has_no_value() -> None:
+    values = np.repeat([1.0, 2.0, 9.0], 40)
+    frame = pd.DataFrame({"value": values, "market_price": values / 3})
+    result = replay(frame, limits=[Budget(30, per=None)], strategies=["truthful"])
+    for name in (PACED, ONE_MULTIPLIER):
+        bids = result.outcome(name).bids
+        bands = [np.minimum((one * (25 / 9.0)).astype(int), 24) for one in (result.values, values)]
+        occupied = np.isin(*bands)
+        assert np.isnan(bids[~occupied]).all()
+        assert np.isfinite(bids[occupied]).all()
+
+
 def test_too_many_periods_are_refused() -> None:
     frame = pd.DataFrame({"value": np.full(5_000, 2.0), "market_price": np.full(5_000, 1.0)})
     with pytest.raises(LogError, match="more than 3,322 periods of a budget"):

@@ -125,7 +125,9 @@ HighestValue = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(min=1, help="Number of lines to read; with --by, of each part. \\[default: all]"),
+    typer.Option(
+        min=1, help="Number of lines to read; with replay --by, of each part. \\[default: all]"
+    ),
 ]
 MaxBad = Annotated[
     int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")

@@ -128,7 +128,7 @@ def compilation_said(*, quiet: bool) -> Iterator[None]:
         def on_start(self, _: object) -> None:
             if not self.said:
                 self.said = True
-                notify("Compiling, once after installation. This may take a minute ...")
+                notify("Compiling what is used for the first time. This may take a minute ...")
 
         def on_end(self, _: object) -> None:
             pass

@@ -64,6 +64,7 @@ _COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
 _UNKNOWN = ("nan", "null", "none", "na", "n/a")  # in place of a price that is not known
 WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
 LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
+_WORDS = "won (1, true, yes, won) nor lost (0, false, no, lost)"
 # From how large a number on a time is in nano-, micro- or milliseconds; smaller ones are seconds.
 _PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
 _DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
@@ -280,9 +281,12 @@ def fault_sql(
         *(f"WHEN {role}_ < 0 THEN 'the {ROLES[role]} is below 0'" for role in numbers),
     ]
     if "won" in roles:
-        cases.append("WHEN won_ IS NULL THEN 'the result is neither won nor lost'")
+        cases.append(f"WHEN won_ IS NULL THEN 'the result is neither {_WORDS}'")
     if "time" in roles:
-        cases.append("WHEN time_ IS NULL OR NOT isfinite(time_) THEN 'the time is not a time'")
+        cases.append(
+            "WHEN time_ IS NULL OR NOT isfinite(time_) "
+            "THEN 'the time is neither like 2026-01-05T10:30:00+01:00 nor seconds since 1970'"
+        )
     if "propensity" in roles:
         cases.append(
             "WHEN propensity_ = 0 OR propensity_ > 1 "

@@ -143,13 +143,20 @@ def replay_by(
         for doubt in result.warnings:
             warnings.warn(f"{level}: {doubt}", LogWarning, stacklevel=2)
     in_order = sorted(replays, key=lambda level: (-replays[level].auctions, level))
+    column = log.source.columns.shown(log.order["by"])
+    notes = [log.description, *log.remarks]
+    if options.get("limits"):
+        notes.append(
+            f"The limits hold for each {column} by itself: each may spend its own budget, not a "
+            "share of one."
+        )
     return ReplaySet(
-        column=log.source.columns.shown(log.order["by"]),
+        column=column,
         replays={level: replays[level] for level in in_order},
         failed=dict(sorted(failed.items())),
         bad=survey.bad,
         faults=survey.faults,
-        notes=(log.description, *log.remarks),
+        notes=tuple(notes),
     )
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from crossbandit.limits import Budget, Limit
     from crossbandit.types import Floats
 
+_CHANGE = 3_600.0  # seconds by which clocks are usually changed
+
 
 class Calendar:
     """The periods of a budget in a log, found while the log is read for the first time.
@@ -66,10 +68,11 @@ class Calendar:
     def _by_clock(self, budget: Budget, begin: int, times: Floats) -> None:
         back = np.flatnonzero(np.diff(times, prepend=self._latest) < 0)
         if back.size:
+            i = int(back[0])
+            before = float(times[i - 1]) if i else self._latest
             raise LogError(
-                f"The time goes back at auction {begin + int(back[0]) + 1:,}. With a limit per "
-                f"{period_word(budget)}, auctions must be in the order of time: sort the log by "
-                "time (--sort-by in the command)."
+                f"The time goes back at auction {begin + i + 1:,}. "
+                + _why_back(budget, before, float(times[i]))
             )
         self._latest = float(times[-1])
         if np.isnan(self._first):
@@ -84,7 +87,32 @@ class Calendar:
 
     def _name(self, budget: Budget, begins: float) -> str:
         local = datetime.fromtimestamp(begins, ZoneInfo(budget.timezone))
-        return f"{local:%Y-%m-%d}" if budget.per == "day" else f"{local:%Y-%m-%d %H:%M}"
+        if budget.per == "day":
+            return f"{local:%Y-%m-%d}"
+        other = local.replace(fold=1 - local.fold)
+        if other.utcoffset() != local.utcoffset():  # the clock shows this time twice
+            return local.isoformat(" ", "minutes")
+        return f"{local:%Y-%m-%d %H:%M}"
+
+
+def _why_back(budget: Budget, before: float, after: float) -> str:
+    """Return what to do if a time is followed by an earlier one."""
+    if before - after <= _CHANGE:  # perhaps clocks were put back
+        zone = ZoneInfo(budget.timezone)
+        first, last = (
+            datetime.fromtimestamp(at, zone) for at in (after - _CHANGE, before + _CHANGE)
+        )
+        if first.utcoffset() != last.utcoffset():
+            return (
+                f"On {last:%Y-%m-%d} the clocks of {budget.timezone} changed, and times without "
+                "an offset are ambiguous. Write them in UTC, or with their offset such as "
+                f"{last.isoformat(timespec='seconds')}. If the log is in another time zone, give "
+                "that one."
+            )
+    return (
+        f"With a limit per {period_word(budget)}, auctions must be in the order of time: sort the "
+        "log by time (--sort-by in the command)."
+    )
 
 
 def period_word(limit: Limit) -> str:

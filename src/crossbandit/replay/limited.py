@@ -12,6 +12,7 @@ from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import Ceiling, Terms
 from crossbandit.limits.rules import timed as is_timed
+from crossbandit.logs.survey import steps_back_in_time
 from crossbandit.replay.calendar import Calendar, period_word
 from crossbandit.validation import reject
 
@@ -41,10 +42,12 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
             reject("replay", "limits", expected, one)
     timed = [one for one in limits if is_timed(one)]
     if timed and "time" not in log.places:
+        found = steps_back_in_time(log).column
         raise LogError(
             f"A limit per {period_word(timed[0])} needs the time of each auction. Name its column "
-            "with --time-column (columns={'time': ...} in Python), or give a number of auctions as "
-            "the period."
+            "with --time-column (columns={'time': ...} in Python)"
+            + (f"; {found} seems to be one" if found else "")
+            + ". Or give a number of auctions as the period."
         )
     return tuple(limits)
 

@@ -90,6 +90,7 @@ class LimitedBands(Strategy):
         self.name = PACED if paced else ONE_MULTIPLIER
         self.note = _note(limits, paced=paced)
         self._rules, self._paced = rules, paced
+        self._empty = hindsight.auctions == 0  # bands in which nothing is known of bids
         won, worth = hindsight.won[: limits.part_count], hindsight.worth[: limits.part_count]
         if not paced:
             won, worth = won.sum(axis=0, keepdims=True), worth.sum(axis=0, keepdims=True)
@@ -117,7 +118,7 @@ class LimitedBands(Strategy):
             for part, weight in enumerate(one.weights / len(one.weights)):
                 rows = np.full(values.size, part)
                 mean += weight * self._bid(one.bids, rows, bands, values)
-        return mean
+        return np.where(self._empty[bands], np.nan, mean)
 
     def _bid(self, maps: Integers, rows: Integers, bands: Integers, values: Floats) -> Floats:
         bids = self._rules.amounts[maps[rows, bands]]

@@ -233,7 +233,7 @@ def _over_time(result: Replay, what: str, digits: int, value: Callable[[Floats],
 
 def bids_chart(result: Replay) -> Chart:
     """Return what each strategy bids at the end, by value; the log's own bids have no such line."""
-    shown = [one for one in charted(result) if np.isfinite(one.bids).all()]
+    shown = [one for one in charted(result) if np.isfinite(one.bids).any()]
     highest = float(max(one.bids.max() for one in shown))
     return Chart(
         title="Bids at the end",

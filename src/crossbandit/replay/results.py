@@ -200,13 +200,15 @@ class Replay:
         """Return what each strategy spent in each period, with limits.
 
         Returns:
-            A frame with one row per strategy and period: strategy, kind, period, budget, spend and
-            value, the means over the seeds. It is empty without limits.
+            A frame with one row per strategy and period: strategy, kind, per, period, budget, spend
+            and value, the means over the seeds. `per` is "day", "hour", a length, a number of
+            auctions or "log": with several budgets, sums over all rows would count money more than
+            once. It is empty without limits.
         """
         import pandas as pd
 
         rows = [] if self.limits is None else spending_rows(self.limits, self.outcomes)
-        columns = ["strategy", "kind", "period", "budget", "spend", "value"]
+        columns = ["strategy", "kind", "per", "period", "budget", "spend", "value"]
         return pd.DataFrame(rows, columns=columns)
 
     def compare(self, strategy: str | None = None) -> pd.DataFrame:

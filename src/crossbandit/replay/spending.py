@@ -128,13 +128,15 @@ def spending_rows(
 ) -> Iterator[tuple[Any, ...]]:
     """Yield rows of `Replay.spending`."""
     for calendar in limits.calendars:
-        amount = np.nan if calendar.budget is None else calendar.budget.amount
+        budget = calendar.budget
+        amount, per = (np.nan, None) if budget is None else (budget.amount, budget.per)
+        per = "log" if per is None else str(per)
         of = limits.periods_of(calendar)
         for one in outcomes:
             if one.limited is not None:
                 sums = [np.bincount(of, table) for table in (one.limited.spend, one.limited.value)]
                 for name, spend, value in zip(calendar.names, *sums, strict=True):
-                    yield (one.strategy, one.kind, name, amount, spend, value)
+                    yield (one.strategy, one.kind, per, name, amount, spend, value)
 
 
 def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
