@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
+from crossbandit.limits.saved import freeze, restore
 
 WORLDS = 10_000
 AUCTIONS = 14
@@ -50,13 +51,13 @@ class World:
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
-        self.start = pacer.arrays()
+        self.start = freeze(pacer)()
         self.costs = [_exact(amount) for amount in pacer.rules.amounts.tolist()]
 
     def play(self, rng: random.Random) -> None:
         """Play some auctions; every third bidder bids all it may."""
         pacer, grid = self.pacer, self.pacer.rules.amounts
-        pacer.restore(self.start)
+        restore(pacer, self.start)
         self.spent: dict[tuple[int, float], int] = defaultdict(int)
         self.earned: dict[tuple[int, float], float] = defaultdict(float)
         outstanding: list[tuple[int, float, int, list[float]]] = []
