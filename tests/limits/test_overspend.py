@@ -20,6 +20,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
 from crossbandit.limits.saved import freeze, restore
+from tests.limits.rows import held
 
 WORLDS = 10_000
 AUCTIONS = 14
@@ -73,7 +74,7 @@ class World:
                 wanted = last if greedy else rng.randint(0, last)
                 amount = min(wanted, cap)
                 pacer.reserve(key, value, amount, wanted)
-                periods = pacer.reserved[key].ticket[:, 2].tolist()
+                periods = held(pacer, key).ticket[:, 2].tolist()
                 outstanding.append((key, value, amount, periods))
             rng.shuffle(outstanding)
             while outstanding and rng.random() < 0.5:

@@ -17,6 +17,7 @@ from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
 from crossbandit.limits.saved import freeze, restore
 from crossbandit.limits.status import reason, status
+from tests.limits.rows import held
 from tests.reference.pacing import literal_pacing
 
 GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
@@ -263,7 +264,7 @@ def test_bids_without_an_outcome_count_as_expected() -> None:
     assert pacer.look(0.8, 0, 16)[0] == pytest.approx(0.8 * np.exp(-two / squares**0.5))
     pacer.open(0.8, 0.0, 0, 16)
     pacer.reserve(2, 0.8, 10, 10)  # such a bid has lost: half as likely to win now
-    assert pacer.reserved[2].ticket[0, 3] == pytest.approx(0.5e9 / 2)
+    assert held(pacer, 2).ticket[0, 3] == pytest.approx(0.5e9 / 2)
     pacer.settle(1, 0.8, 0.2, won=False, least=0.9)
     pacer.settle(2, 0.8, 0.5, won=False, least=0.9)
     assert pacer.look(0.8, 0, 16)[0] == 0.8
@@ -278,8 +279,8 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     for i, value in enumerate(values.tolist()):
         pacer.choose(i, law, (), value, 0.0, 0, law.highest(value))
         late = i - 50
-        if late in pacer.reserved:
-            amount = round(pacer.reserved[late].price * 1e-9 / 0.05)
+        if late in pacer.reserved.rows:
+            amount = round(held(pacer, late).price * 1e-9 / 0.05)
             won = cells[late] <= amount
             pacer.settle(late, values[late], GRID[amount], won=won, least=prices[late])
             kind, index = ("at-most", amount) if won else ("told", cells[late])
@@ -451,11 +452,11 @@ def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
                 continue
             wanted = int(np.searchsorted(GRID, worth / 2, "right")) - 1
             pacer.reserve(i, value, min(wanted, cap), wanted)
-            if i % 5 and i >= 3 and i - 3 in pacer.reserved:  # outcomes are late, some are lost
-                held = pacer.reserved[i - 3]
-                won = held.price >= price * 1e9
-                pacer.settle(i - 3, held.value, held.price / 1e9, won=won, least=price)
-    assert straight.reserved
+            if i % 5 and i - 3 in pacer.reserved.rows:  # outcomes are late, some are lost
+                bid = held(pacer, i - 3)
+                won = bid.price >= price * 1e9
+                pacer.settle(i - 3, bid.value, bid.price / 1e9, won=won, least=price)
+    assert straight.reserved.rows
     assert straight.late.tolist() == restarted.late.tolist()
 
 
@@ -554,7 +555,7 @@ def planned_in_batch(pacer: Pacer, now: float, count: int, paid: int) -> list[fl
     for key in range(count):
         pacer.open(1.0, now, 0, 20)
         pacer.reserve(key, 1.0, 10, 10)
-        planned.append(float(pacer.reserved[key].ticket[0, PLANNED]) * float(pacer.unit))
+        planned.append(float(held(pacer, key).ticket[0, PLANNED]) * float(pacer.unit))
         pacer.settle(key, 1.0, 0.5, won=key < paid, least=0.5 if key < paid else math.inf)
     return planned
 

@@ -111,8 +111,10 @@ def settle_many(
     pop = reserved.rows.pop
     rows = np.array([pop(key, -1) for key in keys.tolist()], dtype=np.int64)
     known = rows >= 0
-    given = (rows[known], won[known], least[known], len(reserved))
+    given = (rows[known], won[known], least[known], len(reserved.rows))
     pacer.code[settle_all](pacer.rules, pacer.state, reserved.table, *given)
-    for i in np.flatnonzero(won & ~known).tolist():
-        pacer.pay_late(float(values[i]), float(amounts[i]))
-    reserved.release(given[0].tolist())
+    for i in np.flatnonzero(won & ~known).tolist():  # they had expired
+        pacer.settle(int(keys[i]), float(values[i]), float(amounts[i]), won=True, least=0.0)
+    reserved.free.extend(given[0].tolist())
+    if len(reserved.free) > reserved.spare:
+        reserved.resize()

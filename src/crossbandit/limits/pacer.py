@@ -90,10 +90,8 @@ class Pacer:
 
     Attributes:
         limits: The limits.
-        expires: The argument, in seconds.
         rules: The limits, as compiled steps take them.
         state: The state of the limits, as compiled steps take it.
-        unit: The unit of money.
         middle: Half of the highest value. The status shows the multipliers at this value.
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
@@ -264,23 +262,14 @@ class Pacer:
         reserved = self.reserved
         row = reserved.rows.pop(key, None)
         if row is None:
-            if won:
-                self.pay_late(value, amount)
+            if won:  # it had expired
+                self.late += in_units(amount, self.unit, ROUND_CEILING)
+                self.correct(value, amount, won=True)
             return
         self.code[settle_bound](reserved.bound, row, won, float(least), not reserved.rows)
         reserved.free.append(row)
         if len(reserved.free) > reserved.spare:
             reserved.resize()
-
-    def pay_late(self, value: float, amount: float) -> None:
-        """Pay for a win of a bid that had expired.
-
-        Args:
-            value: What winning was worth.
-            amount: The amount, as money.
-        """
-        self.late += in_units(amount, self.unit, ROUND_CEILING)
-        self.correct(value, amount, won=True)
 
     def expire(self, before: float) -> None:
         """Count bids without an outcome as lost if they were made long ago.
@@ -371,26 +360,14 @@ class Pacer:
         guarded = isinstance(law, GuardedLaw)
         bare = law.law if isinstance(law, GuardedLaw) else law
         steps: Callable[..., None] = paced_guarded_play if guarded else paced_play
-        drawn = 5 if guarded else 3
+        ticket = self.reserved.table.tickets[self.reserved.opened]
         log = prepared(
             bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
         for start, stop in self.periods.pieces(nows):
             part = log.part(start, stop)
-            steps(
-                *law.parts,
-                self.rules,
-                self.state,
-                part.contexts,
-                part.slots,
-                part.worths,
-                part.firsts,
-                part.lasts,
-                part.cells,
-                part.uniforms(bare.uniforms, drawn),
-                nows[start:stop],
-                self.reserved.table.tickets[self.reserved.opened],
-                bids[start:stop],
-                pseudo[start:stop],
-            )
+            auctions = (part.contexts, part.slots, part.worths, part.firsts, part.lasts, part.cells)
+            drawn = part.uniforms(bare.uniforms, 5 if guarded else 3)
+            filled = (ticket, bids[start:stop], pseudo[start:stop])
+            steps(*law.parts, self.rules, self.state, *auctions, drawn, nows[start:stop], *filled)
         return PacedLog(bids, pseudo)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from crossbandit.kernels.pacing import PaceRules, PaceState
     from crossbandit.limits.settings import Limit, Per
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # the half-life of the counts of auctions
@@ -151,9 +151,7 @@ class Traffic:
         plan: Floats = done / done[-1]
         return plan
 
-    def _bins_of_day(
-        self, begins: float, ends: float
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    def _bins_of_day(self, begins: float, ends: float) -> Integers:
         """Return the bins of the day that the parts of a period lie in: (BINS, _PARTS)."""
         edges = begins + (ends - begins) * (np.arange(BINS * _PARTS) + 0.5) / (BINS * _PARTS)
         times = edges.reshape(BINS, _PARTS)
@@ -161,9 +159,7 @@ class Traffic:
         middles = times[:, _PARTS // 2].tolist()
         offsets = [first] if first == last else [self._offset(at) for at in middles]
         local = times + np.array(offsets)[:, None]
-        found: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = (
-            (local % _DAY) / _DAY * BINS
-        ).astype(np.int64)
+        found: Integers = ((local % _DAY) / _DAY * BINS).astype(np.int64)
         return np.minimum(found, BINS - 1)
 
     def _offset(self, at: float) -> float:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,36 +10,18 @@ from crossbandit.kernels.compilation import Bound
 from crossbandit.kernels.pacing import Reserved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
     from crossbandit.kernels.pacing import PaceRules, PaceState
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.types import Booleans, Integers
 
 _FEWEST = 1024  # the least number of rows
 _SPARE = 7 / 8  # if a larger share of the rows is free, the arrays are made smaller
 
 
-class Reservation(NamedTuple):
-    """Money that is reserved until the outcome of a bid is known.
-
-    Attributes:
-        time: When it was made.
-        value: The value that was bid for.
-        price: What it costs if it wins, in units.
-        wanted: What would have been bid without the limits that must hold at any time, in units.
-        ticket: (limits, 4): what each limit needs to know when the auction is over.
-    """
-
-    time: float
-    value: float
-    price: int
-    wanted: int
-    ticket: Floats
-
-
-class Reservations(Mapping[int, Reservation]):
+class Reservations:
     """The bids without an outcome, by their keys, in the order in which they were made.
 
     Each is a row of arrays, which compiled steps fill and read. A row is used again after its bid
@@ -71,20 +52,6 @@ class Reservations(Mapping[int, Reservation]):
         self.free = list(range(1, _FEWEST))
         self.opened = 0
         self.spare = _FEWEST
-
-    def __getitem__(self, key: int) -> Reservation:
-        row, table = self.rows[key], self.table
-        (time, value), (price, wanted) = table.held[row].tolist(), table.prices[row].tolist()
-        return Reservation(time, value, price, wanted, table.tickets[row].copy())
-
-    def __contains__(self, key: object) -> bool:
-        return key in self.rows
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def hold(self, key: int) -> None:
         """Remember the bid of the opened row under a key, and open another row.
@@ -119,20 +86,8 @@ class Reservations(Mapping[int, Reservation]):
             rows: (n,). Their rows.
             made: (n,). Whether a bid was made.
         """
-        if not made.all():
-            self.free.extend(rows[~made].tolist())
-            keys, rows = keys[made], rows[made]
-        self.rows.update(zip(keys.tolist(), rows.tolist(), strict=True))
-
-    def release(self, rows: list[int]) -> None:
-        """Make rows free again, and free memory that is not needed any more.
-
-        Args:
-            rows: The rows.
-        """
-        self.free.extend(rows)
-        if len(self.free) > self.spare:
-            self.resize()
+        self.free.extend(rows[~made].tolist())
+        self.rows.update(zip(keys[made].tolist(), rows[made].tolist(), strict=True))
 
     def resize(self, more: int = 0) -> None:
         """Move all bids to new arrays that are as large as needed.

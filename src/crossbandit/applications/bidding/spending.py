@@ -202,7 +202,8 @@ class Spending:
             slots = learner.law.slot_table(columns, values.size, new=False)
             chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            pacer.reserved.hold_many(_keys(made), chosen.rows, chosen.bids >= 0)
+            keys = _first_key(made.decider) + made.rounds
+            pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
         if chosen.bids.min(initial=0) >= 0:
             return made, None
         return made, Reasons(pacer, values, chosen, firsts, lasts)
@@ -250,8 +251,10 @@ class Spending:
             if before == 0:
                 key = _first_key(maker) + number
                 self.pacer.settle(key, value, amount, won, least)
-            elif before >= KNOWN and self._was_won(before, amount) != won:
-                self.pacer.correct(value, amount, won=won)
+            elif before >= KNOWN:
+                at = int(self.pacer.rules.amounts.searchsorted(amount))
+                if reaches(before, at) != won:
+                    self.pacer.correct(value, amount, won=won)
 
     def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
         """Account for many bids whose outcomes are known, as `account` does for each.
@@ -262,7 +265,8 @@ class Spending:
             least: The lowest amount that would have won; infinite where that is not known.
         """
         if isinstance(bids.made, Made):
-            keys, rows = _keys(bids.made), bids.made.rounds >= 0
+            keys = _first_key(bids.made.decider) + bids.made.rounds
+            rows = bids.made.rounds >= 0
         else:
             made = [-1 if one.decision is None else _key(one.decision) for one in bids.made]
             keys = np.array(made, dtype=np.int64)
@@ -271,9 +275,6 @@ class Spending:
         money = bids.values[rows], bids.amounts[rows]
         with self.lock:
             settle_many(self.pacer, keys[rows], *money, won[rows], least[rows])
-
-    def _was_won(self, code: int, amount: float) -> bool:
-        return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
 
     def status(self) -> tuple[LimitStatus, ...]:
         """Return how the limits stand, budgets first."""
@@ -351,11 +352,6 @@ def _key(decision: LawDecision | Decision) -> int:
     """
     maker = decision.decider if type(decision) is LawDecision else decision.learner
     return _first_key(maker) + decision.round
-
-
-def _keys(made: Made) -> Integers:
-    """Return the keys of many bids of one decider; they mean nothing where no bid was made."""
-    return made.rounds + _first_key(made.decider)
 
 
 @lru_cache(maxsize=64)
