@@ -192,11 +192,9 @@ def won_late(world: World, money: float, delay: int, seed: int) -> float:
             pacer.settle(key, worth, amounts[bid], won=has_won, least=least)
             kind, index = ("at-most", bid) if has_won else ("told", cells[key])
             law.observe(worth, kind, index, amount=bid)
-        _, _, cap, wanted = pacer.choose(law, (), value, float(i), 0, lasts[i])
-        if cap < 0:
+        _, _, bid = pacer.choose(i, law, (), value, float(i), 0, lasts[i])
+        if bid < 0:
             continue
-        bid = min(wanted, cap)
-        pacer.hold(i)
         waiting.append((i, value, bid))
         if cells[i] <= bid and bid > 0:
             surplus, paid = surplus + value - amounts[bid], paid + amounts[bid]

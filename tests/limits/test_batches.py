@@ -12,6 +12,8 @@ from crossbandit.applications.bidding.spending import _first_key
 from crossbandit.errors import InvalidContextError, LearnedBeforeError
 from crossbandit.kernels.pacing import LOG
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
+from crossbandit.limits.batches import settle_many
+from crossbandit.limits.saved import freeze
 
 GRID = [round(0.05 * i, 2) for i in range(21)]
 LIMITS: dict[str, dict[str, Any]] = {
@@ -81,7 +83,7 @@ def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
 
 def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
     """Compare the limits; keys count from what is the bidder's own."""
-    one, other = (bidder._spending.pacer.arrays() for bidder in (single, many))  # type: ignore[union-attr]
+    one, other = (freeze(bidder._spending.pacer)() for bidder in (single, many))  # type: ignore[union-attr]
     for arrays, bidder in ((one, single), (other, many)):
         arrays["keys"] = arrays["keys"] - _first_key(bidder.learner.id)
         assert ((arrays["keys"] >= 0) & (arrays["keys"] < bidder.learner.round)).all()
@@ -113,7 +115,7 @@ def test_a_lost_bid_that_was_lowered_moves_the_multiplier_by_what_was_wanted() -
     one.settle(7, 0.5, 0.25, won=False, least=0.3)
     for pacer, least in ((many, 0.3), (unknown, np.inf)):
         columns = (np.array([0.5]), np.array([0.25]), np.array([False]), np.array([least]))
-        pacer.settle_many(np.array([7]), *columns)
+        settle_many(pacer, np.array([7]), *columns)
     logs = [pacer.state.duals[0, LOG] for pacer in pacers]
     assert logs[0] == logs[1] < logs[2]
 

@@ -84,10 +84,8 @@ def late(delay: int, seed: int = 5, *, charged: bool = True) -> tuple[float, flo
         if not charged:
             own.state.duals[:, [HOLDING, HOLDING_SQUARES]] = 0.0
         last = int(np.searchsorted(AMOUNTS, value, "right")) - 1
-        _, _, cap, wanted = own.choose(law, (), value, float(i), 0, last)
-        if cap >= 0:
-            amount = min(cap, wanted)
-            own.hold(i)
+        _, _, amount = own.choose(i, law, (), value, float(i), 0, last)
+        if amount >= 0:
             waiting.append((i, value, amount, int(cells[i])))
             if cells[i] <= amount and amount > 0:
                 surplus += value - AMOUNTS[amount]
@@ -122,18 +120,3 @@ def test_a_law_charges_for_what_is_bid(cost: float) -> None:
     earned = [(0.9 - a) * chance - cost * a for a, chance in zip(AMOUNTS, chances, strict=True)]
     chosen = law.decide(0.9, cost=cost, last=9)
     assert chosen.index == int(np.argmax(earned[:10]))
-
-
-@pytest.mark.parametrize(("name", "columns"), [("duals", 5), ("times", 7)])
-def test_a_file_of_an_earlier_version_is_read(name: str, columns: int) -> None:
-    own, other = pacer(), pacer()
-    own.reserve(0, 0.5, 3, 3)
-    arrays = own.arrays()
-    arrays[name] = arrays[name][:, :columns]
-    other.restore(arrays)
-    restored, kept = getattr(other.state, name), getattr(own.state, name)
-    np.testing.assert_array_equal(restored[:, :columns], kept[:, :columns])
-    assert not restored[:, columns:].any()
-    arrays[name] = arrays[name][:, : columns - 1]
-    with pytest.raises(ValueError, match=name):
-        pacer().restore(arrays)

@@ -19,6 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
+from crossbandit.limits.saved import freeze, restore
+from tests.limits.rows import held
 
 WORLDS = 10_000
 AUCTIONS = 14
@@ -50,13 +52,13 @@ class World:
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
-        self.start = pacer.arrays()
+        self.start = freeze(pacer)()
         self.costs = [_exact(amount) for amount in pacer.rules.amounts.tolist()]
 
     def play(self, rng: random.Random) -> None:
         """Play some auctions; every third bidder bids all it may."""
         pacer, grid = self.pacer, self.pacer.rules.amounts
-        pacer.restore(self.start)
+        restore(pacer, self.start)
         self.spent: dict[tuple[int, float], int] = defaultdict(int)
         self.earned: dict[tuple[int, float], float] = defaultdict(float)
         outstanding: list[tuple[int, float, int, list[float]]] = []
@@ -72,7 +74,7 @@ class World:
                 wanted = last if greedy else rng.randint(0, last)
                 amount = min(wanted, cap)
                 pacer.reserve(key, value, amount, wanted)
-                periods = pacer.reserved[key].ticket[:, 2].tolist()
+                periods = held(pacer, key).ticket[:, 2].tolist()
                 outstanding.append((key, value, amount, periods))
             rng.shuffle(outstanding)
             while outstanding and rng.random() < 0.5:

@@ -15,7 +15,9 @@ from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.kernels.pacing import GAP, LOG, PLANNED, SQUARES
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
+from crossbandit.limits.saved import freeze, restore
 from crossbandit.limits.status import reason, status
+from tests.limits.rows import held
 from tests.reference.pacing import literal_pacing
 
 GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
@@ -132,13 +134,13 @@ def test_where_limits_make_bids_low_the_lowest_is_not_tried() -> None:
     last = law.highest(0.45)
     assert law.decide(0.8, worth=0.45, last=last).index < 4
     pacer = made(ReturnOnSpend(0.8 / 0.3, keep="long-run"))
-    worth, _, _, wanted = pacer.choose(law, (), 0.8, 0.0, 0, law.highest(0.8))
+    worth, _, bid = pacer.choose(0, law, (), 0.8, 0.0, 0, law.highest(0.8))
     assert 0.4 < worth < 0.8
-    assert 0.3 < GRID[wanted] < 0.4  # less than a half of the value
+    assert 0.3 < GRID[bid] < 0.4  # less than a half of the value
     free = made(Budget(1e6, per=100))
-    worth, _, _, wanted = free.choose(dear, (), 0.8, 0.0, 0, law.highest(0.8))
+    worth, _, bid = free.choose(0, dear, (), 0.8, 0.0, 0, law.highest(0.8))
     assert worth == 0.8
-    assert GRID[wanted] < 0.35  # the best is more than a half of the value: its half is tried
+    assert GRID[bid] < 0.35  # the best is more than a half of the value: its half is tried
     decider = LawDecider(law)
     chances = decider.policy(Round(0.8, 0.45, 0.0, ()), 0, last)
     assert chances[:5].sum() == pytest.approx(0)
@@ -221,7 +223,7 @@ def test_a_clock_that_goes_back_begins_no_day_anew() -> None:
         if key != 2:
             pacer.reserve(key, 1.0, 10, 10)
             pacer.settle(key, 1.0, 0.5, won=True, least=0.0)
-    assert pacer.now == 1e9 + DAY + 5
+    assert pacer.periods.now == 1e9 + DAY + 5
     assert status(pacer)[0].spent == 1  # of the second day
 
 
@@ -262,7 +264,7 @@ def test_bids_without_an_outcome_count_as_expected() -> None:
     assert pacer.look(0.8, 0, 16)[0] == pytest.approx(0.8 * np.exp(-two / squares**0.5))
     pacer.open(0.8, 0.0, 0, 16)
     pacer.reserve(2, 0.8, 10, 10)  # such a bid has lost: half as likely to win now
-    assert pacer.reserved[2].ticket[0, 3] == pytest.approx(0.5e9 / 2)
+    assert held(pacer, 2).ticket[0, 3] == pytest.approx(0.5e9 / 2)
     pacer.settle(1, 0.8, 0.2, won=False, least=0.9)
     pacer.settle(2, 0.8, 0.5, won=False, least=0.9)
     assert pacer.look(0.8, 0, 16)[0] == 0.8
@@ -275,12 +277,10 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     law, spent = OutcomeLaw(GRID, (0, 1)), []
     cells = law.cells(prices).tolist()
     for i, value in enumerate(values.tolist()):
-        _, _, cap, _ = pacer.choose(law, (), value, 0.0, 0, law.highest(value))
-        if cap >= 0:
-            pacer.hold(i)
+        pacer.choose(i, law, (), value, 0.0, 0, law.highest(value))
         late = i - 50
-        if late in pacer.reserved:
-            amount = round(pacer.reserved[late].price * 1e-9 / 0.05)
+        if late in pacer.reserved.rows:
+            amount = round(held(pacer, late).price * 1e-9 / 0.05)
             won = cells[late] <= amount
             pacer.settle(late, values[late], GRID[amount], won=won, least=prices[late])
             kind, index = ("at-most", amount) if won else ("told", cells[late])
@@ -404,18 +404,18 @@ def test_a_lease_ends_and_is_renewed() -> None:
     assert pacer.open(1.0, 200.0, 0, 20)[2] == -1
     pacer.settle(1, 1.0, 0.3, won=False, least=0.5)
     assert pacer.open(1.0, 201.0, 0, 20)[2] == -1
-    assert pacer.renew() == ("a", Decimal("0.2"))
+    assert pacer.periods.renew() == ("a", Decimal("0.2"))
     again = made(Lease("a", 1.0, 100.0, 200.0))
     again.open(1.0, 150.0, 0, 20)
     again.reserve(0, 1.0, 4, 4)
-    assert again.renew(Lease("b", 0.5, 160.0, 300.0)) == ("a", Decimal("0.2"))
+    assert again.periods.renew(Lease("b", 0.5, 160.0, 300.0)) == ("a", Decimal("0.2"))
     assert again.open(1.0, 250.0, 0, 20)[2] == 10
     again.settle(0, 1.0, 0.2, won=True, least=0.0)  # paid from the first lease
     assert again.open(1.0, 251.0, 0, 20)[2] == 10
-    assert again.renew() == ("b", Decimal(0))
+    assert again.periods.renew() == ("b", Decimal(0))
     assert again.open(1.0, 252.0, 0, 20)[2] == -1
     with pytest.raises(InvalidParameterError, match="'lease' parameter of renew"):
-        made(Budget(5)).renew()
+        made(Budget(5)).periods.renew()
 
 
 def test_what_was_spent_of_a_lease_is_told_once() -> None:
@@ -426,10 +426,10 @@ def test_what_was_spent_of_a_lease_is_told_once() -> None:
         pacer.reserve(key, 1.0, amount, amount)
     pacer.settle(0, 1.0, 0.2, won=True, least=0.0)
     assert pacer.open(1.0, 500.0, 0, 20)[2] == -1
-    assert pacer.renew(Lease("b", 1.0, 200.0, 300.0)) == ("a", Decimal("0.5"))
+    assert pacer.periods.renew(Lease("b", 1.0, 200.0, 300.0)) == ("a", Decimal("0.5"))
     assert pacer.open(1.0, 501.0, 0, 20)[2] == -1
     pacer.settle(1, 1.0, 0.3, won=True, least=0.0)  # paid from the first lease
-    assert pacer.renew(Lease("c", 1.0, 500.0, 600.0)) == ("b", Decimal(0))
+    assert pacer.periods.renew(Lease("c", 1.0, 500.0, 600.0)) == ("b", Decimal(0))
     assert pacer.open(1.0, 502.0, 0, 20)[2] == 20
 
 
@@ -440,9 +440,9 @@ def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
     straight, restarted = made(*settings, expires=3_000), made(*settings, expires=3_000)
     for i, (value, price) in enumerate(zip(values.tolist(), prices.tolist(), strict=True)):
         if i % 37 == 0:
-            arrays = restarted.arrays()
+            arrays = freeze(restarted)()
             restarted = made(*settings, expires=3_000)
-            restarted.restore(arrays)
+            restore(restarted, arrays)
         opened = [pacer.open(value, times[i], 0, 20) for pacer in (straight, restarted)]
         assert opened[0] == opened[1]
         for pacer in (straight, restarted):
@@ -452,11 +452,11 @@ def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
                 continue
             wanted = int(np.searchsorted(GRID, worth / 2, "right")) - 1
             pacer.reserve(i, value, min(wanted, cap), wanted)
-            if i % 5 and i >= 3 and i - 3 in pacer.reserved:  # outcomes are late, some are lost
-                held = pacer.reserved[i - 3]
-                won = held.price >= price * 1e9
-                pacer.settle(i - 3, held.value, held.price / 1e9, won=won, least=price)
-    assert straight.reserved
+            if i % 5 and i - 3 in pacer.reserved.rows:  # outcomes are late, some are lost
+                bid = held(pacer, i - 3)
+                won = bid.price >= price * 1e9
+                pacer.settle(i - 3, bid.value, bid.price / 1e9, won=won, least=price)
+    assert straight.reserved.rows
     assert straight.late.tolist() == restarted.late.tolist()
 
 
@@ -464,7 +464,7 @@ def test_a_damaged_state_is_refused() -> None:
     pacer = made(Budget(5))
     pacer.open(1.0, 1e9, 0, 20)
     pacer.reserve(0, 1.0, 4, 4)
-    good = pacer.arrays()
+    good = freeze(pacer)()
     for name, bad in {
         "money": good["money"] - 10**12,
         "duals": good["duals"] * np.nan,
@@ -474,7 +474,7 @@ def test_a_damaged_state_is_refused() -> None:
         "times": good["times"].astype(np.float32),
     }.items():
         with pytest.raises(ValueError, match="impossible"):
-            made(Budget(5)).restore({**good, name: bad})
+            restore(made(Budget(5)), {**good, name: bad})
 
 
 def test_money_is_kept_when_the_amounts_change() -> None:
@@ -486,7 +486,7 @@ def test_money_is_kept_when_the_amounts_change() -> None:
         if won:
             pacer.settle(key, 1.0, 0.45, won=True, least=0.3)
     high = Pacer(100 * GRID, pacer.limits, value_range=(0, 100))
-    high.restore(pacer.arrays())
+    restore(high, freeze(pacer)())
     before, after = status(pacer), status(high)
     assert after[0].spent == before[0].spent == Decimal("0.45")
     assert after[0].reserved == before[0].reserved == Decimal("0.45")
@@ -514,9 +514,9 @@ def test_an_outcome_can_be_corrected() -> None:
 def test_looking_changes_nothing() -> None:
     pacer = made(Budget(5, per="day"), ReturnOnSpend(2))
     assert pacer.look(0.8, 0, 16) == (0.8, 16, 8)
-    before = pacer.arrays()
+    before = freeze(pacer)()
     pacer.look(0.8, 0, 16)
-    for name, own in pacer.arrays().items():
+    for name, own in freeze(pacer)().items():
         np.testing.assert_array_equal(own, before[name])
     assert pacer.open(0.8, 1e9, 0, 16) == (0.8, 16, 8)
 
@@ -555,7 +555,7 @@ def planned_in_batch(pacer: Pacer, now: float, count: int, paid: int) -> list[fl
     for key in range(count):
         pacer.open(1.0, now, 0, 20)
         pacer.reserve(key, 1.0, 10, 10)
-        planned.append(float(pacer.reserved[key].ticket[0, PLANNED]) * float(pacer.unit))
+        planned.append(float(held(pacer, key).ticket[0, PLANNED]) * float(pacer.unit))
         pacer.settle(key, 1.0, 0.5, won=key < paid, least=0.5 if key < paid else math.inf)
     return planned
 

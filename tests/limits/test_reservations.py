@@ -12,6 +12,9 @@ import pytest
 
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
+from crossbandit.limits.batches import choose_many, settle_many
+from crossbandit.limits.saved import freeze
+from tests.limits.rows import held
 
 GRID = np.linspace(0, 1, 21)
 
@@ -25,9 +28,9 @@ def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) ->
     ones = np.ones(count, dtype=np.int64)
     slots = law.slot_table({}, count, new=False)
     values = np.full(count, value)
-    chosen = pacer.choose_many(law, slots, values, 1e9, 0 * ones, 20 * ones)
+    chosen = choose_many(pacer, law, slots, values, 1e9, 0 * ones, 20 * ones)
     keys = np.arange(key, key + count)
-    pacer.hold_many(keys, chosen)
+    pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
     made: list[int] = keys[chosen.bids >= 0].tolist()
     return made
 
@@ -59,11 +62,11 @@ def test_each_bid_keeps_what_was_noted_of_it(seed: int) -> None:
             zeros = np.zeros(len(over))
             values = np.array([expected.pop(one) for one in over])
             outcomes = (np.zeros(len(over), dtype=bool), np.full(len(over), np.inf))
-            pacer.settle_many(np.array(over), values, zeros, *outcomes)
+            settle_many(pacer, np.array(over), values, zeros, *outcomes)
         sizes.add(pacer.reserved.table.held.shape[0])
-        assert list(pacer.reserved) == list(expected)
-        assert [pacer.reserved[one].value for one in expected] == list(expected.values())
-        prices = sum(pacer.reserved[one].price for one in expected)
+        assert list(pacer.reserved.rows) == list(expected)
+        assert [held(pacer, one).value for one in expected] == list(expected.values())
+        prices = sum(held(pacer, one).price for one in expected)
         assert pacer.state.money[0, 2] == prices
     assert len(sizes) > 2
 
@@ -74,7 +77,7 @@ def test_a_batch_is_not_kept_for_one_missing_outcome() -> None:
     assert pacer.reserved.table.held.shape[0] >= 50_000
     for key in keys[1:]:
         pacer.settle(key, 1.0, 0.0, won=False, least=np.inf)
-    assert list(pacer.reserved) == keys[:1]
+    assert list(pacer.reserved.rows) == keys[:1]
     assert pacer.reserved.table.held.shape[0] <= 10_000
 
 
@@ -91,16 +94,15 @@ def test_rows_are_used_again() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
 def test_a_copy_has_bids_of_its_own(copied) -> None:  # type: ignore[no-untyped-def]
     pacer, law = made(), OutcomeLaw(GRID, (0, 1), seed=0)
-    pacer.choose(law, (), 0.9, 1e9, 0, 18)
-    pacer.hold(1)
+    pacer.choose(1, law, (), 0.9, 1e9, 0, 18)
     other = copied(pacer)
     other.settle(1, 0.9, 0.0, won=False, least=np.inf)
     assert other.state.money[0, 2] == 0 < pacer.state.money[0, 2]
-    assert 1 in pacer.reserved
-    assert 1 not in other.reserved
+    assert 1 in pacer.reserved.rows
+    assert 1 not in other.reserved.rows
     pacer.settle(1, 0.9, 0.0, won=False, least=np.inf)
-    for name, array in pacer.arrays().items():
-        np.testing.assert_array_equal(array, other.arrays()[name], err_msg=name)
+    for name, array in freeze(pacer)().items():
+        np.testing.assert_array_equal(array, freeze(other)()[name], err_msg=name)
 
 
 def test_many_bids_expire_in_one_walk() -> None:
@@ -117,6 +119,6 @@ def test_many_bids_expire_in_one_walk() -> None:
     placed(pacer, OutcomeLaw(GRID, (0, 1), seed=0), 0, 3_000, 1.0)
     pacer.reserved.rows = Counted(pacer.reserved.rows)
     pacer.open(1.0, 1e9 + 61, 0, 20)
-    assert len(pacer.reserved) == 0
+    assert len(pacer.reserved.rows) == 0
     assert pacer.state.money[0, 2] == 0
     assert Counted.walks == 1

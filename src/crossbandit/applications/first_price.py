@@ -276,7 +276,9 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             learner.learn(decision, rows_of(rows, decision.revealed))
             if spending is not None:
                 least = max(price, rules.least)
-                spending.account(decision, made.value, made.amount, least, won=has_won)
+                spending.account(
+                    decision.learner, decision.round, made.value, made.amount, least, has_won
+                )
             return
         amount, least = made.amount, rules.least
         # Most outcomes are clearly consistent. `price_of` checks all others.
@@ -297,7 +299,9 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             correction=correction,
         )
         if spending is not None:
-            spending.account(decision, made.value, amount, least, won=has_won, before=before)
+            spending.account(
+                decision.decider, decision.round, made.value, amount, least, has_won, before
+            )
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""

@@ -173,7 +173,7 @@ class BudgetRun:
         budget = Budget(environment.total, per=environment.horizon, pacing=environment.pacing)
         self._environment = environment
         self._pacer = Pacer(environment.rules.amounts, [budget], value_range=(0.0, 1.0))
-        self._pacer.turn(0.0)
+        self._pacer.periods.turn(0.0)
 
     @property
     def spent(self) -> float:

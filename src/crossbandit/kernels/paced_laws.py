@@ -46,8 +46,8 @@ def limited_choice(
     """Return what a law chooses at a pseudo-value; `scratch` holds the laws at the context.
 
     A lower amount is sometimes tried, as in `choose`, but only if the best amount is at least half
-    of the *value*. Otherwise bids are low because of the limits. Then there are few wins, of which
-    a try may cost one, and bids vary anyway, because the multipliers change.
+    of the *value*. Otherwise bids are low because of the limits. There are few wins then, and a try
+    may lose one. Bids vary anyway, because the multipliers change.
     """
     best = without_tries(rules, state, scratch, worth, cost, first, last, uniforms)
     if not may_try(rules) or 2.0 * rules.amounts[best] < value:
@@ -101,11 +101,12 @@ def decide_bound(
     first: int,
     last: int,
     uniforms: Floats,
-) -> tuple[float, int, int, int]:
+) -> tuple[float, int, int]:
     """Do what `paced_decide` does, and store the bid in a row.
 
     bound: the rules, the state and the scratch of a law, the rules and the state of the limits, and
-    the reserved bids.
+    the reserved bids. Returns the pseudo-value, the highest amount up to it, and the bid, which is
+    -1 if nothing may be bid.
     """
     law_rules, law, scratch, rules, state, reserved = opened(bound)
     ticket = reserved.tickets[row]
@@ -124,9 +125,10 @@ def decide_bound(
         uniforms,
         ticket,
     )
-    if cap >= 0:
-        hold(rules, reserved, row, now, value, min(wanted, cap), wanted)
-    return worth, usable, cap, wanted
+    bid = min(wanted, cap)
+    if bid >= 0:
+        hold(rules, reserved, row, now, value, bid, wanted)
+    return worth, usable, bid
 
 
 @compiled

@@ -5,7 +5,8 @@ limits, and a `LimitStatus` shows the state of a limit. `SharedBudget` gives sli
 several bidders.
 """
 
-from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer
+from crossbandit.limits.batches import PacedChoices
+from crossbandit.limits.pacer import PacedLog, Pacer
 from crossbandit.limits.settings import Budget, CostPer, Lease, Limit, ReturnOnSpend, Target
 from crossbandit.limits.shared import SharedBudget
 from crossbandit.limits.status import LimitStatus

@@ -1,26 +1,47 @@
-"""Bid under limits: compute pseudo-values that follow the plan, and reserve money for bids."""
+"""Keep a bidder within its limits: how much may be bid, and the money of each bid."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import copy
+import math
+from datetime import timedelta
+from decimal import ROUND_CEILING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.pace_steps import settle_all
-from crossbandit.kernels.paced_laws import paced_decide_all, paced_guarded_play, paced_play
+from crossbandit.kernels.compilation import Bound, MachineCode
+from crossbandit.kernels.pace_steps import (
+    adapt,
+    cost_of_holding,
+    open_bound,
+    pay,
+    reserve_bound,
+    settle_bound,
+)
+from crossbandit.kernels.paced_laws import decide_bound, paced_guarded_play, paced_play
+from crossbandit.kernels.pacing import BID_FOR, MADE_AT, SPENT, look
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.learning import prepared
-from crossbandit.limits.steps import PacerSteps
-from crossbandit.validation import array, reject
+from crossbandit.limits.periods import Periods
+from crossbandit.limits.reservations import Reservations
+from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
+from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from crossbandit.laws import OutcomeLaw
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.laws.levels import Label
+    from crossbandit.limits.settings import Limit
+    from crossbandit.types import Floats, Integers
+
+_NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
+# The parts of a law, the limits, both of them bound together, and the slots without classes.
+_NO_LAW: tuple[Any, Any, Any, Any] = (None, None, None, None)
 
 
 class PacedLog(NamedTuple):
@@ -35,28 +56,7 @@ class PacedLog(NamedTuple):
     pseudo_values: Floats
 
 
-class PacedChoices(NamedTuple):
-    """What was chosen in the auctions of a batch.
-
-    Attributes:
-        bids: (n,), by number; -1 where nothing could be bid.
-        chances: (n,), the probabilities of winning with these bids, by the law.
-        usable: (n,), the highest amounts up to the pseudo-value.
-        pseudo_values: (n,), what was bid for.
-        tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
-            units that it leaves, and those that it has reserved.
-        rows: (n,), the rows of these bids in `Pacer.reserved`. If nothing was bid, the row is free.
-    """
-
-    bids: Integers
-    chances: Floats
-    usable: Integers
-    pseudo_values: Floats
-    tightest: Integers
-    rows: Integers
-
-
-class Pacer(PacerSteps):
+class Pacer:
     """Keeps one bidder within its limits.
 
     Every limit has a multiplier. Without limits, a bidder bids for the value v. Under limits it
@@ -73,11 +73,11 @@ class Pacer(PacerSteps):
     starts with half of the sum.
 
     A limit that must hold at any time is also a cap: no bid is made that could break it, whatever
-    becomes of bids without an outcome. Under a target, g is then computed from the bid without the
-    cap. With the cap the target always holds, so s would only rise.
+    becomes of bids without an outcome. Under a target, g is then computed from the bid that would
+    have been made without the cap: with the cap the target always holds, so s would only rise.
 
-    For each auction call `open`, then `reserve` or `decline`, and `settle` once its outcome is
-    known. `choose_many`, `hold_many` and `settle_many` do this for a batch, and `play` for a log.
+    For each auction call `open`, then `reserve` or `decline`; or `choose`, which does both. Call
+    `settle` once the outcome is known. `play` does all this for the auctions of a log.
 
     Args:
         amounts: The amounts that may be bid, ascending.
@@ -86,13 +86,18 @@ class Pacer(PacerSteps):
         horizon: The number of auctions to come, for budgets that have no period.
         expires: The time after which a bid without an outcome counts as lost, as a timedelta or in
             seconds; None for never.
+        owner: The class that an error about `expires` names.
 
     Attributes:
         limits: The limits.
         rules: The limits, as compiled steps take them.
         state: The state of the limits, as compiled steps take it.
+        middle: Half of the highest value. The status shows the multipliers at this value.
+        periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
+        code: The machine code of the steps. Each step is compiled for the argument types of its
+            first call, so numbers are converted to floats.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -110,93 +115,206 @@ class Pacer(PacerSteps):
     True
     """
 
-    def choose_many(
+    def __init__(
         self,
-        law: OutcomeLaw,
-        slots: Integers,
-        values: Floats,
-        now: float,
-        firsts: Integers,
-        lasts: Integers,
-    ) -> PacedChoices:
-        """Do what `Pacer.choose` does in many auctions of the same time. Call `hold_many` next.
+        amounts: npt.ArrayLike,
+        limits: Sequence[Limit],
+        *,
+        value_range: tuple[float, float],
+        horizon: int | None = None,
+        expires: timedelta | float | None = None,
+        owner: str = "Pacer",
+    ) -> None:
+        grid = array("Pacer", "amounts", "ascending numbers", amounts)
+        if isinstance(expires, timedelta):
+            expires = expires.total_seconds()
+        self.expires = None if expires is None else number(owner, "expires", expires, above=0)
+        self.limits = list(checked(limits, grid))
+        self.rules = pace_rules(grid, self.limits, value_range, horizon)
+        self.state = empty_state(self.rules, value_range)
+        self.unit = unit_of(grid, self.limits)
+        self.middle = value_range[1] / 2
+        self.periods = Periods(self.limits, self.rules, self.state, self.unit, horizon)
+        self.reserved = Reservations(self.rules, self.state)
+        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.code = MachineCode()
+        self._law = _NO_LAW
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_law": _NO_LAW}  # the law is not the pacer's
+
+    @property
+    def cost_of_holding(self) -> float:
+        """What it costs to reserve a unit of money for a bid, whether the bid wins or not."""
+        return float(cost_of_holding(self.state))
+
+    def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
+        """Count an auction, and return what to bid for and how much may be bid.
 
         Args:
-            law: The law of prices, with the same amounts.
-            slots: (n, width). The classes of each auction, as the law numbers them.
-            values: (n,). What winning is worth.
+            value: What winning is worth.
             now: The time, in seconds since 1970.
-            firsts: (n,). The lowest amount that may be bid without limits, by number.
-            lasts: (n,). The highest one.
+            first: The lowest amount that may be bid without limits, by number.
+            last: The highest one.
 
         Returns:
-            The bids, and what the limits need to know about them. Their money is already reserved.
+            The pseudo-value; the highest amount up to it, or `first` if that is higher; and the
+            highest amount that cannot break a limit, or -1 if there is none, or if `first` is
+            above the pseudo-value.
         """
-        count, reserved = values.size, self.reserved
-        bids, usable, rows = np.empty((3, count), dtype=np.int64)
-        found = PacedChoices(
-            bids=bids,
-            chances=np.empty(count),
-            usable=usable,
-            pseudo_values=np.empty(count),
-            tightest=np.full((count, 3), -1),
-            rows=rows,
-        )
-        active = firsts <= lasts
-        chosen = int(np.count_nonzero(active))
-        uniforms = law.uniforms.take(3 * chosen).reshape(-1, 3)
-        if chosen < count:
-            drawn, uniforms = uniforms, np.zeros((count, 3))
-            uniforms[active] = drawn
-        columns = (values, slots, firsts, lasts, uniforms, rows, *found[:-1])
-        now = max(now, self._now)
-        for start, stop in self.pieces(np.full(count, now)):
-            if start == 0 and self.expires is not None:
-                self._expire(now - self.expires)
-            if start == 0:
-                rows[:] = self._take(count)
-            state = (*law.parts, self.rules, self.state, reserved.table)
-            parts = (one[start:stop] for one in columns)
-            law.code[paced_decide_all](*state, now, *parts)
-        return found
+        now = self.periods.move(now)
+        if self.expires is not None:
+            self.expire(now - self.expires)
+        reserved = self.reserved
+        given = (reserved.opened, now, float(value), first, last)
+        opened: tuple[float, int, int] = self.code[open_bound](reserved.bound, *given)
+        return opened
 
-    def hold_many(self, keys: Integers, chosen: PacedChoices) -> None:
-        """Remember the bids that `choose_many` has just reserved money for.
+    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
+        """Reserve money for a bid in the auction that was opened last.
 
         Args:
-            keys: (n,). A unique number for each bid; ignored if nothing was bid.
-            chosen: What `choose_many` returned.
-        """
-        made = chosen.bids >= 0
-        rows = chosen.rows
-        if not made.all():
-            self.reserved.free.extend(rows[~made].tolist())
-            keys, rows = keys[made], rows[made]
-        self.reserved.rows.update(zip(keys.tolist(), rows.tolist(), strict=True))
-
-    def settle_many(
-        self, keys: Integers, values: Floats, amounts: Floats, won: Booleans, least: Floats
-    ) -> None:
-        """Account for many bids whose outcomes are known, as `Pacer.settle` does for each.
-
-        Args:
-            keys: (n,). The numbers of the bids.
-            values: (n,). What winning was worth.
-            amounts: (n,). The amounts, as money.
-            won: (n,). Whether each won.
-            least: (n,). The lowest amounts that would have won; infinite where that is not known.
+            key: A unique number for the bid.
+            value: What winning is worth.
+            amount: The amount, by number; at most the highest that `open` returned.
+            wanted: The amount that would have been bid without that bound, by number.
         """
         reserved = self.reserved
-        pop = reserved.rows.pop
-        rows = np.array([pop(key, -1) for key in keys.tolist()], dtype=np.int64)
-        known = rows >= 0
-        given = (rows[known], won[known], least[known], len(reserved))
-        self._code[settle_all](self.rules, self.state, reserved.table, *given)
-        for i in np.flatnonzero(won & ~known).tolist():
-            self._pay_late(float(values[i]), float(amounts[i]))
-        reserved.free.extend(given[0].tolist())
+        given = (reserved.opened, self.periods.now, float(value), amount, wanted)
+        self.code[reserve_bound](reserved.bound, *given)
+        reserved.hold(key)
+
+    def decline(self, value: float) -> None:
+        """Account for the auction that was opened last, in which no bid was made.
+
+        Args:
+            value: What winning was worth.
+        """
+        ticket = self.reserved.table.tickets[self.reserved.opened]
+        adapt(self.rules, self.state, ticket, value, 0, -1)
+
+    def choose(
+        self,
+        key: int,
+        law: OutcomeLaw,
+        labels: tuple[Label, ...],
+        value: float,
+        now: float,
+        first: int,
+        last: int,
+    ) -> tuple[float, int, int]:
+        """Let a law choose a bid, and reserve its money: `open`, then `reserve` or `decline`.
+
+        Args:
+            key: A unique number for the bid, if one is made.
+            law: The law of prices, with the same amounts.
+            labels: The classes of the auction, in the order of the law's features.
+            value: As in `open`; in the range of the law's contexts.
+            now: As in `open`.
+            first: As in `open`.
+            last: As in `open`.
+
+        Returns:
+            The pseudo-value and the highest amount up to it, as `open` returns them; and the bid,
+            by number, or -1 if nothing may be bid.
+        """
+        now = self.periods.move(now)
+        if self.expires is not None:
+            self.expire(now - self.expires)
+        reserved = self.reserved
+        parts, limits, bound, no_slots = self._law
+        if parts is not law.parts or limits is not reserved.bound:
+            bound, no_slots = Bound(*law.parts, *reserved.bound.parts), law.slots(())
+            self._law = law.parts, reserved.bound, bound, no_slots
+        found: tuple[float, int, int] = law.code[decide_bound](
+            bound,
+            reserved.opened,
+            now,
+            float(value),
+            law.slots(labels) if labels else no_slots,
+            first,
+            last,
+            law.uniforms.take(3) if first <= last else _NO_NUMBERS,
+        )
+        if found[2] >= 0:
+            reserved.hold(key)
+        return found
+
+    def settle(
+        self,
+        key: int,
+        value: float,
+        amount: float,
+        won: bool,  # noqa: FBT001 - keywords take time
+        least: float,
+    ) -> None:
+        """Account for a bid whose outcome is known.
+
+        If a bid wins after it has expired, it is paid from what is left now.
+
+        Args:
+            key: The number of the bid.
+            value: What winning was worth.
+            amount: The amount, as money.
+            won: Whether it won.
+            least: The lowest amount that would have won; infinite if it lost and that is not known.
+        """
+        reserved = self.reserved
+        row = reserved.rows.pop(key, None)
+        if row is None:
+            if won:  # it had expired
+                self.late += in_units(amount, self.unit, ROUND_CEILING)
+                self.correct(value, amount, won=True)
+            return
+        self.code[settle_bound](reserved.bound, row, won, float(least), not reserved.rows)
+        reserved.free.append(row)
         if len(reserved.free) > reserved.spare:
-            self._resize(0)
+            reserved.resize()
+
+    def expire(self, before: float) -> None:
+        """Count bids without an outcome as lost if they were made long ago.
+
+        Args:
+            before: The latest time at which such a bid was made.
+        """
+        held, expired = self.reserved.table.held, []
+        for key, row in self.reserved.rows.items():
+            if held[row, MADE_AT] > before:
+                break
+            expired.append((key, float(held[row, BID_FOR])))
+        for key, value in expired:
+            self.settle(key, value, 0.0, won=False, least=math.inf)
+
+    def correct(self, value: float, amount: float, *, won: bool) -> None:
+        """Correct an outcome that was reported wrongly before. The change counts in this period.
+
+        Args:
+            value: What winning was worth.
+            amount: The amount, as money.
+            won: The right outcome: whether the bid has won.
+        """
+        price = in_units(amount, self.unit, ROUND_CEILING)
+        for limit in range(len(self.limits)):
+            if won or self.state.money[limit, SPENT] >= price:
+                pay(self.rules, self.state, limit, value, price, 1 if won else -1)
+
+    def look(
+        self, value: float, first: int, last: int, now: float | None = None
+    ) -> tuple[float, int, int]:
+        """Return what `open` would return. Changes nothing.
+
+        Args:
+            value: What winning is worth.
+            first: As in `open`.
+            last: As in `open`.
+            now: The time; None for that of the latest auction.
+        """
+        if now is not None and now >= self.periods.ends:
+            later = copy.deepcopy(self)
+            later.periods.turn(now)
+            return later.look(value, first, last)
+        found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
+        return found
 
     def play(
         self,
@@ -233,53 +351,23 @@ class Pacer(PacerSteps):
         """
         count = np.size(values)
         if times is None:
-            if self.timed:
+            if any(timed(limit) for limit in self.limits):
                 expected = "given, as a limit has periods of the clock"
                 reject("play", "times", expected, None, error=InvalidContextError)
-            times = np.full(count, max(self._now, 0.0))
+            times = np.full(count, max(self.periods.now, 0.0))
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
         guarded = isinstance(law, GuardedLaw)
         bare = law.law if isinstance(law, GuardedLaw) else law
         steps: Callable[..., None] = paced_guarded_play if guarded else paced_play
-        drawn = 5 if guarded else 3
+        ticket = self.reserved.table.tickets[self.reserved.opened]
         log = prepared(
             bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
-        for start, stop in self.pieces(nows):
+        for start, stop in self.periods.pieces(nows):
             part = log.part(start, stop)
-            steps(
-                *law.parts,
-                self.rules,
-                self.state,
-                part.contexts,
-                part.slots,
-                part.worths,
-                part.firsts,
-                part.lasts,
-                part.cells,
-                part.uniforms(bare.uniforms, drawn),
-                nows[start:stop],
-                self.reserved.table.tickets[self.reserved.opened],
-                bids[start:stop],
-                pseudo[start:stop],
-            )
+            auctions = (part.contexts, part.slots, part.worths, part.firsts, part.lasts, part.cells)
+            drawn = part.uniforms(bare.uniforms, 5 if guarded else 3)
+            filled = (ticket, bids[start:stop], pseudo[start:stop])
+            steps(*law.parts, self.rules, self.state, *auctions, drawn, nows[start:stop], *filled)
         return PacedLog(bids, pseudo)
-
-    def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
-        """Yield the start and the stop of each piece of some auctions, split where periods begin.
-
-        Play the auctions of a piece before asking for the next piece.
-
-        Args:
-            times: (n,), seconds since 1970, ascending.
-        """
-        start = 0
-        while start < times.size:
-            self.turn(float(times[start]))
-            ends = int(np.searchsorted(times, self._ends, "left"))
-            stop = min(max(min(ends, start + self._auctions), start + 1), times.size)
-            yield start, stop
-            self._now = float(times[stop - 1])
-            self._auctions = 0  # `turn` finds out again how many are left
-            start = stop

@@ -1,27 +1,53 @@
-"""Periods of time, such as days, and how the auctions of a day are spread over its times."""
+"""The periods of limits, such as days, and how the auctions of a day are spread over its times."""
 
 from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
+from decimal import ROUND_FLOOR
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.pacing import BINS
+from crossbandit.kernels.pacing import (
+    AT_ONCE,
+    AUCTIONS,
+    BINS,
+    BY_TIME,
+    DUE,
+    END,
+    GIVEN,
+    HOLDING_SQUARES,
+    LATEST,
+    PERIOD,
+    RESERVED,
+    SPENT,
+    SQUARES,
+    START,
+    WAITING,
+    pass_time,
+)
+from crossbandit.limits.rules import in_units, timed
+from crossbandit.limits.settings import Budget, Lease, Money
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
-    from crossbandit.limits.settings import Per
-    from crossbandit.types import Floats
+    from collections.abc import Iterator
+    from decimal import Decimal
+
+    from crossbandit.kernels.pacing import PaceRules, PaceState
+    from crossbandit.limits.settings import Limit, Per
+    from crossbandit.types import Floats, Integers
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # the half-life of the counts of auctions
 _PRIOR = 4.0  # auctions that are added to each bin of the day, at the mean rate
 _PARTS = 8  # a bin of a period is divided into parts, each with its own time of day
 _LATEST = 4e9  # seconds: after the year 2090
+_NEVER = 2.0**62
+_CARRIED = 0.5  # the share of the sum of squared gradients that the next period starts with
 
 
 def seconds(owner: str, at: object) -> float:
@@ -125,9 +151,7 @@ class Traffic:
         plan: Floats = done / done[-1]
         return plan
 
-    def _bins_of_day(
-        self, begins: float, ends: float
-    ) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    def _bins_of_day(self, begins: float, ends: float) -> Integers:
         """Return the bins of the day that the parts of a period lie in: (BINS, _PARTS)."""
         edges = begins + (ends - begins) * (np.arange(BINS * _PARTS) + 0.5) / (BINS * _PARTS)
         times = edges.reshape(BINS, _PARTS)
@@ -135,12 +159,175 @@ class Traffic:
         middles = times[:, _PARTS // 2].tolist()
         offsets = [first] if first == last else [self._offset(at) for at in middles]
         local = times + np.array(offsets)[:, None]
-        found: np.ndarray[tuple[int, ...], np.dtype[np.int64]] = (
-            (local % _DAY) / _DAY * BINS
-        ).astype(np.int64)
+        found: Integers = ((local % _DAY) / _DAY * BINS).astype(np.int64)
         return np.minimum(found, BINS - 1)
 
     def _offset(self, at: float) -> float:
         """Return by how many seconds the time zone is ahead of UTC at a time."""
         offset = datetime.fromtimestamp(at, self._zone).utcoffset()
         return 0.0 if offset is None else offset.total_seconds()
+
+
+class Periods:
+    """The present periods of some limits. It begins new ones when they are due.
+
+    Args:
+        limits: The limits. `renew` replaces a lease in this list.
+        rules: The limits, as compiled steps take them.
+        state: Their state. It is changed when a period begins.
+        unit: The unit of money.
+        horizon: The number of auctions to come, for budgets that have no period; or None.
+
+    Attributes:
+        first: The time of the first auction; -1 before it.
+        now: The time of the latest auction. A clock that goes back does not change it.
+        ends: When the first of the present periods of time ends; -1 to make `move` find it out.
+        left: The number of auctions until the first of the present periods of auctions ends.
+        traffic: What each limit has learned about the times of auctions.
+    """
+
+    def __init__(
+        self,
+        limits: list[Limit],
+        rules: PaceRules,
+        state: PaceState,
+        unit: Decimal,
+        horizon: int | None,
+    ) -> None:
+        self._limits, self._rules, self._state, self._unit = limits, rules, state, unit
+        self._horizon = _NEVER if horizon is None else float(horizon)
+        self.first = self.now = self.ends = -1.0
+        self.left = 0
+        self.traffic = [Traffic(limit.timezone) for limit in limits]
+        for i in range(len(limits)):
+            self.give(i)
+
+    def move(self, now: float) -> float:
+        """Count an auction, and begin the periods that are due.
+
+        Args:
+            now: The time of the auction.
+
+        Returns:
+            The time, or that of the latest auction if that is later.
+        """
+        if now > self.now:
+            self.now = now = float(now)
+        else:
+            now = self.now
+        if now >= self.ends or self.left <= 0:
+            self.turn(now)
+        self.left -= 1
+        return now
+
+    def pieces(self, times: Floats) -> Iterator[tuple[int, int]]:
+        """Yield the start and the stop of each piece of some auctions, split where periods begin.
+
+        Play the auctions of a piece before asking for the next piece.
+
+        Args:
+            times: (n,), seconds since 1970, ascending.
+        """
+        start = 0
+        while start < times.size:
+            self.turn(float(times[start]))
+            ends = int(np.searchsorted(times, self.ends, "left"))
+            stop = min(max(min(ends, start + self.left), start + 1), times.size)
+            yield start, stop
+            self.now = float(times[stop - 1])
+            self.left = 0  # `turn` finds out again how many are left
+            start = stop
+
+    def turn(self, now: float) -> None:
+        """Begin the periods that are due, and find out when the next one is.
+
+        Args:
+            now: The time of the next auction.
+        """
+        if self.first < 0:
+            self.first = now
+        self.ends, self.left = _NEVER, int(_NEVER)
+        for i, limit in enumerate(self._limits):
+            times, by_auctions = self._state.times[i], isinstance(limit.per, int)
+            passed = times[AUCTIONS] if by_auctions else now
+            if times[END] == 0.0 or (limit.per is not None and passed >= times[END]):
+                self._begin(i, now)
+            if by_auctions:
+                self.left = min(self.left, int(times[END] - times[AUCTIONS]))
+            elif timed(limit):
+                self.ends = min(self.ends, float(times[END]))
+
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease, and continue with another one.
+
+        Bids without an outcome count as spent: they may still win.
+
+        Args:
+            lease: The new lease; None to stop bidding.
+
+        Returns:
+            The id of the old lease and what was spent of it, for `SharedBudget.take_back`.
+
+        Raises:
+            InvalidParameterError: These limits have no lease.
+        """
+        old = next((limit for limit in self._limits if isinstance(limit, Lease)), None)
+        if old is None:
+            reject("renew", "lease", "for limits with a Lease", lease)
+        i = self._limits.index(old)
+        money = self._state.money[i]
+        used = int(money[SPENT] + money[RESERVED]) * self._unit
+        money[GIVEN] = 0  # so nothing can be bid, whatever is released
+        if lease is not None:
+            self._limits[i] = lease
+            self._rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
+            self._clear(i)  # also if the new lease has ended already
+            self._begin(i, max(self.now, lease.begins))
+            self.ends = -1.0
+        return old.id, used
+
+    def _begin(self, i: int, now: float) -> None:
+        """Begin a period of a limit."""
+        limit, state, times = self._limits[i], self._state, self._state.times[i]
+        fresh = times[END] == 0.0
+        if self._rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
+            pass_time(state, i, min(now, times[END]))
+        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
+            times[END] = _NEVER
+            state.money[i, GIVEN] = 0
+            return
+        begins, ends = 0.0, self._horizon
+        if isinstance(limit.per, int):
+            ends = float(limit.per)
+        if timed(limit):
+            traffic = self.traffic[i]
+            follows = isinstance(limit, Budget) and limit.pacing == "traffic"
+            if follows and not fresh:
+                traffic.learn(times[START], times[END], self.first, state.bins[i, 1, :BINS])
+            begins, ends = period_around(limit.per, limit.timezone, now, self.first)
+            if isinstance(limit, Lease):
+                begins, ends = limit.begins, limit.ends
+            times[LATEST] = now if fresh else begins
+            if follows:
+                state.bins[i, 0] = traffic.plan(begins, ends)
+        times[[START, END, AUCTIONS]] = begins, ends, 0.0
+        state.bins[i, 1] = 0.0
+        self._clear(i)
+        self.give(i)
+        state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
+
+    def give(self, i: int) -> None:
+        """Make the amount of a budget or lease available. A target has no amount: wins give credit.
+
+        Args:
+            i: The number of the limit.
+        """
+        limit = self._limits[i]
+        if isinstance(limit, Money):
+            self._state.money[i, GIVEN] = in_units(limit.amount, self._unit, ROUND_FLOOR)
+
+    def _clear(self, i: int) -> None:
+        """Count money from 0 again. Bids without an outcome belong to an earlier period."""
+        self._state.times[i, PERIOD] += 1.0
+        self._state.money[i] = 0
+        self._state.duals[i, [DUE, WAITING]] = 0.0

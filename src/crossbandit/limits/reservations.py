@@ -2,83 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.kernels.compilation import Bound
 from crossbandit.kernels.pacing import Reserved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.kernels.pacing import PaceRules, PaceState
+    from crossbandit.types import Booleans, Integers
 
 _FEWEST = 1024  # the least number of rows
 _SPARE = 7 / 8  # if a larger share of the rows is free, the arrays are made smaller
 
 
-class Reservation(NamedTuple):
-    """Money that is reserved until the outcome of a bid is known.
-
-    Attributes:
-        time: When it was made.
-        value: The value that was bid for.
-        price: What it costs if it wins, in units.
-        wanted: What would have been bid without the limits that must hold at any time, in units.
-        ticket: (limits, 4): what each limit needs to know when the auction is over.
-    """
-
-    time: float
-    value: float
-    price: int
-    wanted: int
-    ticket: Floats
-
-
-class Reservations(Mapping[int, Reservation]):
+class Reservations:
     """The bids without an outcome, by their keys, in the order in which they were made.
 
     Each is a row of arrays, which compiled steps fill and read. A row is used again after its bid
     was settled.
 
     Args:
-        limits: The number of limits.
+        rules: The rules of the limits.
+        state: Their state.
 
     Attributes:
         table: The arrays. `resize` replaces them.
+        bound: The rules, the state and the arrays as one argument of compiled steps: passing them
+            one by one takes longer than a step.
         rows: The row of each bid, by its key.
         free: The rows that are not used.
         opened: The row of the next bid, whose ticket is set when its auction is opened.
         spare: If more rows than this are free, `resize` should be called to free memory.
     """
 
-    def __init__(self, limits: int) -> None:
+    def __init__(self, rules: PaceRules, state: PaceState) -> None:
         self.table = Reserved(
             held=np.zeros((_FEWEST, 2)),
             prices=np.zeros((_FEWEST, 2), dtype=np.int64),
-            tickets=np.zeros((_FEWEST, limits, 4)),
+            tickets=np.zeros((_FEWEST, rules.kinds.size, 4)),
         )
+        self.bound = Bound(rules, state, self.table)
         self.rows: dict[int, int] = {}
         self.free = list(range(1, _FEWEST))
         self.opened = 0
         self.spare = _FEWEST
 
-    def __getitem__(self, key: int) -> Reservation:
-        row, table = self.rows[key], self.table
-        (time, value), (price, wanted) = table.held[row].tolist(), table.prices[row].tolist()
-        return Reservation(time, value, price, wanted, table.tickets[row].copy())
+    def hold(self, key: int) -> None:
+        """Remember the bid of the opened row under a key, and open another row.
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.rows
+        Args:
+            key: A unique number for the bid.
+        """
+        self.rows[key] = self.opened
+        if self.free:
+            self.opened = self.free.pop()
+        else:
+            self.resize(1)
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.rows)
+    def take(self, count: int) -> list[int]:
+        """Return free rows for many bids. They are not free any more.
 
-    def __len__(self) -> int:
-        return len(self.rows)
+        Args:
+            count: The number of bids.
+        """
+        if len(self.free) < count:
+            self.resize(count)
+        at = len(self.free) - count
+        taken = self.free[at:]
+        del self.free[at:]
+        return taken
+
+    def hold_many(self, keys: Integers, rows: Integers, made: Booleans) -> None:
+        """Remember bids whose rows were taken. Rows without a bid become free again.
+
+        Args:
+            keys: (n,). A unique number for each bid; ignored where none was made.
+            rows: (n,). Their rows.
+            made: (n,). Whether a bid was made.
+        """
+        self.free.extend(rows[~made].tolist())
+        self.rows.update(zip(keys[made].tolist(), rows[made].tolist(), strict=True))
 
     def resize(self, more: int = 0) -> None:
         """Move all bids to new arrays that are as large as needed.
@@ -94,6 +103,7 @@ class Reservations(Mapping[int, Reservation]):
         for new, old in zip(table, self.table, strict=True):
             new[: size + 1] = old[kept]
         self.table = table
+        self.bound = Bound(*self.bound.parts[:2], table)
         self.rows = dict(zip(self.rows, range(size), strict=True))
         self.opened = size
         self.free = list(range(total - 1, size, -1))

@@ -200,7 +200,7 @@ class ReturnOnSpend(JsonForm):
     Raises:
         InvalidParameterError: An argument is not possible.
 
-    >>> ReturnOnSpend(3).credit()[1] * 12.0  # a win of value 12 allows to spend
+    >>> ReturnOnSpend(3).credit()[1] * 12.0  # a win of value 12 allows spending
     4.0
     """
 
@@ -217,7 +217,7 @@ class ReturnOnSpend(JsonForm):
         _check_target("ReturnOnSpend", self)
 
     def credit(self) -> tuple[float, float]:
-        """Return a and b: a win of value v allows to spend a + b v."""
+        """Return a and b: a win of value v allows spending a + b v."""
         return 0.0, 1.0 / self.ratio
 
 
@@ -261,7 +261,7 @@ class CostPer(JsonForm):
         _check_target("CostPer", self)
 
     def credit(self) -> tuple[float, float]:
-        """Return a and b: a win of value v allows to spend a + b v."""
+        """Return a and b: a win of value v allows spending a + b v."""
         return (self.amount, 0.0) if self.worth is None else (0.0, self.amount / self.worth)
 
 

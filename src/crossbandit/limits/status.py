@@ -22,7 +22,8 @@ from crossbandit.limits.rules import timed
 from crossbandit.limits.settings import Money
 
 if TYPE_CHECKING:
-    from crossbandit.limits.pacer import PacedChoices, Pacer
+    from crossbandit.limits.batches import PacedChoices
+    from crossbandit.limits.pacer import Pacer
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
 
@@ -114,7 +115,7 @@ def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
         return 0.0
     if pacer.rules.plans[i] == BY_AUCTIONS:
         return limit.amount * min(float(times[AUCTIONS] / times[END]), 1.0)
-    return limit.amount * float(planned_until(pacer.state, i, max(pacer.now, 0.0)))
+    return limit.amount * float(planned_until(pacer.state, i, max(pacer.periods.now, 0.0)))
 
 
 def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
@@ -150,7 +151,7 @@ class Reasons(Sequence[str | None]):
     Args:
         pacer: The pacer.
         values: What winning was worth.
-        chosen: What `Pacer.choose_many` returned.
+        chosen: What `choose_many` returned.
         firsts: The lowest amount that could be bid without limits, by number.
         lasts: The highest one.
     """
@@ -158,7 +159,7 @@ class Reasons(Sequence[str | None]):
     def __init__(
         self, pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
     ) -> None:
-        self._limits, self._unit, self._amounts = pacer.limits, pacer.unit, pacer.rules.amounts
+        self._limits, self._unit, self._amounts = [*pacer.limits], pacer.unit, pacer.rules.amounts
         self._columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
         self._made = chosen.bids >= 0
 

@@ -270,7 +270,7 @@ def paced_rounds(
 ) -> Iterator[tuple[slice, PacedRounds]]:
     """Yield the auctions of a chunk, split where periods begin, with their positions in it."""
     times = np.zeros(chunk.values.size) if chunk.times is None else chunk.times
-    for start, stop in pacer.pieces(times):
+    for start, stop in pacer.periods.pieces(times):
         now = slice(start, stop)
         yield (
             now,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -17,14 +16,15 @@ from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_laws import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
+from crossbandit.limits.batches import choose_many, settle_many
 from crossbandit.limits.periods import seconds
+from crossbandit.limits.saved import freeze, restore
 from crossbandit.limits.settings import limits_of
 from crossbandit.limits.status import Reasons, lowest_bid, reason, status
-from crossbandit.validation import number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     Time = float | datetime | None
 
 _STATE = "limits."
-_LOWEST_KEY = 1 << 61
 NO_LIMITS = {"budget": None, "target": None, "expires": None}
 
 
@@ -77,19 +76,16 @@ class Spending:
             *limits_of(owner, "budget", budget, (Budget, Lease)),
             *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
         ]
-        if isinstance(expires, timedelta):
-            expires = expires.total_seconds()
-        self.expires = None if expires is None else number(owner, "expires", expires, above=0)
         self.pacer = Pacer(
             amounts,
             limits,
             value_range=value_range,
             horizon=horizon,
-            expires=self.expires,
+            expires=expires,
+            owner=owner,
         )
         self.lock = Lock()
         self.forked = False
-        self._has_rounds = False  # whether some keys are rounds, as in files of an earlier version
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -114,7 +110,7 @@ class Spending:
         return {
             "budget": [form for form in forms if form["kind"] not in targets],
             "target": [form for form in forms if form["kind"] in targets],
-            "expires": self.expires,
+            "expires": self.pacer.expires,
         }
 
     def choose(
@@ -151,14 +147,11 @@ class Spending:
         now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
-                worth, usable, cap, wanted = pacer.choose(
-                    learner.law, labels, value, now, first, last
-                )
-                if cap < 0:
+                key = _first_key(learner.id) + learner.round
+                worth, usable, arm = pacer.choose(key, learner.law, labels, value, now, first, last)
+                if arm < 0:
                     return None, self._reason(value, worth, first, last)
-                decision = learner.decided(min(cap, wanted), first, usable)
-                pacer.hold(_first_key(decision.decider) + decision.round)
-                return decision, None
+                return learner.decided(arm, first, usable), None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
             if cap < 0:
@@ -174,7 +167,7 @@ class Spending:
                 wanted = decision.arm
                 if wanted == cap < usable:  # without the cap it might have bid more
                     wanted += 1
-            pacer.reserve(_key(decision), value, decision.arm, wanted)
+            pacer.reserve(_first_key(learner.id) + decision.round, value, decision.arm, wanted)
         return decision, None
 
     def choose_many(
@@ -207,9 +200,10 @@ class Spending:
         now, pacer = time.time() if at is None else seconds("bid_many", at), self.pacer
         with self.lock, learner.deciding:
             slots = learner.law.slot_table(columns, values.size, new=False)
-            chosen = pacer.choose_many(learner.law, slots, values, now, firsts, lasts)
+            chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            pacer.hold_many(_keys(made), chosen)
+            keys = _first_key(made.decider) + made.rounds
+            pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
         if chosen.bids.min(initial=0) >= 0:
             return made, None
         return made, Reasons(pacer, values, chosen, firsts, lasts)
@@ -234,18 +228,19 @@ class Spending:
 
     def account(
         self,
-        decision: LawDecision | Decision,
+        maker: str,
+        number: int,
         value: float,
         amount: float,
         least: float,
-        *,
-        won: bool,
+        won: bool,  # noqa: FBT001 - keywords take time
         before: int = 0,
     ) -> None:
         """Account for a bid whose outcome is known.
 
         Args:
-            decision: The decision to bid.
+            maker: The id of the decider or learner that decided to bid.
+            number: The round of its decision.
             value: What winning was worth.
             amount: The amount, as money.
             least: The lowest amount that would have won; infinite if that is not known.
@@ -254,12 +249,12 @@ class Spending:
         """
         with self.lock:
             if before == 0:
-                key = _key(decision)
-                if self._has_rounds and key not in self.pacer.reserved:
-                    key = decision.round
-                self.pacer.settle(key, value, amount, won=won, least=least)
-            elif before >= KNOWN and self._was_won(before, amount) != won:
-                self.pacer.correct(value, amount, won=won)
+                key = _first_key(maker) + number
+                self.pacer.settle(key, value, amount, won, least)
+            elif before >= KNOWN:
+                at = int(self.pacer.rules.amounts.searchsorted(amount))
+                if reaches(before, at) != won:
+                    self.pacer.correct(value, amount, won=won)
 
     def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
         """Account for many bids whose outcomes are known, as `account` does for each.
@@ -270,22 +265,16 @@ class Spending:
             least: The lowest amount that would have won; infinite where that is not known.
         """
         if isinstance(bids.made, Made):
-            rounds, keys = bids.made.rounds, _keys(bids.made)
+            keys = _first_key(bids.made.decider) + bids.made.rounds
+            rows = bids.made.rounds >= 0
         else:
-            made = [one.decision for one in bids.made]
-            rounds = np.array([-1 if one is None else one.round for one in made], dtype=np.int64)
-            keys = np.array([-1 if one is None else _key(one) for one in made], dtype=np.int64)
-        rows = (rounds >= 0) & ~np.isnan(bids.amounts)
+            made = [-1 if one.decision is None else _key(one.decision) for one in bids.made]
+            keys = np.array(made, dtype=np.int64)
+            rows = keys >= 0
+        rows &= ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
-        keys, rounds = keys[rows], rounds[rows]
         with self.lock:
-            if self._has_rounds:
-                known = np.array([key in self.pacer.reserved for key in keys.tolist()], dtype=bool)
-                keys = np.where(known, keys, rounds)
-            self.pacer.settle_many(keys, *money, won[rows], least[rows])
-
-    def _was_won(self, code: int, amount: float) -> bool:
-        return reaches(code, int(self.pacer.rules.amounts.searchsorted(amount)))
+            settle_many(self.pacer, keys[rows], *money, won[rows], least[rows])
 
     def status(self) -> tuple[LimitStatus, ...]:
         """Return how the limits stand, budgets first."""
@@ -293,24 +282,24 @@ class Spending:
             return status(self.pacer)
 
     def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
-        """End a lease, and go on with another one; see `Pacer.renew`.
+        """End a lease, and continue with another one; see `Periods.renew`.
 
         Args:
             lease: The new lease, or None.
         """
         with self.lock:
-            found = self.pacer.renew(lease)
+            found = self.pacer.periods.renew(lease)
             self.forked = False
             return found
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
         with self.lock:
-            arrays = self.pacer.freeze()
+            arrays = freeze(self.pacer)
         return {f"{_STATE}{name}": array for name, array in arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take back what `state` returned.
+        """Restore what `state` returned.
 
         Args:
             state: The arrays.
@@ -319,8 +308,7 @@ class Spending:
             ValueError: They do not fit the limits.
         """
         with self.lock:
-            self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
-            self._has_rounds = any(key < _LOWEST_KEY for key in self.pacer.reserved)
+            restore(self.pacer, {name.removeprefix(_STATE): one for name, one in state.items()})
 
 
 def _refusal() -> InvalidParameterError:
@@ -366,12 +354,7 @@ def _key(decision: LawDecision | Decision) -> int:
     return _first_key(maker) + decision.round
 
 
-def _keys(made: Made) -> Integers:
-    """Return the keys of many bids of one decider; they mean nothing where no bid was made."""
-    return made.rounds + _first_key(made.decider)
-
-
 @lru_cache(maxsize=64)
 def _first_key(maker: str) -> int:
     """Return the key of the first bid of a decider: a number of 62 bits, far above any round."""
-    return (int(maker, 16) >> 2) | _LOWEST_KEY
+    return (int(maker, 16) >> 2) | (1 << 61)
