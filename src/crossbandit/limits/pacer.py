@@ -10,7 +10,7 @@ from crossbandit.errors import InvalidContextError
 from crossbandit.kernels.pace_steps import settle_all
 from crossbandit.kernels.paced_laws import paced_decide_all, paced_guarded_play, paced_play
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.learning import prepared
+from crossbandit.laws.rounds import prepared
 from crossbandit.limits.steps import PacerSteps
 from crossbandit.validation import array, reject
 

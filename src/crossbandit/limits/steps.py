@@ -75,14 +75,14 @@ class PacerSteps(PacerBase):
         now = self._moved(now)
         parts, bound, no_slots = self._law
         if parts is not law.parts:
-            bound, no_slots = Bound(*law.parts, *self._bound.parts), law.slots(())
+            bound, no_slots = Bound(*law.parts, *self._bound.parts), law.levels.slots(())
             self._law = law.parts, bound, no_slots
         found: tuple[float, int, int, int] = law.code[decide_bound](
             bound,
             self.reserved.opened,
             now,
             float(value),
-            law.slots(labels) if labels else no_slots,
+            law.levels.slots(labels) if labels else no_slots,
             first,
             last,
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,
