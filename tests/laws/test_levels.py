@@ -202,7 +202,7 @@ def test_a_level_without_rounds_does_not_take_over_those_of_the_level_before_it(
     law.levels.slots(("new",), new=True)
     law.merge(other)
     shown = {labels[0]: number for _, labels, number, _ in law.levels.entries()}
-    state = law._state
+    state = law.state
     assert "new" in shown
     assert state.roots[shown["new"] % 4] == -1
     visits = [state.visits[state.roots[shown[label] % 4]] for label in "abc"]

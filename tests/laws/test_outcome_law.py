@@ -573,8 +573,8 @@ def test_no_more_than_the_worth_is_bid_and_the_worth_may_be() -> None:
 
 def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
     def rounds(law: OutcomeLaw) -> np.ndarray:
-        units = row_units(law._rules, law._state)
-        return law._state.visits[: units.size] / units
+        units = row_units(law._rules, law.state)
+        return law.state.visits[: units.size] / units
 
     laws = [made(), made()]
     for law, count in zip(laws, (300, 5_000), strict=True):
@@ -589,9 +589,9 @@ def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
 def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) -> None:
     law = made(classes=("site",))
     law.warm_up(np.full(900, context), np.full(900, 0.3), classes={"site": ["a"] * 900})
-    children = law._state.children[law._state.roots[0]]
-    assert law._state.visits[children[side]] > 0
-    assert law._state.visits[children[1 - side]] == 0
+    children = law.state.children[law.state.roots[0]]
+    assert law.state.visits[children[side]] > 0
+    assert law.state.visits[children[1 - side]] == 0
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:

@@ -80,6 +80,7 @@ class OutcomeLaw:
         seed: The seed of the random numbers of choices.
 
     Attributes:
+        state: The arrays of the law; they change as it learns.
         levels: The numbers of the levels of the features.
         parts: The arguments of compiled steps: the rules, the state, and scratch arrays.
         bound: The same arguments as one, for steps that take them so.
@@ -148,19 +149,14 @@ class OutcomeLaw:
             state: The arrays.
             levels: The numbers of the classes in these arrays.
         """
-        self._state, self.levels = state, levels
+        self.state, self.levels = state, levels
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
         self.bound = Bound(*self.parts)
 
     @property
     def rounds(self) -> int:
         """How many outcomes were learned from."""
-        return int(self._state.rounds[0])
-
-    @property
-    def state(self) -> LawState:
-        """The arrays of the law; they change as it learns."""
-        return self._state
+        return int(self.state.rounds[0])
 
     def cells(self, numbers: npt.ArrayLike) -> Integers:
         """Return the number of the lowest amount that reaches each number; K if none does.
@@ -422,7 +418,7 @@ class OutcomeLaw:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays of the law, by name."""
-        return copied(self._state)._asdict()
+        return copied(self.state)._asdict()
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
