@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.markets_worlds import World, log_normal
 from benchmarks.measure import Result
 from crossbandit.laws import IndependenceTest, OutcomeLaw
-from crossbandit.laws.learning import shown_to
+from crossbandit.laws.rounds import shown_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

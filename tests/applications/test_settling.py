@@ -13,6 +13,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.errors import InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
+from crossbandit.laws.rounds import shown_by
 
 GRID = [0.0, 1.0, 2.0, 4.0]
 LAWS = {
@@ -49,7 +50,7 @@ def test_what_is_shown_is_the_definition(
     feedback: str, ties: str, amount: float, number: float
 ) -> None:
     reached = amount >= number if ties == "win" else amount > number
-    kind, index, played = LAWS[feedback, ties].shown(amount, reached=reached, number=number)
+    kind, index, played = shown_by(LAWS[feedback, ties], amount, reached=reached, number=number)
     expected = literal(feedback, ties, amount, number, reached=reached)
     assert (kind, played) == (expected[0], expected[2])
     if kind >= 0:

@@ -71,9 +71,9 @@ def test_different_long_labels_are_different_levels() -> None:
     assert [int(levels.slots((short(name),))[0]) for name in names] == slots
 
 
-def test_levels_of_an_earlier_version_keep_their_slots() -> None:
+def test_levels_of_a_file_keep_their_slots() -> None:
     levels = Levels("example", ["site"], limit=100)
-    levels.restore([(0, ["www.example.com"]), (0, ["tv"])], np.array([3.0, 4.0]))
+    levels.restore([(0, ["www.example.com"], 0, 3), (0, ["tv"], 1, 4)])
     assert int(levels.slots(("www.example.com",))[0]) == 0
     assert int(levels.slots(("tv",))[0]) == 1
 

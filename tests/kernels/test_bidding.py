@@ -8,16 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from crossbandit.kernels.bidding import (
-    AFTER_LOSS,
-    AFTER_WIN,
-    ALWAYS,
-    WON_LOST,
-    Observations,
-    best_bids,
-    estimate,
-    respond,
-)
+from crossbandit.kernels.bidding import Observations, best_bids, estimate, respond
+from crossbandit.kernels.feedback import AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST
 from crossbandit.types import Floats
 
 BIDS = 5

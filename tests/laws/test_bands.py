@@ -5,19 +5,20 @@ import pytest
 
 from crossbandit.environments.amounts import geometric_bids
 from crossbandit.laws import IndependenceTest, OutcomeLaw
+from crossbandit.laws.memory import bands_of
 
 
 @pytest.mark.parametrize("top", [1.0, 0.5])
 def test_bands_of_an_even_grid_are_equally_wide(top: float) -> None:
     law = OutcomeLaw(np.linspace(0, top, 51), (0, 1))
     middles = (np.arange(256) + 0.5) / 256
-    np.testing.assert_array_equal(law.bands(middles), np.arange(256))
-    assert law.bands([-1.0, 2.0]).tolist() == [0, 255]
+    np.testing.assert_array_equal(bands_of(law.parts[0], middles), np.arange(256))
+    assert bands_of(law.parts[0], [-1.0, 2.0]).tolist() == [0, 255]
 
 
 def test_bands_of_other_payoffs_do_not_follow_the_amounts() -> None:
     law = OutcomeLaw(geometric_bids(50, 0.01, 1), (0, 1), payoff="posted-price")
-    assert law.bands([0.5])[0] == 128
+    assert bands_of(law.parts[0], [0.5])[0] == 128
 
 
 def test_a_geometric_grid_makes_bands_where_the_values_are() -> None:
@@ -27,7 +28,7 @@ def test_a_geometric_grid_makes_bands_where_the_values_are() -> None:
     prices = 0.5 * values * np.exp(0.5 * rng.standard_normal(40_000))
     grid = geometric_bids(80, 0.01, values.max())
     law = OutcomeLaw(grid, (0, values.max()))
-    assert np.unique(law.bands(values)).size > 100
+    assert np.unique(bands_of(law.parts[0], values)).size > 100
     equal = np.unique((values / values.max() * 256).astype(int), return_counts=True)[1]
     assert equal.max() > 0.9 * values.size
     test = IndependenceTest(law)

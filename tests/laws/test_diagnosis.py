@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit.errors import CheckpointError, InvalidParameterError
 from crossbandit.laws import Diagnosis, GuardedLaw, IndependenceTest, OutcomeLaw
-from crossbandit.laws.learning import shown_to
+from crossbandit.laws.rounds import shown_to
 
 GRID = np.linspace(0.0, 1.0, 21)
 
@@ -123,28 +123,16 @@ def test_the_evidence_is_at_most_one_on_average_if_the_law_is_known() -> None:
             assert mean <= 1.0
 
 
-def test_a_file_of_an_earlier_version_is_read() -> None:
-    """Without classes nothing is lost; with classes the test begins anew."""
+@pytest.mark.parametrize("name", ["told", "waiting"])
+def test_a_test_without_all_of_its_arrays_is_refused(name: str) -> None:
     law = OutcomeLaw(GRID, (0, 1), feedback="always")
     test = IndependenceTest(law)
-    generator = np.random.default_rng(0)
-    values = generator.random(500)
-    test.learn_all(values, np.zeros(500, dtype=int), law.cells(0.8 * values))
-    new = test.arrays()
-    old = {name: new[name][0] for name in ("told", "counts", "usual", "sums", "variances")}
-    old |= {"ranks": new["ranks"], "hidden": np.zeros(22), "risk": np.zeros(22)}
-    again = IndependenceTest(law)
-    again.restore(test.settings(), old)
-    assert again.diagnosis() == test.diagnosis()
-    second = {name: part for name, part in new.items() if name not in ("owners", "waiting")}
-    again.restore(test.settings(), second)
-    assert again.diagnosis() == test.diagnosis()
-    classed = IndependenceTest(OutcomeLaw(GRID, (0, 1), classes=["site"], class_limit=8))
-    classed.restore({"rounds": 500, "recent": []}, old)
-    assert classed.diagnosis().rounds == 0
-    del old["told"]
-    with pytest.raises(CheckpointError, match="told"):
-        again.restore(test.settings(), old)
+    test.learn_all([0.5], np.zeros(1, dtype=int), np.array([3]))
+    before, arrays = test.diagnosis(), test.arrays()
+    del arrays[name]
+    with pytest.raises(CheckpointError, match=name):
+        test.restore(test.settings(), arrays)
+    assert test.diagnosis() == before
 
 
 def test_words() -> None:

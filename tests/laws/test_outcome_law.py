@@ -17,9 +17,11 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.kernels.laws.choice import best_amount
-from crossbandit.laws import OutcomeLaw
-from crossbandit.laws.learning import prepared
+from crossbandit.kernels.laws.outcomes import correct
+from crossbandit.kernels.laws.state import AT_MOST, TOLD
+from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.merging import row_units
+from crossbandit.laws.rounds import prepared, shown_by
 
 GRID = np.linspace(0.0, 1.0, 11)
 FEEDBACK = ["after-loss", "after-win", "always", "won-lost"]
@@ -402,6 +404,34 @@ def test_no_amount_below_a_reserve_or_above_the_value() -> None:
         law.decide(0.3, first=4)
 
 
+@pytest.mark.parametrize("method", ["decide", "policy"])
+@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("context", {"context": np.nan}),
+        ("worth", {"worth": np.inf}),
+        ("worth", {"worth": "much"}),
+        ("first, last", {"first": -1}),
+        ("first, last", {"first": 4, "last": 3}),
+        ("first, last", {"last": 11}),
+        ("classes", {"site": "a"}),
+    ],
+)
+def test_a_round_is_checked_in_one_way(
+    method: str, name: str, given: dict[str, Any], *, guarded: bool
+) -> None:
+    law = GuardedLaw(made()) if guarded else made()
+    with pytest.raises(InvalidContextError, match=f"The '{name}' parameter of {method} must be"):
+        getattr(law, method)(**{"context": 0.5, **given})
+
+
+@pytest.mark.parametrize("method", ["decide", "policy"])
+def test_a_cost_is_a_number(method: str) -> None:
+    with pytest.raises(InvalidContextError, match=f"The 'cost' parameter of {method} must be"):
+        getattr(made(), method)(0.5, cost=np.nan)
+
+
 # ----------------------------------------------------------------------- files, errors
 
 
@@ -433,6 +463,9 @@ def test_impossible_arrays_are_refused(name: str, change: Any) -> None:
     arrays = law.arrays()
     with pytest.raises(CheckpointError):
         OutcomeLaw.restore(law.settings(), {**arrays, name: change(arrays[name])})
+    del arrays[name]
+    with pytest.raises(CheckpointError, match=f"Missing or unknown: {name}."):
+        OutcomeLaw.restore(law.settings(), arrays)
 
 
 @pytest.mark.parametrize(
@@ -464,6 +497,21 @@ def test_contradictions_are_refused() -> None:
     with pytest.raises(InvalidLossesError, match="one of"):
         law.observe(0.5, "above", 3)
     assert law.rounds == 0
+
+
+@pytest.mark.parametrize("won_first", [True, False])
+def test_a_corrected_outcome_counts_as_the_right_one(*, won_first: bool) -> None:
+    won, lost = ("at-most", AT_MOST, 4), ("told", TOLD, 6)  # of amount 4
+    wrong, right = (won, lost) if won_first else (lost, won)
+    corrected, expected = made(), made()
+    corrected.observe(0.5, wrong[0], wrong[2], amount=4)
+    expected.observe(0.5, right[0], right[2], amount=4)
+    test = IndependenceTest(corrected).state
+    slots = corrected.levels.slots(())
+    correct(*corrected.parts, test, 0.5, slots, *wrong[1:], *right[1:], 4)
+    for name in ("told", "hidden", "visits", "asked", "reached"):
+        found = corrected.arrays()[name]
+        np.testing.assert_array_equal(found, expected.arrays()[name], err_msg=name)
 
 
 def test_extreme_counts_stay_finite() -> None:
@@ -525,8 +573,8 @@ def test_no_more_than_the_worth_is_bid_and_the_worth_may_be() -> None:
 
 def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
     def rounds(law: OutcomeLaw) -> np.ndarray:
-        units = row_units(law._rules, law._state)
-        return law._state.visits[: units.size] / units
+        units = row_units(law._rules, law.state)
+        return law.state.visits[: units.size] / units
 
     laws = [made(), made()]
     for law, count in zip(laws, (300, 5_000), strict=True):
@@ -541,9 +589,9 @@ def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
 def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) -> None:
     law = made(classes=("site",))
     law.warm_up(np.full(900, context), np.full(900, 0.3), classes={"site": ["a"] * 900})
-    children = law._state.children[law._state.roots[0]]
-    assert law._state.visits[children[side]] > 0
-    assert law._state.visits[children[1 - side]] == 0
+    children = law.state.children[law.state.roots[0]]
+    assert law.state.visits[children[side]] > 0
+    assert law.state.visits[children[1 - side]] == 0
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:
@@ -566,6 +614,6 @@ def test_discounted_counts_stay_finite_in_long_runs() -> None:
 def test_whether_an_equal_number_is_reached_is_what_ties_say(ties: str) -> None:
     law = OutcomeLaw([0.0, 1.0, 2.0], (0, 2), feedback="always", ties=ties)
     wins = ties == "win"
-    assert law.shown(1.0, reached=wins, number=1.0) == (0, 1 if wins else 2, 1)
+    assert shown_by(law, 1.0, reached=wins, number=1.0) == (0, 1 if wins else 2, 1)
     with pytest.raises(InvalidLossesError, match="contradict"):
-        law.shown(1.0, reached=not wins, number=1.0)
+        shown_by(law, 1.0, reached=not wins, number=1.0)

@@ -10,7 +10,8 @@ import pytest
 
 from crossbandit.errors import CheckpointError
 from crossbandit.laws import IndependenceTest, OutcomeLaw
-from crossbandit.laws.learning import shown_to
+from crossbandit.laws.memory import bands_of
+from crossbandit.laws.rounds import shown_to
 
 GRID = np.linspace(0.0, 1.0, 6)
 
@@ -87,7 +88,7 @@ def test_rounds_of_one_class_are_not_compared() -> None:
     classes = {"site": np.array(["a", "a"])}
     test.learn_all([0.5] * 2, np.zeros(2, dtype=int), np.array([4, 2]), classes=classes)
     np.testing.assert_array_equal(test.state.sums[1], before)
-    waiting = test.state.waiting[test._law.bands(0.5)]
+    waiting = test.state.waiting[bands_of(test._law.parts[0], 0.5)]
     assert waiting.tolist() == [test.state.rows[0], 2, 1, 1]  # the second of the two
 
 

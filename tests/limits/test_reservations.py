@@ -26,7 +26,7 @@ def made() -> Pacer:
 def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) -> list[int]:
     """Bid in a batch; return the keys of the bids."""
     ones = np.ones(count, dtype=np.int64)
-    slots = law.slot_table({}, count, new=False)
+    slots = law.levels.table({}, count, new=False)
     values = np.full(count, value)
     chosen = choose_many(pacer, law, slots, values, 1e9, 0 * ones, 20 * ones)
     keys = np.arange(key, key + count)

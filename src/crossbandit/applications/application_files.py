@@ -12,6 +12,7 @@ from crossbandit.applications.law_learner import files as law_files
 from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.errors import CheckpointError
+from crossbandit.laws.keeping import look_like
 from crossbandit.learners import archive
 from crossbandit.learners.checkpoints import restored, save
 
@@ -219,7 +220,7 @@ def decider_of(
         raise ValueError("its rows are impossible")
     parts = _state_parts(law.state, rows, arrays)
     source = type(law).restore({**law.settings(), "levels": header["levels"]}, parts)
-    law.look_like(source, seed)
+    look_like(law, source, seed)
     guarded = learner.guard is not None
     made = LawDecider(law, guarded=guarded, learner=str(header["learner"]))
     made.token_key = key

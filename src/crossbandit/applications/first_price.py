@@ -10,7 +10,7 @@ from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.batches import AuctionBatches
 from crossbandit.applications.bidding.bids import Bid
-from crossbandit.applications.bidding.inputs import price_of, rules_of, told_after
+from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.logs import AuctionLogs
 from crossbandit.applications.bidding.spending import NO_LIMITS, Spending
 from crossbandit.applications.bidding.views import AuctionViews
@@ -21,6 +21,7 @@ from crossbandit.applications.money import amount_of, as_floats, flag_of, possib
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.feedback import TOLD_AFTER
 from crossbandit.problem import Problem
 from crossbandit.validation import boolean, choice, number, reject
 
@@ -136,7 +137,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             at_most_value=boolean(owner, "at_most_value", at_most_value),
             owner=owner,
         )
-        self._quiet = True not in told_after(feedback)  # winners are told nothing
+        self._quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
         self._grid: list[float] = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.guarded = boolean(owner, "guarded", guarded)

@@ -15,6 +15,8 @@ from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
+from crossbandit.laws.keeping import take_counts
+from crossbandit.laws.view import view_of
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ class HiddenNumberApplication(Application):
             )
         first, second = sorted((mine, theirs), key=id)  # as in `merge`: no deadlock
         with first.learning, second.learning, mine.deciding:
-            mine.law.take_counts(theirs.law)
+            take_counts(mine.law, theirs.law)
 
     def _take_over(self, other: Self) -> None:
         """Take over what another one with other settings has learned, and its decisions."""
@@ -219,14 +221,14 @@ class HiddenNumberApplication(Application):
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
         learner = self.learner if isinstance(self.learner, LawDecider) else self._law(method)
-        labels = learner.law.labels(method, classes)
+        labels = learner.law.levels.labels(method, classes)
         with learner.deciding:
             given = dict(zip(learner.law.classes, labels, strict=True))
-            return learner.law.view(context, given, counts=isinstance(learner, LawLearner))
+            return view_of(learner.law, context, given, counts=isinstance(learner, LawLearner))
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
         if isinstance(self.learner, LawDecider):
-            return self.learner.law.labels(owner, classes)
+            return self.learner.law.levels.labels(owner, classes)
         if classes:
             reject(
                 owner, "classes", "left out: this one has none", classes, error=InvalidContextError

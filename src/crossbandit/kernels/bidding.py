@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.feedback import AFTER_LOSS, WON_LOST, tells
 
 if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
@@ -79,9 +80,6 @@ def plain_numbers(
     return odd
 
 
-AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
-
-
 class Observations(NamedTuple):
     """Number of past auctions by cell; both arrays are (K + 1,).
 
@@ -147,13 +145,10 @@ def respond(
 def observe(feedback: int, bid: int, cell: int, seen: Observations) -> None:
     """Count what a bidder is told about the price of an auction."""
     won = cell <= bid
-    if feedback == WON_LOST:
-        if won:
-            seen.told[bid] += 1.0
-        else:
-            seen.hidden[bid] += 1.0
-    elif feedback == ALWAYS or won == (feedback == AFTER_WIN):
+    if tells(feedback, won):
         seen.told[cell] += 1.0
+    elif feedback == WON_LOST and won:
+        seen.told[bid] += 1.0
     else:
         seen.hidden[bid] += 1.0
 

@@ -9,8 +9,8 @@ class. `GuardedLaw` follows either a law or a learner that assumes nothing: the 
 
 from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw
 from crossbandit.laws.independence import Diagnosis, IndependenceTest
-from crossbandit.laws.learning import AmountChoice
 from crossbandit.laws.outcome_law import OutcomeLaw
+from crossbandit.laws.rounds import AmountChoice
 from crossbandit.laws.view import LawView
 
 __all__ = [

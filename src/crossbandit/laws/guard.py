@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError, InvalidContextError
+from crossbandit.errors import CheckpointError
 from crossbandit.kernels.laws.guard import (
     GuardState,
     guarded_decide,
@@ -17,9 +17,11 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.learning import AmountChoice, prepared
+from crossbandit.laws.choosing import weighed
+from crossbandit.laws.rounds import AmountChoice, prepared, round_of, shown_by
+from crossbandit.laws.view import law_picture
 from crossbandit.notebook import card
-from crossbandit.validation import number, reject
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +109,7 @@ class GuardedLaw:
     def _repr_html_(self) -> str:
         followed = f"followed with probability {self.law_weight:.2f}"
         facts = [(followed, "otherwise a learner that assumes nothing about prices bids")]
-        return card("GuardedLaw", [*facts, (repr(self.law), "the law")], self.law.picture())
+        return card("GuardedLaw", [*facts, (repr(self.law), "the law")], law_picture(self.law))
 
     @property
     def parts(self) -> tuple[Any, Any, Any, GuardState, float]:
@@ -145,13 +147,14 @@ class GuardedLaw:
         Returns:
             The choice, with what `learn` needs of it.
         """
-        index, bid, weight = self._choose(context, worth, first, last, classes)
+        given = round_of(self.law, "decide", context, classes, worth, 0.0, first, last)
+        index, bid, weight = self._choose(*given, self.law.uniforms.take(5))
         return GuardedAmountChoice(
             index=index,
             amount=float(self.law.amounts[index]),
             context=context,
-            classes=tuple(classes[name] for name in self.law.classes),
-            worth=context if worth is None else worth,
+            classes=given[1],
+            worth=given[2],
             law_index=bid,
             chances=self._guard.chances.copy(),
             seen=self._guard.seen.copy(),
@@ -161,32 +164,22 @@ class GuardedLaw:
     def _choose(
         self,
         context: float,
-        worth: float | None,
+        labels: tuple[Label, ...],
+        worth: float,
+        cost: float,
         first: int,
-        last: int | None,
-        classes: Mapping[str, Label],
-        uniforms: Floats | None = None,
+        last: int,
+        uniforms: Floats,
     ) -> tuple[int, int, float]:
         """Return the amount to play, the amount that the law recommends, and the law's weight.
 
-        The guard's `chances` and `seen` are set. With given random numbers, nothing else changes.
+        The arguments are those of `choose`. The guard's `chances` and `seen` are set, and nothing
+        else changes.
         """
+        del cost  # a guard does not have one
         law = self.law
-        at = number("decide", "context", context, error=InvalidContextError)
-        low, high = law.context_range
-        labels = law.labels("decide", classes)
-        value = number("decide", "worth", at if worth is None else worth, error=InvalidContextError)
-        last = law.highest(value) if last is None else last
-        if not 0 <= first <= last < law.amounts.size:
-            reject("decide", "first", "an amount up to the worth", first, error=InvalidContextError)
         found: tuple[int, int, float] = law.code[guarded_decide](
-            *self.parts,
-            min(max(at, low), high),
-            law.slots(labels),
-            value,
-            first,
-            last,
-            law.uniforms.take(5) if uniforms is None else uniforms,
+            *self.parts, context, law.levels.slots(labels), worth, first, last, uniforms
         )
         return found
 
@@ -203,7 +196,7 @@ class GuardedLaw:
             number: The number, where the law's feedback says that it is shown.
         """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
-        kind, index, _ = self.law.shown(made.amount, reached=reached, number=number)
+        kind, index, _ = shown_by(self.law, made.amount, reached=reached, number=number)
         self.weigh(made, kind, index)
 
     def weigh(self, made: GuardedAmountChoice, kind: int, index: int) -> None:
@@ -250,12 +243,9 @@ class GuardedLaw:
             last: As in `OutcomeLaw.decide`.
             **classes: A label for every feature of the law.
         """
-        if last is None:
-            last = self.law.highest(context if worth is None else worth)
-        law = self.law.policy(
-            context, worth=worth, cost=0.0, first=first, last=last, tried_from=0.0, **classes
-        )
-        self._choose(context, worth, first, last, classes, np.zeros(5))
+        given = round_of(self.law, "policy", context, classes, worth, 0.0, first, last)
+        law, first = weighed(self.law, given), given[-2]
+        self._choose(*given, np.zeros(5))
         chances = self._guard.chances.copy()
         chances[first] += chances[:first].sum()
         chances[:first] = 0.0

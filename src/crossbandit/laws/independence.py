@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.kernels.laws.independence import class_row, log_evidence, test_all
-from crossbandit.laws.memory import empty_test, fill_test, test_arrays, upgraded_test
+from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
+from crossbandit.laws.rounds import shown_by
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.kernels.laws.independence import TestState
-    from crossbandit.laws.learning import AmountChoice
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.rounds import AmountChoice
     from crossbandit.types import Integers
 
 SAMPLE = 256  # the contexts of this many recent rounds are kept
@@ -134,14 +135,9 @@ class IndependenceTest:
 
     def __init__(self, law: OutcomeLaw) -> None:
         self._law = law
-        self._state = self._empty()
+        self._state = empty_test(law.parts[0], law.class_limit)
         self._rounds = 0
         self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
-
-    def _empty(self) -> TestState:
-        """Return the state of a test that has seen nothing."""
-        law = self._law
-        return empty_test(law.parts[0], law.class_limit if law.classes else 0)
 
     def learn(self, made: AmountChoice, *, reached: bool, number: float | None = None) -> None:
         """Test with an outcome; the arguments are those of `OutcomeLaw.learn`.
@@ -151,7 +147,7 @@ class IndependenceTest:
             reached: Whether the amount reached the number.
             number: The number, where the law's feedback says that it is shown.
         """
-        kind, index, _ = self._law.shown(made.amount, reached=bool(reached), number=number)
+        kind, index, _ = shown_by(self._law, made.amount, reached=bool(reached), number=number)
         self.learn_all(
             [made.context],
             np.array([kind]),
@@ -190,10 +186,10 @@ class IndependenceTest:
         columns = dict(classes or {})
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
-        slots = self._law.slot_table(columns, values.size, used=False)
-        rules, bins = self._law.parts[0], self._law.bands(values)
+        slots = self._law.levels.table(columns, values.size, used=False)
+        rules = self._law.parts[0]
         made = np.full(values.size, -1) if played is None else np.asarray(played)
-        outcomes = (bins, slots, np.asarray(kinds), np.asarray(indices), made)
+        outcomes = (bands_of(rules, values), slots, np.asarray(kinds), np.asarray(indices), made)
         test_all(rules.feedback, rules.mirrored, self._state, *outcomes)
         last = [np.asarray(columns[name])[-SAMPLE:].tolist() for name in names]
         latest = values[-SAMPLE:].tolist()
@@ -237,7 +233,7 @@ class IndependenceTest:
             other: A test of a law of the same form. It is not changed.
         """
         mine, theirs = self._state, other._state
-        slots = self._law.matched(other._law)
+        slots = self._law.levels.matched(other._law.levels)
         pairs = [(0, 0)]
         for slot, there in zip(slots[:, None], theirs.rows.tolist(), strict=False):
             row = class_row(mine, slot) if there >= 0 else -1
@@ -265,9 +261,6 @@ class IndependenceTest:
     def restore(self, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> None:
         """Replace what this test has seen by what a test of a law of the same form has seen.
 
-        Earlier versions did not compare pairs of rounds. If there are classes, and the file is of
-        such a version, the test starts again with nothing.
-
         Args:
             settings: What `settings()` returned.
             arrays: What `arrays()` returned.
@@ -275,22 +268,16 @@ class IndependenceTest:
         Raises:
             CheckpointError: They do not fit the law, or hold impossible numbers.
         """
-        self._state = self._empty()
         rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
-        given = {name: np.asarray(part) for name, part in arrays.items()}
-        if "waiting" in given:
-            fill_test(self._state, given)
-        elif self._law.classes:
-            rounds = 0
-        else:
-            fill_test(self._state, upgraded_test(given, self._state))
-        self._rounds = rounds
+        state = empty_test(self._law.parts[0], self._law.class_limit)
+        fill_test(state, {name: np.asarray(part) for name, part in arrays.items()})
+        self._state, self._rounds = state, rounds
         recent = settings["recent"][-SAMPLE:]
         self._recent.clear()
         for at, *names in recent:
             classes = dict(zip(self._law.classes, names, strict=True))
             place = number("restore", "recent", at)
-            self._recent.append((place, self._law.labels("restore", classes)))
+            self._recent.append((place, self._law.levels.labels("restore", classes)))
 
     def evidence(self, *, by_class: bool = False) -> float:
         """Return the logarithm of the evidence so far; see `Diagnosis`.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Integers
 
 Label = str | int | bool
 _MOST_KEPT = 10_000
@@ -241,24 +241,22 @@ class Levels:
             for place, level in enumerate(self._levels)
         ]
 
-    def restore(self, entries: Sequence[Sequence[Any]], rounds: Floats) -> None:
-        """Replace the levels by those that `entries()` returned.
-
-        Entries of an earlier version have neither numbers nor uses. For these, `rounds` says how
-        often the level at each place was used.
-        """
+    def restore(self, entries: Sequence[Sequence[Any]]) -> None:
+        """Replace the levels by those that `entries()` returned."""
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
         self._numbers, self._levels, self._given, self._whole = {}, [], [], {}
         self._uses[:] = 0
-        for place, (feature, labels, *kept) in enumerate(entries):
+        for place, entry in enumerate(entries):
+            if len(entry) != 4:
+                reject(self._owner, "levels", "feature, labels, number and uses", entry)
+            feature, labels, number, uses = entry
             size = len(self.features) if feature == JOINT else 1
             known = feature == JOINT or 0 <= feature < len(self.features)
             level = (feature, tuple(map(short, labels)))
-            number, uses = kept or (place, int(rounds[place]))
             right = isinstance(number, int) and isinstance(uses, int) and 0 <= uses < _HELD
             if not known or len(labels) != size or level in self._numbers or not right:
-                reject(self._owner, "levels", "levels of the features", (feature, labels, *kept))
+                reject(self._owner, "levels", "levels of the features", entry)
             if number % self.limit != place or not 0 <= number < _HELD:
                 reject(self._owner, "levels", "numbers that tell the place", number)
             self._levels.append(level)
@@ -270,6 +268,12 @@ class Levels:
         """Return the number here of each level of `other`, by its place; -1 if there is no room."""
         found = [self._number(level, 0) for level in other._levels]
         return np.array(found, dtype=np.int64)
+
+    @property
+    def features_of_places(self) -> Integers:
+        """The feature of the level at each place; of a combination, the number of features."""
+        found = [len(self.features) if one == JOINT else one for one, _ in self._levels]
+        return np.array(found + [0] * (self.limit - len(found)), dtype=np.int64)
 
     @property
     def numbers(self) -> Integers:

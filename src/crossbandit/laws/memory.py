@@ -1,4 +1,4 @@
-"""Make the arrays of a law and of its test: empty ones, copies, or from the arrays of a file."""
+"""The rules and the arrays of a law and of its test: made, copied, or taken from a file."""
 
 from __future__ import annotations
 
@@ -8,36 +8,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.errors import CheckpointError
+from crossbandit.kernels.feedback import FEEDBACK_CODES, WON_LOST
 from crossbandit.kernels.laws.independence import RANKS, STRATA, TestState
 from crossbandit.kernels.laws.pairs import waiting_rounds
 from crossbandit.kernels.laws.state import (
-    AFTER_LOSS,
-    AFTER_WIN,
-    ALWAYS,
     BROAD,
     FIRST_PRICE,
     LEVELS,
     NEWSVENDOR,
     POSTED_PRICE,
-    WON_LOST,
     LawRules,
     LawState,
     Scratch,
 )
+from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from crossbandit.types import Floats
+    from crossbandit.types import Floats, Integers
 
-FEEDBACK = {
-    "after-loss": AFTER_LOSS,
-    "after-win": AFTER_WIN,
-    "always": ALWAYS,
-    "won-lost": WON_LOST,
-}
 PAYOFFS = {
     "first-price": FIRST_PRICE,
     "posted-price": POSTED_PRICE,
@@ -51,9 +43,18 @@ SHARE = 1e-4
 OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
 
+def grid_of(owner: str, amounts: npt.ArrayLike) -> Floats:
+    """Return amounts as an array; they must be 2 or more, ascending."""
+    expected = "at least 2 finite numbers, ascending"
+    grid = array(owner, "amounts", expected, amounts)
+    if grid.ndim != 1 or grid.size < 2 or not np.isfinite(grid).all() or (np.diff(grid) <= 0).any():
+        reject(owner, "amounts", expected, amounts)
+    return grid
+
+
 def law_rules(
     amounts: Floats,
-    cuts: Floats,
+    context_range: tuple[float, float],
     feedback: str,
     payoff: str,
     features: int,
@@ -62,16 +63,17 @@ def law_rules(
     probing: float,
 ) -> LawRules:
     """Return the settings of a law as compiled steps take them."""
+    followed = amounts if payoff == "first-price" else np.zeros(0)
     half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
     return LawRules(
         amounts=amounts,
-        cuts=cuts,
+        cuts=_band_cuts(followed, *context_range),
         depth=DEPTH,
         recent_depth=RECENT_DEPTH,
         growth=2.0 ** (1.0 / half_lives),
         half_lives=half_lives,
         share=SHARE,
-        feedback=FEEDBACK[feedback],
+        feedback=FEEDBACK_CODES[feedback],
         payoff=PAYOFFS[payoff],
         mirrored=feedback == "after-win",
         strict=strict,
@@ -79,6 +81,35 @@ def law_rules(
         optimism=OPTIMISM[feedback],
         probing=probing,
     )
+
+
+def _band_cuts(amounts: Floats, low: float, high: float) -> Floats:
+    """Return the upper ends of the 256 finest bands of contexts, except that of the highest band.
+
+    If two or more amounts lie in the range of contexts, the bands follow them: where the amounts
+    are closer together, the bands are narrower. Above the highest amount, the grid is continued
+    with its last step. Otherwise all bands are equally wide.
+    """
+    equal = np.linspace(low, high, (1 << DEPTH) + 1)
+    inside = amounts[(amounts > low) & (amounts < high)]
+    if inside.size < 2:
+        return equal[1:-1]
+    step = max(inside[-1] - inside[-2], (high - inside[-1]) / equal.size)
+    more = np.arange(inside[-1] + step, high - 1e-6 * step, step)
+    edges = np.concatenate([[low], inside, more, [high]])
+    shares = np.linspace(0, 1, edges.size)
+    cuts: Floats = np.interp(np.linspace(0, 1, equal.size), shares, edges)
+    # Rounding must not move the cuts of evenly spaced amounts.
+    return np.where(np.isclose(cuts, equal, rtol=0, atol=1e-9 * (high - low)), equal, cuts)[1:-1]
+
+
+def bands_of(rules: LawRules, contexts: npt.ArrayLike) -> Integers:
+    """Return the number of the finest band in which each context lies, from 0 to 255.
+
+    A context outside the range counts as the nearest end of the range.
+    """
+    found: Integers = np.searchsorted(rules.cuts, np.asarray(contexts, dtype=float), "right")
+    return found
 
 
 def full_trees(rules: LawRules) -> list[tuple[int, int]]:
@@ -106,11 +137,13 @@ def _experts(rules: LawRules) -> int:
     return rules.growth.size * (1 + (rules.features > 0) + (rules.features > 1))
 
 
-def empty_state(rules: LawRules, slots: int) -> LawState:
+def empty_state(rules: LawRules, class_limit: int) -> LawState:
     """Return the state of a law that has seen nothing.
 
-    There is room for a root of each of the `slots` classes, and for half as many children in all.
+    There is room for a root of each of `class_limit` classes, and for half as many children in all;
+    for none if there are no features.
     """
+    slots = class_limit if rules.features else 0
     size, fixed = rules.amounts.size, fixed_rows(rules)
     rows, memories = fixed + slots + 2 * (slots // 4), rules.growth.size
     experts = _experts(rules)
@@ -159,8 +192,6 @@ def copied(state: LawState) -> LawState:
 
 _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _SIGNED = ("law", "evidence", "totals", "children", "roots", "owners", "born")
-# Arrays that files of earlier versions lack, or have although they are not needed any more.
-_CHANGED = {"owners", "born", "probed", "reached"}
 
 
 def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState:
@@ -170,11 +201,12 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
         CheckpointError: An array is missing, has another shape or type, or holds impossible
             numbers.
     """
-    unknown = set(arrays) ^ set(LawState._fields)
-    if "owners" in unknown and unknown <= _CHANGED:
-        arrays, unknown = _upgraded(model, arrays), set()
-    if unknown:
-        raise CheckpointError(f"The arrays of a law must be {LawState._fields}. See {unknown}.")
+    wrong = set(arrays) ^ set(LawState._fields)
+    if wrong:
+        raise CheckpointError(
+            f"The arrays of a law must be {', '.join(LawState._fields)}. Missing or unknown: "
+            f"{', '.join(sorted(wrong))}."
+        )
     parts = {}
     for name, expected in model._asdict().items():
         part = np.array(arrays[name], order="C")
@@ -190,29 +222,10 @@ def state_from(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> LawState
     if not _linked(state, int(model.used[0])):
         raise CheckpointError("The nodes of a law's classes refer to nodes that do not exist.")
     if not 0.999 < state.weights.sum() < 1.001 or (state.scale < 1.0).any():
-        raise CheckpointError("The weights of a law must add up to 1, and counts at least 1.")
+        raise CheckpointError(
+            "The weights of a law must add up to 1, and its scales must be at least 1."
+        )
     return state
-
-
-def _upgraded(model: LawState, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, npt.ArrayLike]:
-    """Return the arrays of an earlier version, which had fewer rows and never gave one away.
-
-    It did not store which amounts reached the number, so tries of low amounts start again.
-    """
-    made: dict[str, npt.ArrayLike] = {}
-    if "reached" not in arrays:
-        arrays = {name: part for name, part in arrays.items() if name not in ("asked", "untried")}
-    rows = model.visits.size
-    for name, expected in model._asdict().items():
-        made[name] = part = np.asarray(arrays.get(name, expected))
-        if expected.shape[0] == rows and part.shape[1:] == expected.shape[1:] and part.ndim:
-            made[name] = np.concatenate([part, expected[len(part) :]])
-    roots, used = np.asarray(made["roots"]), np.asarray(made["used"])
-    children = used - model.used[0] - (roots >= 0).sum()
-    return made | {
-        "owners": np.where(roots >= 0, np.arange(roots.size), -1),
-        "used": np.append(used, children),
-    }
 
 
 def _linked(state: LawState, fixed: int) -> bool:
@@ -238,8 +251,9 @@ BY_STRATUM = ("told", "counts", "shown", "usual")
 _SIGNED_OF_TEST = ("usual", "sums", "shown", "rows", "owners", "sides", "expected", "waiting")
 
 
-def empty_test(rules: LawRules, slots: int) -> TestState:
-    """Return the state of a test that has seen nothing. slots: as for `empty_state`."""
+def empty_test(rules: LawRules, class_limit: int) -> TestState:
+    """Return the state of a test that has seen nothing. class_limit: as for `empty_state`."""
+    slots = class_limit if rules.features else 0
     columns, strata = rules.amounts.size + 1, 1 + min(slots, STRATA)
     places = waiting_rounds(rules.feedback, RANKS, columns) if slots else 0
     return TestState(
@@ -286,25 +300,9 @@ def fill_test(state: TestState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     if not 1 <= used <= len(state.told) or ((rows >= 0) & (rows < 1)).any():
         raise CheckpointError("The array 'used' of a test is impossible.")
     if (rows >= used).any():
-        raise CheckpointError("The array 'rows' of a test refers to classes that it has not.")
+        raise CheckpointError("The array 'rows' of a test refers to classes that it does not have.")
     waiting, columns = state.waiting, state.told.shape[1]
     inside = ((waiting >= 0) & (waiting < (used, columns + 1, 2, columns + 1))).all(axis=1)
     inside &= waiting[:, 1] + waiting[:, 2] <= columns  # what was told is in a column
     if not (inside | (waiting[:, 0] == -1)).all():
         raise CheckpointError("The array 'waiting' of a test is impossible.")
-
-
-def upgraded_test(
-    given: Mapping[str, npt.NDArray[Any]], empty: TestState
-) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a test without classes from those of an earlier version.
-
-    The first version had no strata. What is left out here is learned again within a few rounds.
-    """
-    made = {name: given[name] for name in ("told", "counts", "usual", "ranks") if name in given}
-    made |= {name: given.get(name, np.zeros(0)) for name in ("sums", "variances")}
-    if "hidden" in given:
-        made |= {name: made[name][None] for name in ("told", "counts", "usual") if name in made}
-        made |= {name: np.stack([made[name], 0 * made[name]]) for name in ("sums", "variances")}
-    same = ("shown", "rows", "owners", "used", "sides", "expected", "waiting")
-    return made | {name: getattr(empty, name) for name in same}

@@ -7,15 +7,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.kernels.feedback import WON_LOST
 from crossbandit.kernels.laws.learning import rebuild
-from crossbandit.kernels.laws.state import TRIED, WON_LOST
+from crossbandit.kernels.laws.state import TRIED
 from crossbandit.laws.memory import copied, fixed_rows, full_trees, scratch_for
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState
+    from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Floats, Integers
 
 _COUNTS = ("told", "hidden", "visits")
+
+
+def add_law(law: OutcomeLaw, other: OutcomeLaw) -> None:
+    """Add what another law of the same form has learned; see `OutcomeLaw.merge`."""
+    parts = ((law.state, law.levels.numbers), (other.state, other.levels.numbers))
+    numbers = law.levels.merge(other.levels)
+    # A place may already have a new level, while its counts are those of the level before.
+    mine, theirs = (
+        np.where(state.owners[: before.size] == before, after, -1)
+        for (state, before), after in zip(parts, numbers, strict=True)
+    )
+    features = law.levels.features_of_places
+    add_counts(law.parts[0], law.state, other.state, (mine, theirs), features)
 
 
 def add_counts(

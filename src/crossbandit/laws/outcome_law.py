@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-import math
-from functools import cache
-from itertools import product
-from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.laws.choice import decide, weigh_choices
-from crossbandit.kernels.laws.outcomes import play
-from crossbandit.kernels.laws.state import ALWAYS, WON_LOST
-from crossbandit.laws.learning import AmountChoice, LearningLaw, prepared
-from crossbandit.laws.view import LawView, view_of
-from crossbandit.notebook import card, counted
-from crossbandit.validation import number, reject
+from crossbandit.kernels.compilation import Bound, MachineCode
+from crossbandit.kernels.feedback import FEEDBACK_CODES
+from crossbandit.kernels.laws.learning import learn
+from crossbandit.kernels.laws.outcomes import learn_all, play
+from crossbandit.laws.choosing import choose, weighed
+from crossbandit.laws.keeping import resume, take_counts
+from crossbandit.laws.levels import Levels
+from crossbandit.laws.memory import PAYOFFS, copied, empty_state, grid_of, law_rules, scratch_for
+from crossbandit.laws.merging import add_law
+from crossbandit.laws.rounds import (
+    AmountChoice,
+    context_of,
+    kind_of,
+    prepared,
+    round_of,
+    shown_by,
+    shown_to,
+)
+from crossbandit.laws.uniforms import Uniforms
+from crossbandit.laws.view import LawView, law_card, view_of
+from crossbandit.streams import stream
+from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.state import LawRules
+    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.laws.levels import Label
+    from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
-_POINTS = 64  # quantiles, for a choice that uses one random number
-_SIDE = 24  # quantiles of each, for a choice that uses two random numbers
 
-
-class OutcomeLaw(LearningLaw):
+class OutcomeLaw:
     """Learns the law of one hidden number per round, given a context and classes.
 
     An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
@@ -64,12 +72,20 @@ class OutcomeLaw(LearningLaw):
         classes: Names of categorical features.
         feedback: What is shown, as above.
         payoff: What is earned, as above.
-        ties: Whether an amount that equals the number reaches it.
+        ties: Whether an amount that equals the number reaches it: "win" or "lose".
         class_limit: How many levels of features, and combinations of them, have laws of their own.
-            If there are more, the most frequent ones have.
+            If there are more, only the most frequent ones do.
         probing: How often lower amounts are tried in contexts where it is not known what they would
             earn: a factor of the usual frequency, 0 for never.
         seed: The seed of the random numbers of choices.
+
+    Attributes:
+        state: The arrays of the law; they change as it learns.
+        levels: The numbers of the levels of the features.
+        parts: The arguments of compiled steps: the rules, the state, and scratch arrays.
+        bound: The same arguments as one, for steps that take them so.
+        code: The machine code of the steps.
+        uniforms: The random numbers of choices.
 
     Raises:
         InvalidParameterError: An argument is outside its domain.
@@ -84,6 +100,83 @@ class OutcomeLaw(LearningLaw):
     >>> [round(law.law(value).quantile(0.5)) for value in (4.0, 8.0)]
     [2, 4]
     """
+
+    def __init__(
+        self,
+        amounts: npt.ArrayLike,
+        context_range: tuple[float, float],
+        *,
+        classes: Sequence[str] = (),
+        feedback: str = "after-loss",
+        payoff: str = "first-price",
+        ties: str = "win",
+        class_limit: int = 4096,
+        probing: float = 1.0,
+        seed: Seed = 0,
+    ) -> None:
+        owner = type(self).__name__
+        grid = grid_of(owner, amounts)
+        low = number(owner, "context_range", context_range[0])
+        high = number(owner, "context_range", context_range[1], above=low)
+        self.context_range = (low, high)
+        self.feedback = choice(owner, "feedback", feedback, FEEDBACK_CODES)
+        self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
+        self.ties = choice(owner, "ties", ties, ("win", "lose"))
+        self.amounts = grid.view()
+        self.amounts.flags.writeable = False
+        self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
+        self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
+        levels = Levels(owner, classes, self.class_limit)
+        self.classes = levels.features
+        self._rules = law_rules(
+            grid,
+            self.context_range,
+            feedback,
+            payoff,
+            len(self.classes),
+            strict=ties == "lose",
+            probing=self.probing,
+        )
+        self._scratch = scratch_for(self._rules)
+        self.use(empty_state(self._rules, self.class_limit), levels)
+        self.uniforms = Uniforms(stream(seed, "law"))
+        self.code = MachineCode()
+
+    def use(self, state: LawState, levels: Levels) -> None:
+        """Replace what was learned. `parts` becomes a new object, so callers can notice it.
+
+        Args:
+            state: The arrays.
+            levels: The numbers of the classes in these arrays.
+        """
+        self.state, self.levels = state, levels
+        self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
+        self.bound = Bound(*self.parts)
+
+    @property
+    def rounds(self) -> int:
+        """How many outcomes were learned from."""
+        return int(self.state.rounds[0])
+
+    def cells(self, numbers: npt.ArrayLike) -> Integers:
+        """Return the number of the lowest amount that reaches each number; K if none does.
+
+        Args:
+            numbers: Hidden numbers.
+        """
+        side: Any = "left" if self.ties == "win" else "right"
+        found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
+        return found
+
+    def highest(self, worth: float) -> int:
+        """Return the number of the highest amount that is worth playing.
+
+        Args:
+            worth: What reaching the number is worth.
+        """
+        if self.payoff != "first-price":
+            return self.amounts.size - 1
+        return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
 
     def decide(
         self,
@@ -112,69 +205,13 @@ class OutcomeLaw(LearningLaw):
             The choice. Pass it to `learn`, with its outcome.
 
         Raises:
-            InvalidContextError: The context is not a number, classes are missing, or no amount may
+            InvalidContextError: An argument is not a number, classes are missing, or no amount may
                 be played.
         """
-        at, labels = self._at("decide", context, classes)
-        value = number(
-            "decide", "worth", context if worth is None else worth, error=InvalidContextError
-        )
-        paid = number("decide", "cost", cost, error=InvalidContextError)
-        if last is None:
-            last = self.highest(value)
-        first, last = int(first), int(last)  # compiled code is for this type only
-        if not 0 <= first <= last < self.amounts.size:
-            got = (first, last)
-            reject("decide", "first, last", "a range of amounts", got, error=InvalidContextError)
+        given = round_of(self, "decide", context, classes, worth, cost, first, last)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
-        index = self.choose(at, labels, value, paid, first, last, drawn)
-        return AmountChoice(index, float(self.amounts[index]), at, labels)
-
-    def last_chance(self, index: int) -> float:
-        """Return the probability that an amount reaches the number, in the round decided last.
-
-        Args:
-            index: The number of the amount.
-        """
-        mirrored, chances = self._rules.mirrored, self._scratch.chances
-        return 1.0 - chances.item(-1, -1 - index) if mirrored else chances.item(-1, index)
-
-    def choose(
-        self,
-        context: float,
-        labels: tuple[Label, ...],
-        worth: float,
-        cost: float,
-        first: int,
-        last: int,
-        uniforms: Floats | None = None,
-    ) -> int:
-        """Do what `decide` does, with arguments that the caller has checked.
-
-        Args:
-            context: A finite float in the range of the contexts.
-            labels: The classes, in the order of the law's features.
-            worth: As in `decide`.
-            cost: As in `decide`.
-            first: As in `decide`.
-            last: As in `decide`; at least `first`.
-            uniforms: As in `decide`.
-
-        Returns:
-            The number of the amount.
-        """
-        drawn = self.uniforms.take(3) if uniforms is None else uniforms
-        found: int = self.code[decide](
-            self._bound,
-            context,
-            self._levels.slots(labels),
-            worth,
-            cost,
-            first,
-            last,
-            drawn,
-        )
-        return found
+        index = choose(self, *given, drawn)
+        return AmountChoice(index, float(self.amounts[index]), given[0], given[1])
 
     def policy(
         self,
@@ -207,39 +244,8 @@ class OutcomeLaw(LearningLaw):
         Raises:
             InvalidContextError: As for `decide`.
         """
-        at, labels = self._at("policy", context, classes)
-        value = float(context if worth is None else worth)
-        if last is None:
-            last = self.highest(value)
-        if not 0 <= first <= last < self.amounts.size:
-            got = (first, last)
-            reject("policy", "first, last", "a range of amounts", got, error=InvalidContextError)
-        uniforms, weights = _quantiles(self._rules)
-        chances = np.zeros(self.amounts.size)
-        weigh_choices(
-            *self.parts,
-            at,
-            self._levels.slots(labels),
-            value,
-            float(cost),
-            first,
-            last,
-            float(tried_from),
-            uniforms,
-            weights,
-            chances,
-        )
-        return chances
-
-    def highest(self, worth: float) -> int:
-        """Return the number of the highest amount that is worth playing.
-
-        Args:
-            worth: What reaching the number is worth.
-        """
-        if self.payoff != "first-price":
-            return self.amounts.size - 1
-        return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
+        given = round_of(self, "policy", context, classes, worth, cost, first, last)
+        return weighed(self, given, float(tried_from))
 
     def play(
         self,
@@ -272,41 +278,76 @@ class OutcomeLaw(LearningLaw):
         """
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
-        play(
-            *self.parts,
-            log.contexts,
-            log.slots,
-            log.worths,
-            log.costs,
-            log.firsts,
-            log.lasts,
-            log.cells,
-            log.uniforms(self.uniforms, 3),
-            out,
-        )
+        rounds: Any = (*log, log.uniforms(self.uniforms, 3), out)
+        play(*self.parts, *rounds)
         return out
 
-    def __repr__(self) -> str:
-        return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
+    def learn(
+        self, made: AmountChoice, *, reached: bool, number: float | None = None, tried: bool = True
+    ) -> None:
+        """Learn from the outcome of a choice. Outcomes may come in any order; each counts once.
 
-    def _repr_html_(self) -> str:
-        low, high = self.context_range
-        facts = [
-            (counted(self.rounds, "round"), "how many outcomes were learned from"),
-            (counted(self.amounts.size, "amount"), "from which one is chosen in each round"),
-            (f"contexts from {low:g} to {high:g}", "on which the number may depend"),
-            (self.feedback, "what is told after a round"),
-            *((f"by {name}", "a class on which the number may depend") for name in self.classes),
-        ]
-        return card("OutcomeLaw", facts, self.picture())
+        Args:
+            made: What `decide` returned.
+            reached: Whether the amount reached the number.
+            number: The hidden number, if the law's feedback shows it after this outcome. Otherwise
+                it is ignored.
+            tried: Whether the amount was the law's own choice.
 
-    def picture(self) -> str:
-        """Return the law at the middle context as a small SVG picture, for notebooks.
-
-        Returns:
-            The picture; empty if the law has classes, as each class has a law of its own.
+        Raises:
+            InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        return "" if self.classes else self.law(sum(self.context_range) / 2).picture()
+        kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
+        classes = dict(zip(self.classes, made.classes, strict=True))
+        place = context_of(self, "learn", made.context, classes, new=True)
+        self.code[learn](*self.parts, *place, kind, index, made.index if tried else -1)
+
+    def observe(
+        self,
+        context: float,
+        kind: str,
+        index: int,
+        *,
+        amount: int = -1,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        """Learn from what is known about a hidden number, whether an amount was played or not.
+
+        Args:
+            context: The context.
+            kind: "told": the number's cell is `index`; "at-most": amount `index` reaches it;
+                "above": amount `index` does not.
+            index: A cell or an amount, by number.
+            amount: What was played, by number; -1 if nothing was.
+            labels: The classes, in the order of the law's features.
+
+        Raises:
+            InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
+        """
+        known = kind_of(self, kind, index, amount)
+        classes = dict(zip(self.classes, labels, strict=True))
+        place = context_of(self, "observe", context, classes, new=True)
+        self.code[learn](*self.parts, *place, known, index, amount)
+
+    def warm_up(
+        self,
+        contexts: npt.ArrayLike,
+        numbers: npt.ArrayLike,
+        *,
+        played: Integers | None = None,
+        classes: Mapping[str, npt.ArrayLike] | None = None,
+    ) -> None:
+        """Learn from a log, without deciding.
+
+        Args:
+            contexts: A context per round.
+            numbers: The hidden number of each round.
+            played: The numbers of the amounts played: only what they show is learned. If None, the
+                hidden numbers themselves are learned. With "won-lost" feedback it must be given.
+            classes: A column of labels for every feature.
+        """
+        log = prepared(self, contexts, numbers, classes=classes)
+        learn_all(*self.parts, log.contexts, log.slots, *shown_to(self, log.cells, played))
 
     def law(self, context: float, **classes: Label) -> LawView:
         """Return the law at a context: its probabilities, their errors, and the data behind them.
@@ -315,37 +356,89 @@ class OutcomeLaw(LearningLaw):
             context: The context.
             **classes: A label for every feature of the law.
         """
-        return self.view(context, classes)
+        return view_of(self, context, classes)
 
-    def view(self, context: float, classes: Mapping[str, Label], *, counts: bool = True) -> LawView:
-        """Return the law at a context, as `law` does.
+    def merge(self, other: Self) -> None:
+        """Add what another law has learned: the counts of each node are added exactly.
+
+        Nodes of classes are added if they have the same label and the same band of contexts. A
+        class is counted by band once it has 512 rounds in one law. If it reaches 512 rounds only by
+        merging, its bands begin with the next round. If there is no room for the bands of all
+        classes, those with the most rounds are kept. If there are more classes than `class_limit`,
+        those that were used most are kept.
+
+        Discounted counts are added with their present values: the last round of each law counts as
+        1. The weights of the experts are multiplied, because the likelihoods of different rounds
+        are. Then a share of 0.0001 is spread over all experts, as after a round. Finally, all laws
+        are computed from the new counts.
 
         Args:
-            context: The context.
-            classes: A label for every feature of the law.
-            counts: Whether this law has its counts. A copy that only decides does not have them.
+            other: A law of the same form. It is not changed.
+
+        Raises:
+            InvalidParameterError: The other law has another grid, range, feedback or features.
         """
-        at, labels = self._at("law", context, classes)
-        return view_of(self, at, self.slots(labels), counts=counts)
+        if self._form() != other._form():
+            reject("merge", "other", "a law of the same form; see `moved`", other)
+        add_law(self, other)
 
+    def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
+        """Return a law on another grid or range that has learned the same, as far as it can.
 
-def _quantiles(rules: LawRules) -> tuple[Floats, Floats]:
-    """Return random numbers (n, 2) that stand for all that a choice may draw, and weights (n,)."""
-    if rules.feedback == ALWAYS:
-        return np.zeros((1, 2)), np.ones(1)
-    pairs = _pairs(two=rules.feedback == WON_LOST)
-    return pairs, np.full(len(pairs), 1.0 / len(pairs))
+        An outcome goes to the nearest new amount for which it still holds. A band of contexts goes
+        to the new band that has its middle. A class keeps its counts over all contexts, but not
+        those by band.
 
+        Args:
+            amounts: The new amounts.
+            context_range: The new range of contexts.
+        """
+        grid = {"amounts": amounts, "context_range": context_range}
+        made = type(self)(**{**self._form(), **grid}, probing=self.probing)
+        take_counts(made, self)
+        return made
 
-@cache
-def _pairs(*, two: bool) -> Floats:
-    """Return pairs of numbers in [0, 1) that the kernel turns into normal quantiles, (n, 2)."""
-    count = _SIDE if two else _POINTS
-    quantiles = [NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
-    normals = product(quantiles, quantiles) if two else ((x, 0.0) for x in quantiles)
-    return np.array(
-        [
-            (-math.expm1(-(x * x + y * y) / 2), math.atan2(y, x) / (2 * math.pi) % 1.0)
-            for x, y in normals
-        ]
-    )
+    def _form(self) -> dict[str, Any]:
+        """Return what two laws must have in common to be merged."""
+        names = ("feedback", "payoff", "ties", "class_limit")
+        return {
+            "amounts": self.amounts.tolist(),
+            "context_range": list(self.context_range),
+            "classes": list(self.classes),
+            **{name: getattr(self, name) for name in names},
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
+        return {**self.description(), "generator": self.uniforms.state}
+
+    def description(self) -> dict[str, Any]:
+        """Return `settings` without the random numbers, which change with each decision."""
+        return {**self._form(), "probing": self.probing, "levels": self.levels.entries()}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of the arrays of the law, by name."""
+        return copied(self.state)._asdict()
+
+    @classmethod
+    def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
+        """Return the law whose `settings()` and `arrays()` are given.
+
+        Args:
+            settings: What `settings()` returned.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+        """
+        given = dict(settings)
+        levels, generator = given.pop("levels"), given.pop("generator")
+        law = cls(**given)
+        resume(law, levels, generator, arrays)
+        return law
+
+    def __repr__(self) -> str:
+        return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
+
+    def _repr_html_(self) -> str:
+        return law_card(self)

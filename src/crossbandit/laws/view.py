@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.kernels.laws.choice import look
-from crossbandit.kernels.laws.state import WON_LOST
-from crossbandit.notebook import GRAY, Line, card, chart, new_axes
+from crossbandit.kernels.feedback import WON_LOST
+from crossbandit.kernels.laws.choice import read_law
+from crossbandit.laws.rounds import context_of
+from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from crossbandit.kernels.laws.state import LawRules, LawState
-    from crossbandit.laws.base import LawBase
-    from crossbandit.types import Floats, Integers
+    from crossbandit.laws.levels import Label
+    from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +115,19 @@ class LawView:
         return axes
 
 
-def view_of(law: LawBase, context: float, slots: Integers, *, counts: bool) -> LawView:
-    """Return the law at a context. slots: the numbers of its classes. counts: as in `view`."""
+def view_of(
+    law: OutcomeLaw, context: float, classes: Mapping[str, Label], *, counts: bool = True
+) -> LawView:
+    """Return the law at a context, as `OutcomeLaw.law` does.
+
+    Args:
+        law: The law.
+        context: The context.
+        classes: A label for every feature of the law.
+        counts: Whether this law has its counts. A copy that only decides does not have them.
+    """
     rules, state, scratch = law.parts
-    look(rules, state, scratch, context, slots)
+    read_law(rules, state, scratch, *context_of(law, "law", context, classes))
     experts, memories = state.weights.size, rules.growth.size
     chances = in_order(rules, scratch.chances[experts])
     spread = np.sqrt(scratch.spreads[experts])
@@ -141,6 +154,24 @@ def view_of(law: LawBase, context: float, slots: Integers, *, counts: bool) -> L
         classes_weight=float(state.weights[memories:].sum()),
         recent_weight=float(1 - state.weights[::memories].sum()),
     )
+
+
+def law_card(law: OutcomeLaw) -> str:
+    """Return what a notebook shows of a law, as HTML."""
+    low, high = law.context_range
+    facts = [
+        (counted(law.rounds, "round"), "how many outcomes were learned from"),
+        (counted(law.amounts.size, "amount"), "from which one is chosen in each round"),
+        (f"contexts from {low:g} to {high:g}", "on which the number may depend"),
+        (law.feedback, "what is told after a round"),
+        *((f"by {name}", "a class on which the number may depend") for name in law.classes),
+    ]
+    return card("OutcomeLaw", facts, law_picture(law))
+
+
+def law_picture(law: OutcomeLaw) -> str:
+    """Return the law at the middle context as a small SVG picture; empty if it has classes."""
+    return "" if law.classes else law.law(sum(law.context_range) / 2).picture()
 
 
 def share_of(law: Floats, pool: Floats, own: Floats) -> float:

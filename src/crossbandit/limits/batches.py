@@ -70,12 +70,7 @@ def choose_many(
         tightest=np.full((count, 3), -1),
         rows=rows,
     )
-    active = firsts <= lasts
-    chosen = int(np.count_nonzero(active))
-    uniforms = law.uniforms.take(3 * chosen).reshape(-1, 3)
-    if chosen < count:
-        drawn, uniforms = uniforms, np.zeros((count, 3))
-        uniforms[active] = drawn
+    uniforms = law.uniforms.rows(firsts <= lasts, 3)
     columns = (values, slots, firsts, lasts, uniforms, rows, *found[:-1])
     now = max(now, pacer.periods.now)
     for start, stop in pacer.periods.pieces(np.full(count, now)):

@@ -23,7 +23,7 @@ from crossbandit.kernels.pace_steps import (
 from crossbandit.kernels.paced_laws import decide_bound, paced_guarded_play, paced_play
 from crossbandit.kernels.pacing import BID_FOR, MADE_AT, SPENT, look
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.learning import prepared
+from crossbandit.laws.rounds import prepared
 from crossbandit.limits.periods import Periods
 from crossbandit.limits.reservations import Reservations
 from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
@@ -224,14 +224,14 @@ class Pacer:
         reserved = self.reserved
         parts, limits, bound, no_slots = self._law
         if parts is not law.parts or limits is not reserved.bound:
-            bound, no_slots = Bound(*law.parts, *reserved.bound.parts), law.slots(())
+            bound, no_slots = Bound(*law.parts, *reserved.bound.parts), law.levels.slots(())
             self._law = law.parts, reserved.bound, bound, no_slots
         found: tuple[float, int, int] = law.code[decide_bound](
             bound,
             reserved.opened,
             now,
             float(value),
-            law.slots(labels) if labels else no_slots,
+            law.levels.slots(labels) if labels else no_slots,
             first,
             last,
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,

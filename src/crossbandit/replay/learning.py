@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.bidding import (
-    AFTER_LOSS,
-    AFTER_WIN,
-    ALWAYS,
-    WON_LOST,
-    Observations,
-    estimate,
-    respond,
-)
+from crossbandit.kernels.bidding import Observations, estimate, respond
+from crossbandit.kernels.feedback import AFTER_LOSS, FEEDBACK_CODES, WON_LOST
 from crossbandit.kernels.paced_rounds import (
     TICKET,
     PacedRounds,
@@ -28,7 +21,7 @@ from crossbandit.kernels.paced_rounds import (
 from crossbandit.kernels.pacing import pseudo_value
 from crossbandit.kernels.rounds import Rounds
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
-from crossbandit.laws.learning import shown_to
+from crossbandit.laws.rounds import shown_to
 from crossbandit.replay.strategies import Strategy, best_on_grid
 from crossbandit.simulation.players import BatchPlayer
 
@@ -43,13 +36,6 @@ if TYPE_CHECKING:
     from crossbandit.replay.strategies import Chunk, Setting
     from crossbandit.types import Floats, Integers
 
-# The kinds of feedback, as the kernels number them.
-_CODES = {
-    "after-loss": AFTER_LOSS,
-    "after-win": AFTER_WIN,
-    "always": ALWAYS,
-    "won-lost": WON_LOST,
-}
 LAW, GUARDED = "price law", "guarded price law"
 _ENTRIES = 2**19  # the most classes times bids that a law distinguishes
 _MOST_CLASSES = 4096
@@ -225,7 +211,7 @@ class BestResponse(Strategy):
         self.name, self.note = name, note
         self._rules = rules
         self._pacer = pacer
-        self._feedback = _CODES[feedback]
+        self._feedback = FEEDBACK_CODES[feedback]
         self._seen = _first_observations(rules.arms, self._feedback)
         self._chances = np.empty(rules.arms)
         estimate(self._feedback, self._seen, np.empty((3, rules.arms)), self._chances)

@@ -11,6 +11,7 @@ import numpy as np
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
+from crossbandit.kernels.feedback import TOLD_AFTER
 from crossbandit.validation import as_array, reject, verbatim
 
 if TYPE_CHECKING:
@@ -23,12 +24,6 @@ if TYPE_CHECKING:
 
 # Two amounts that differ by less than this share of them differ by rounding.
 _ROUNDING = 1e-9
-_TOLD_AFTER: dict[str, tuple[bool, ...]] = {
-    "after-loss": (False,),
-    "after-win": (True,),
-    "always": (False, True),
-    "won-lost": (),
-}
 
 
 def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
@@ -78,7 +73,7 @@ def price_of(
         if amount < rules.reserve and not _equal_to_rounding(amount, rules.reserve):
             raise _contradiction(amount, f"it is below the reserve price, {rules.reserve:.15g}")
     if told is None:
-        if won in told_after(feedback):
+        if won in TOLD_AFTER[feedback]:
             raise InvalidLossesError(
                 f"The bidder's feedback is {feedback!r}: {FEEDBACK[feedback].split(':')[0]}. Got "
                 f"won={won} and no highest_competing_bid. Give it (0 if nobody else bid). A single "
@@ -98,11 +93,6 @@ def price_of(
     raise _contradiction(
         amount, f"it cannot have {outcome} against a highest competing bid of {price:.15g}"
     )
-
-
-def told_after(feedback: str) -> tuple[bool, ...]:
-    """Return the results after which the competing bid is told: False a loss, True a win."""
-    return _TOLD_AFTER[feedback]
 
 
 def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from crossbandit.applications.bidding.inputs import numbers_to_reach, told_after
+from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.applications.bidding.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.feedback import TOLD_AFTER
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.rounds import learn_rounds
 from crossbandit.validation import as_array, reject
 
 if TYPE_CHECKING:
@@ -109,7 +111,7 @@ class AuctionLogs(LimitedApplication):
         log = _log_outcomes(learner.law, self.rules, self.value_range, *given)
         rounds = (log.values, log.kinds, log.indices)
         with learner.learning, learner.deciding:
-            learner.law.learn_all(*rounds, played=log.played, classes=log.classes)
+            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
             learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
 
 
@@ -158,7 +160,7 @@ def _log_outcomes(
     if (made < 0).any():
         reject("warm_up", "bids", "at least 0", bids, error=InvalidLossesError)
     has_won = _won(law.feedback, rules, made, told, won)
-    shown = np.isin(has_won, told_after(law.feedback))
+    shown = np.isin(has_won, TOLD_AFTER[law.feedback])
     if (shown & np.isnan(told)).any():
         expected = f"known where the feedback {law.feedback!r} tells them"
         reject("warm_up", "prices", expected, prices, error=InvalidLossesError)
@@ -215,7 +217,7 @@ def _class_columns(
 ) -> dict[str, npt.NDArray[np.generic]]:
     columns = {name: np.asarray(column) for name, column in classes.items()}
     # The names, and the types of the first levels; the law checks all levels.
-    law.labels("warm_up", {name: c.flat[0] if c.size else "" for name, c in columns.items()})
+    law.levels.labels("warm_up", {name: c.flat[0] if c.size else "" for name, c in columns.items()})
     for name, column in columns.items():
         if column.shape != (count,):
             reject("warm_up", name, "a level per auction", column, error=InvalidContextError)

@@ -16,11 +16,11 @@ from crossbandit.applications.bidding.inputs import (
     numbers_to_reach,
     price_of,
     rules_of,
-    told_after,
 )
 from crossbandit.applications.law_learner.decisions import LawDecision, Made
 from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidLossesError
 from crossbandit.kernels.bidding import plain_numbers
+from crossbandit.kernels.feedback import TOLD_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def outcomes_of(
         InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
     """
     count = len(bids)
-    shape, after = (count,), told_after(feedback)
+    shape, after = (count,), TOLD_AFTER[feedback]
     if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
         numbers = np.empty(count)
         settings = (False in after, True in after, rules.ties == "lose")
@@ -134,7 +134,7 @@ def prices_of(
         InvalidLossesError: Rows are incomplete or contradict themselves; the message names them.
     """
     amounts, known = bids.amounts, ~np.isnan(told)
-    must = np.isin(won, told_after(feedback))
+    must = np.isin(won, TOLD_AFTER[feedback])
     prices = np.where(known, told, np.where(won, -np.inf, np.inf))
     consistent = rules.wins(amounts, np.where(known, told, -np.inf)) == won
     consistent[~known & ~won] = True

@@ -199,7 +199,7 @@ class Spending:
             raise _refusal()
         now, pacer = time.time() if at is None else seconds("bid_many", at), self.pacer
         with self.lock, learner.deciding:
-            slots = learner.law.slot_table(columns, values.size, new=False)
+            slots = learner.law.levels.table(columns, values.size, new=False)
             chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
             keys = _first_key(made.decider) + made.rounds

@@ -20,7 +20,8 @@ from crossbandit.applications.law_learner.decisions import (
 )
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.base import Uniforms
+from crossbandit.laws.choosing import choose, last_chance
+from crossbandit.laws.uniforms import Uniforms
 from crossbandit.learners.seen import new_id
 from crossbandit.learners.tokens import checked_key
 
@@ -141,7 +142,7 @@ class LawDecider:
         with self.deciding:
             if self.guard is None:
                 context, worth, cost, labels = given
-                arm = self.law.choose(context, labels, worth, cost, first, last)
+                arm = choose(self.law, context, labels, worth, cost, first, last)
             else:
                 classes = dict(zip(self.law.classes, given.labels, strict=True))
                 made = self.guard.decide(
@@ -165,7 +166,7 @@ class LawDecider:
         """
         number, total = self.round, self.total
         place = TOP * (arm - first) // (last - first) if last > first else TOP // 2
-        score = place + SCALE * int(TOP * self.law.last_chance(arm))
+        score = place + SCALE * int(TOP * last_chance(self.law, arm))
         self.round, self.total = number + 1, (total + score) % TOTALS
         return LawDecision(
             number,
@@ -212,15 +213,9 @@ class LawDecider:
         """
         count, law = contexts.size, self.law
         arms, chances = np.empty(count, dtype=np.int64), np.empty(count)
-        active = firsts <= lasts
-        chosen = int(np.count_nonzero(active))
         with self.deciding:
-            slots = law.slot_table(labels, count, new=False)
-            drawn = law.uniforms.take(3 * chosen).reshape(-1, 3)
-            uniforms = drawn
-            if chosen < count:
-                uniforms = np.zeros((count, 3))
-                uniforms[active] = drawn
+            slots = law.levels.table(labels, count, new=False)
+            uniforms = law.uniforms.rows(firsts <= lasts, 3)
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
             law.code[decide_all](*law.parts, *given, arms, chances)
             return self.decided_many(arms, chances, firsts, lasts)

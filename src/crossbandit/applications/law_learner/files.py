@@ -9,6 +9,7 @@ import numpy as np
 from crossbandit.applications.law_learner.decisions import OldDecision
 from crossbandit.applications.law_learner.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
+from crossbandit.laws import keeping
 from crossbandit.learners import archive
 from crossbandit.learners.seen import LIMIT
 from crossbandit.validation import integer, reject
@@ -160,7 +161,7 @@ def resume(
         if part not in parts or (part == "guard" and learner.guard is None):
             raise CheckpointError(f"It has an unknown member, {name!r}.")
         parts[part][rest] = one
-    learner.law.resume(levels, generator, parts["law"])
+    keeping.resume(learner.law, levels, generator, parts["law"])
     learner.test.restore(header["test"], parts["test"])
     if learner.guard is not None:
         learner.guard.restore(parts["guard"])
@@ -216,7 +217,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
         header, arrays = written(other)
         resume(learner, {**header, "version": VERSION}, arrays)
         return
-    learner.law.take_counts(other.law)
+    keeping.take_counts(learner.law, other.law)
     codes = seen["codes"]
     seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
     learner.seen.window, learner.seen.limit = other.seen.window, other.seen.limit

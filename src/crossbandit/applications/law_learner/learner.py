@@ -32,6 +32,8 @@ from crossbandit.kernels.compilation import Bound, resolved
 from crossbandit.kernels.laws.outcomes import correct, settle, settle_all
 from crossbandit.laws import IndependenceTest
 from crossbandit.laws.independence import SAMPLE
+from crossbandit.laws.keeping import look_like
+from crossbandit.laws.rounds import shown_by
 from crossbandit.learners.seen import SeenDecisions, new_id
 from crossbandit.learners.seen_pages import PAGE
 
@@ -98,7 +100,7 @@ class LawLearner(LawDecider):
         self.own = {self.id}
         self.answered = 0
         self.features = len(law.classes)
-        self._no_slots = law.slots((), new=True)
+        self._no_slots = law.levels.slots((), new=True)
         self.learning = Lock()  # guards the state; take this lock first if both are needed
 
     def __getstate__(self) -> dict[str, Any]:
@@ -228,7 +230,7 @@ class LawLearner(LawDecider):
             # The law explores by itself. Bids that the guard chose do not count as its exploration.
             tried = part is None or amount == part.law_amount
             with self.deciding:
-                slots = law.slots(labels, new=True) if labels else self._no_slots
+                slots = law.levels.slots(labels, new=True) if labels else self._no_slots
                 step: Any = self._step if self._parts is law.parts else self._bind()
                 mark: int = step(context, slots, amount, reached, number, tried)
                 if decider in self.own:
@@ -305,10 +307,10 @@ class LawLearner(LawDecider):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        outcome = law.shown(amount, reached=reached, number=number)
+        outcome = shown_by(law, amount, reached=reached, number=number)
         if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
             with self.deciding:
-                slots = law.slots(labels)
+                slots = law.levels.slots(labels)
                 state = (*law.parts, self.test.state)
                 law.code[correct](*state, context, slots, *first, *outcome)
         return code_of(outcome[0], outcome[1])
@@ -349,7 +351,7 @@ class LawLearner(LawDecider):
                 put_codes(self.seen, made, np.full(count, HELD))
                 raise self.watch.error(count)
             with self.deciding:
-                slots = law.slot_table(columns, count)
+                slots = law.levels.table(columns, count)
                 state = (*law.parts, self.test.state)
                 law.code[settle_all](*state, contexts, slots, *outcomes, marks)
                 self.answered += sum(one.rounds.size for one in made if one.decider in self.own)
@@ -385,7 +387,7 @@ class LawLearner(LawDecider):
         guarded = self.guard is not None
         made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
         with self.learning:
-            law.look_like(self.law, seed)
+            look_like(law, self.law, seed)
             if self.guard is not None and made.guard is not None:
                 made.guard.restore(self.guard.arrays())
         made.token_key = self.token_key

@@ -6,15 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined, opened
+from crossbandit.kernels.feedback import AFTER_LOSS, ALWAYS, WON_LOST
 from crossbandit.kernels.laws.reading import band_of, find_rows, mixed_law
-from crossbandit.kernels.laws.state import (
-    AFTER_LOSS,
-    ALWAYS,
-    FIRST_PRICE,
-    NEWSVENDOR,
-    POSTED_PRICE,
-    WON_LOST,
-)
+from crossbandit.kernels.laws.state import FIRST_PRICE, NEWSVENDOR, POSTED_PRICE
 from crossbandit.kernels.laws.tries import probe, weigh_tries
 
 if TYPE_CHECKING:
@@ -280,11 +274,3 @@ def weigh_choices(
             weigh_tries(rules, state, chances, band, best, worth, first, weights[i], out)
         else:
             out[best] += weights[i]
-
-
-@compiled
-def look(
-    rules: LawRules, state: LawState, scratch: Scratch, context: float, slots: Integers
-) -> None:
-    """Set the laws at a context in `scratch`. The last row is the mixture of all experts."""
-    read_law(rules, state, scratch, context, slots)

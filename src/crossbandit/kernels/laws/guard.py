@@ -6,10 +6,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.feedback import AFTER_LOSS, AFTER_WIN, ALWAYS
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.learning import absorb
 from crossbandit.kernels.laws.outcomes import outcome_kind
-from crossbandit.kernels.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, TOLD
+from crossbandit.kernels.laws.state import TOLD
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch

@@ -12,8 +12,9 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from crossbandit.kernels.compilation import compiled, inlined, reordered
+from crossbandit.kernels.feedback import ALWAYS, WON_LOST
 from crossbandit.kernels.laws.pairs import pair_up
-from crossbandit.kernels.laws.state import ABOVE, ALWAYS, TOLD, WON_LOST
+from crossbandit.kernels.laws.state import ABOVE, TOLD
 from crossbandit.kernels.laws.sums import sum_of
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined
+from crossbandit.kernels.feedback import WON_LOST
 from crossbandit.kernels.laws.nodes import add_children, root_for
 from crossbandit.kernels.laws.reading import (
     band_of,
@@ -27,7 +28,6 @@ from crossbandit.kernels.laws.state import (
     TINY,
     TOLD,
     TRIED,
-    WON_LOST,
 )
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import compiled, inlined, opened
+from crossbandit.kernels.feedback import WON_LOST, tells
 from crossbandit.kernels.laws.choice import choose, read_law
 from crossbandit.kernels.laws.independence import first_at_risk, known_row, test_one
 from crossbandit.kernels.laws.learning import (
@@ -28,30 +29,13 @@ from crossbandit.kernels.laws.reading import (
     likelihood,
     node_of,
 )
-from crossbandit.kernels.laws.state import (
-    ABOVE,
-    AFTER_WIN,
-    ALWAYS,
-    AT_MOST,
-    BROAD,
-    MATURE,
-    SPLIT,
-    TINY,
-    TOLD,
-    WON_LOST,
-)
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, BROAD, MATURE, SPLIT, TINY, TOLD
 
 if TYPE_CHECKING:
     from crossbandit.kernels.compilation import Bound
     from crossbandit.kernels.laws.independence import TestState
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.types import Booleans, Floats, Integers
-
-
-@inlined
-def tells(feedback: int, reached: bool) -> bool:  # noqa: FBT001
-    """Return whether the number is told. reached: whether the amount has reached it."""
-    return feedback == ALWAYS or (feedback != WON_LOST and reached == (feedback == AFTER_WIN))
 
 
 @inlined
@@ -255,10 +239,8 @@ def correct(
             move(state, row, unit, was_told, old, now_told, new)
             if m == 0 and place < BROAD and amount >= 0:
                 asked = rules.amounts.size - 1 - amount if rules.mirrored else amount
-                # A file of an earlier version may lack whether the amount reached the number.
-                left = max(state.reached[place, asked] - reaches(kind, index, amount), 0.0)
-                now = left + reaches(new_kind, new_index, amount)
-                state.reached[place, asked] = min(now, state.asked[place, asked])
+                state.reached[place, asked] -= reaches(kind, index, amount)
+                state.reached[place, asked] += reaches(new_kind, new_index, amount)
             parent = -1 if level == 0 else start + node_of(rules, band, level - 1)
             mature = state.visits[row] >= MATURE * unit
             if parent < 0 or (state.visits[parent] >= SPLIT * unit and mature):

@@ -18,7 +18,7 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import inlined
-from crossbandit.kernels.laws.state import WON_LOST
+from crossbandit.kernels.feedback import WON_LOST
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.independence import TestState
@@ -30,7 +30,7 @@ _COARSE = 3  # if only one column is seen, a pair has the same column, and one o
 def waiting_rounds(feedback: int, bands: int, columns: int) -> int:
     """Return how many rounds can wait for a partner at the same time.
 
-    feedback: a constant of `state.py`. bands: the number of the finest bands of contexts.
+    feedback: a constant of `feedback.py`. bands: the number of the finest bands of contexts.
     """
     return (bands >> _COARSE) * columns if feedback == WON_LOST else bands
 

@@ -6,16 +6,9 @@ import math
 from typing import TYPE_CHECKING
 
 from crossbandit.kernels.compilation import inlined
+from crossbandit.kernels.feedback import WON_LOST
 from crossbandit.kernels.laws.nodes import root_of
-from crossbandit.kernels.laws.state import (
-    ABOVE,
-    AT_MOST,
-    CERTAIN,
-    MATURE,
-    SPLIT,
-    TINY,
-    WON_LOST,
-)
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, CERTAIN, MATURE, SPLIT, TINY
 
 if TYPE_CHECKING:
     from crossbandit.kernels.laws.state import LawRules, LawState, Scratch

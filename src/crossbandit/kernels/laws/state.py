@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
-# When the number's cell is told: if the amount does not reach it, if it does, always, never.
-AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
 # What amount a earns with a worth w and a cost c: w - a if it reaches the number, minus c * a in
 # any case; a - c if it does not reach the number; w * min(number, a) - c * a.
 FIRST_PRICE, POSTED_PRICE, NEWSVENDOR = range(3)
@@ -51,7 +49,7 @@ class LawRules(NamedTuple):
     growth: Floats  # (M,): the weight of a round relative to the one before; growth[0] = 1
     half_lives: Floats  # (M,); half_lives[0] = inf
     share: float  # of the weights that is spread evenly over all experts, each round
-    feedback: int
+    feedback: int  # a constant of `feedback.py`
     payoff: int
     mirrored: bool
     strict: bool  # whether an amount reaches only numbers below it, not one that equals it

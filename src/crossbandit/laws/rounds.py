@@ -1,0 +1,271 @@
+"""Rounds of a law as callers pass them: check them, and say what their outcomes show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.kernels.feedback import TOLD_AFTER
+from crossbandit.kernels.laws.outcomes import learn_all, shown
+from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.validation import array, reject
+from crossbandit.validation import number as checked_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy.typing as npt
+
+    from crossbandit.laws.levels import Label
+    from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.uniforms import Uniforms
+    from crossbandit.types import Floats, Integers
+
+    # A round in which an amount is chosen: context, labels, worth, cost, first and last.
+    Given = tuple[float, tuple[Label, ...], float, float, int, int]
+
+_OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
+
+
+@dataclass(frozen=True)
+class AmountChoice:
+    """An amount to play. It has all that learning from its outcome needs, however late that comes.
+
+    Attributes:
+        index: The number of the amount.
+        amount: The amount.
+        context: The context of the round.
+        classes: The labels, in the order of the law's features.
+    """
+
+    index: int
+    amount: float
+    context: float
+    classes: tuple[Label, ...] = ()
+
+
+def context_of(
+    law: OutcomeLaw,
+    owner: str,
+    context: object,
+    classes: Mapping[str, object],
+    *,
+    new: bool = False,
+) -> tuple[float, Integers]:
+    """Return a context, moved into the range of the law, and the numbers of the classes.
+
+    new: whether the round is learned from; see `Levels.slots`.
+    """
+    at = checked_number(owner, "context", context, error=InvalidContextError)
+    low, high = law.context_range
+    labels = law.levels.labels(owner, classes)
+    return min(max(at, low), high), law.levels.slots(labels, new=new)
+
+
+def round_of(
+    law: OutcomeLaw,
+    owner: str,
+    context: object,
+    classes: Mapping[str, object],
+    worth: object,
+    cost: object,
+    first: int,
+    last: int | None,
+) -> Given:
+    """Return the arguments of `OutcomeLaw.decide` as `choose` takes them.
+
+    Raises:
+        InvalidContextError: An argument is not a number, classes are missing, or no amount may be
+            played.
+    """
+    bad = InvalidContextError
+    at = checked_number(owner, "context", context, error=bad)
+    labels = law.levels.labels(owner, classes)
+    value = at if worth is None else checked_number(owner, "worth", worth, error=bad)
+    paid = checked_number(owner, "cost", cost, error=bad)
+    # Compiled code is for this type of integers only.
+    first, last = int(first), law.highest(value) if last is None else int(last)
+    if not 0 <= first <= last < law.amounts.size:
+        reject(owner, "first, last", "a range of amounts", (first, last), error=bad)
+    low, high = law.context_range
+    return min(max(at, low), high), labels, value, paid, first, last
+
+
+def shown_by(
+    law: OutcomeLaw, amount: float, *, reached: bool, number: float | None = None
+) -> tuple[int, int, int]:
+    """Return what an outcome says on the grid of amounts.
+
+    If an amount between two amounts of the grid has reached the number, the higher of the two
+    reaches it as well. If it has not, the lower of the two does not reach it either.
+
+    Args:
+        law: The law.
+        amount: What was played, on the grid or not.
+        reached: Whether it reached the number.
+        number: The number, needed where the law's feedback shows it.
+
+    Returns:
+        Three numbers. The first is the kind of the outcome: 0 if the cell is known, 1 if an amount
+        reaches the number, 2 if an amount does not reach it, -1 if nothing is known about any
+        amount. The second is that cell or amount. The third is the number of the amount played, or
+        -1 if it is not on the grid.
+
+    Raises:
+        InvalidLossesError: The number is missing or contradicts `reached`.
+    """
+    told = reached in TOLD_AFTER[law.feedback]
+    if told and (number is None or not math.isfinite(number)):
+        reject("learn", "number", "a finite number", number, error=InvalidLossesError)
+    if told and number is not None:
+        reaches = amount >= number if law.ties == "win" else amount > number
+        if reaches != reached:
+            raise InvalidLossesError(
+                f"An amount of {amount:.15g} and a number of {number:.15g} contradict "
+                f"reached={reached}. Nothing was learned."
+            )
+    given = (float(amount), bool(reached), float(number) if told and number else 0.0)
+    found: tuple[int, int, int] = law.code[shown](law.parts[0], *given)
+    return found
+
+
+def kind_of(law: OutcomeLaw, kind: str, index: int, amount: int) -> int:
+    """Return the number of the kind of an outcome that `OutcomeLaw.observe` is given.
+
+    Raises:
+        InvalidLossesError: The law's feedback has no such outcome, or an index is outside.
+    """
+    told = TOLD_AFTER[law.feedback]
+    possible = (bool(told), True not in told, False not in told)
+    allowed = tuple(one for one, may_be in zip(_OUTCOMES, possible, strict=True) if may_be)
+    if kind not in allowed:
+        reject("observe", "kind", f"one of {allowed}", kind, error=InvalidLossesError)
+    if not 0 <= index < law.amounts.size + (kind == "told"):
+        reject("observe", "index", "a cell or an amount", index, error=InvalidLossesError)
+    if not -1 <= amount < law.amounts.size:
+        reject("observe", "amount", "an amount or -1", amount, error=InvalidLossesError)
+    return _OUTCOMES[kind]
+
+
+class LogRounds(NamedTuple):
+    """n rounds of a log. The slots have the shape (n, width), all other arrays (n,)."""
+
+    contexts: Floats
+    slots: Integers
+    worths: Floats
+    costs: Floats
+    firsts: Integers
+    lasts: Integers
+    cells: Integers
+
+    def part(self, start: int, stop: int) -> LogRounds:
+        """Return the rounds start, ..., stop - 1."""
+        return LogRounds._make(column[start:stop] for column in self)
+
+    def uniforms(self, source: Uniforms, each: int) -> Floats:
+        """Draw `each` random numbers for every round in which there is something to choose."""
+        return source.rows(self.firsts <= self.lasts, each)
+
+
+def prepared(
+    law: OutcomeLaw,
+    contexts: npt.ArrayLike,
+    numbers: npt.ArrayLike,
+    worths: npt.ArrayLike | None = None,
+    costs: npt.ArrayLike | float = 0.0,
+    firsts: npt.ArrayLike | None = None,
+    lasts: npt.ArrayLike | None = None,
+    classes: Mapping[str, npt.ArrayLike] | None = None,
+    cells: npt.ArrayLike | None = None,
+) -> LogRounds:
+    """Return the rounds of a log; see `OutcomeLaw.play` for what they mean."""
+    values = _column("contexts", contexts)
+    count, size = values.size, law.amounts.size
+    worth = values if worths is None else _column("worths", worths, count)
+    paid = np.broadcast_to(_column("costs", costs), (count,)).copy()
+    if cells is None:
+        cells = law.cells(_column("numbers", numbers, count))
+    low = _indices("firsts", np.zeros(count) if firsts is None else firsts, count, 0, size)
+    if lasts is None:
+        lasts = np.full(count, size - 1)
+        if law.payoff == "first-price":
+            lasts = np.maximum(np.searchsorted(law.amounts, worth, "right") - 1, 0)
+    high = _indices("lasts", lasts, count, -1, size - 1)
+    active, columns = low <= high, {name: np.asarray(one) for name, one in (classes or {}).items()}
+    if active.all():
+        slots = law.levels.table(columns, count)
+    else:
+        slots = law.levels.table(columns, count, new=False)
+        some = {name: one[active] for name, one in columns.items()}
+        slots[active] = law.levels.table(some, int(active.sum()))
+    return LogRounds(
+        contexts=np.clip(values, *law.context_range),
+        slots=slots,
+        worths=worth,
+        costs=paid,
+        firsts=low,
+        lasts=high,
+        cells=_indices("cells", cells, count, 0, size),
+    )
+
+
+def shown_to(
+    law: OutcomeLaw, cells: Integers, played: npt.ArrayLike | None
+) -> tuple[Integers, Integers, Integers]:
+    """Return what amounts have shown: kinds of outcomes, their cells or amounts, the amounts."""
+    count = cells.size
+    if played is None:
+        if law.feedback == "won-lost":
+            reject("warm_up", "played", "given, as the feedback is 'won-lost'", None)
+        return np.full(count, TOLD), cells, np.full(count, -1)
+    made = _indices("played", played, count, 0, law.amounts.size - 1)
+    reached = cells <= made
+    told = np.isin(reached, TOLD_AFTER[law.feedback])
+    kinds = np.where(told, TOLD, np.where(reached, AT_MOST, ABOVE))
+    return kinds, np.where(told, cells, made), made
+
+
+def learn_rounds(
+    law: OutcomeLaw,
+    contexts: npt.ArrayLike,
+    kinds: Integers,
+    indices: Integers,
+    *,
+    played: Integers,
+    classes: Mapping[str, npt.ArrayLike],
+) -> None:
+    """Learn from many outcomes, as `OutcomeLaw.observe` does from one.
+
+    Args:
+        law: The law.
+        contexts: A context per round.
+        kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that an
+            amount does not.
+        indices: The cells or amounts, by number.
+        played: The numbers of the amounts played; -1 if nothing was played, or an amount that is
+            not on the grid.
+        classes: A column of labels for every feature.
+    """
+    log = prepared(law, contexts, np.zeros(np.size(contexts)), classes=classes, cells=indices)
+    learn_all(*law.parts, log.contexts, log.slots, kinds, log.cells, played)
+
+
+def _column(name: str, values: npt.ArrayLike, count: int | None = None) -> Floats:
+    column = array("play", name, "finite numbers", values)
+    shape = column.shape if count is None else (count,)
+    if not np.isfinite(column).all() or column.shape != shape:
+        reject("play", name, "finite numbers, one per round", values)
+    return column
+
+
+def _indices(name: str, values: npt.ArrayLike, count: int, low: int, high: int) -> Integers:
+    indices = np.asarray(values)
+    if indices.shape != (count,) or not np.array_equal(indices, indices.astype(np.int64)):
+        reject("play", name, f"{count} integers", values)
+    if count and (indices.min() < low or indices.max() > high):
+        reject("play", name, f"integers from {low} to {high}", values)
+    return np.ascontiguousarray(indices, dtype=np.int64)
