@@ -1,8 +1,6 @@
 """A bidder in production: tokens, batches, snapshots, threads, corrections, missing outcomes."""
 
 import copy
-import gzip
-import json
 import math
 import os
 import pickle
@@ -45,7 +43,6 @@ from crossbandit.errors import (
 from crossbandit.laws.base import Uniforms
 from tests.forks import forks, in_fork
 
-DATA = Path(__file__).parent / "data"
 GRID, HIGHEST = 21, 8.0
 POOL = 2**9 - 1  # the rows of the pool, whose counts are not discounted
 
@@ -226,35 +223,6 @@ def test_blocks_of_random_numbers_are_the_same_numbers(counts: list[int], seed: 
             other = Uniforms(np.random.default_rng(0))
             other.state = uniforms.state
             uniforms = other
-
-
-@pytest.mark.parametrize("kind", ["plain", "guarded"])
-def test_a_file_of_an_earlier_version_is_read_with_its_pending_bids(
-    kind: str, tmp_path: Path
-) -> None:
-    """Written by version 1, with three pending bids; then the bids that version 1 made."""
-    expected = json.loads((DATA / "bidder-1.json").read_text())[kind]
-    content = gzip.decompress((DATA / f"bidder-1-{kind}.checkpoint.gz").read_bytes())
-    (tmp_path / "file").write_bytes(content)
-    own = FirstPriceBidder.load(tmp_path / "file")
-    assert own.pending == 3
-    waiting = [Bid.from_json(one) for one in expected["waiting"]]
-    own.settle(waiting[0], won=False, highest_competing_bid=3.5)
-    own.save(tmp_path / "file")
-    own = FirstPriceBidder.load(tmp_path / "file")
-    for bid in waiting[1:]:
-        own.settle(bid, won=False, highest_competing_bid=3.5)
-    for bid in waiting:
-        with pytest.raises(LearnedBeforeError):
-            own.settle(bid, won=False, highest_competing_bid=3.5)
-    with pytest.raises(ForeignDecisionError):
-        bidder().settle(waiting[0], won=False, highest_competing_bid=3.5)
-    assert own.pending == 0
-    made = np.array([own.bid(value).amount for value in np.linspace(0.5, 4, 30)])
-    other = made != expected["bids"]
-    # Version 1 tried the lowest bid at times; nothing else may differ.
-    assert other.sum() <= 3
-    assert (np.array(expected["bids"])[other] == 0.0).all()
 
 
 # ----------------------------------------------------------------------------------------- batches

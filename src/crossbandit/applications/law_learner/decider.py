@@ -103,7 +103,7 @@ class LawDecider:
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return the lock of learning, if it learns, and the lock of deciding."""
+        """Return None, as it does not learn, and the lock of deciding."""
         return None, self.deciding
 
     def after_fork(self) -> None:
