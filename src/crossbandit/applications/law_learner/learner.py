@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -63,7 +62,6 @@ class LawLearner(LawDecider):
         guarded: Whether `GuardedLaw` decides.
         missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
         words: What a reached and a missed number are called, for messages.
-        clock: Returns the time in seconds.
 
     Attributes:
         test: The test of whether the hidden number depends on the context.
@@ -86,12 +84,11 @@ class LawLearner(LawDecider):
         guarded: bool = False,
         missing: str = "refuse",
         words: tuple[str, str] = ("reached", "missed"),
-        clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(law, guarded=guarded, clock=clock)
+        super().__init__(law, guarded=guarded)
         self.test = IndependenceTest(law)
-        self.seen = SeenDecisions(clock=clock)
-        self.watch = OutcomeWatch(missing, words, clock)
+        self.seen = SeenDecisions()
+        self.watch = OutcomeWatch(missing, words, self.clock)
         self.former: set[str] = set()
         self.own = {self.id}
         self.answered = 0
@@ -345,12 +342,12 @@ class LawLearner(LawDecider):
             seed: The seed of the random numbers; None for new ones.
         """
         guarded = self.guard is not None
-        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
+        made = LawDecider(law, guarded=guarded, learner=self.learner)
         with self.learning:
             law.look_like(self.law, seed)
             if self.guard is not None and made.guard is not None:
                 made.guard.restore(self.guard.arrays())
-        made.token_key = self.token_key
+        made.token_key, made.clock = self.token_key, self.clock
         return made
 
     def merge(self, other: Self) -> None:
