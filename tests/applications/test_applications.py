@@ -3,9 +3,10 @@
 import inspect
 import json
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, cast
 
@@ -545,6 +546,40 @@ def test_state_of_another_shape_is_refused(tmp_path: Path, monkeypatch: pytest.M
     plain.save(tmp_path / "file")
     with pytest.raises(CheckpointError, match="FirstPriceBidder keeps no state of its own"):
         FirstPriceBidder.load(tmp_path / "file")
+
+
+class TreeOfArms(SleepingArms):
+    """Arms that are the leaves of a tree; its constructor goes through the tree."""
+
+    kind = "tree-of-arms"
+
+    def __init__(self, *, tree: Any, **settings: Any) -> None:
+        self.tree = tree
+        super().__init__(arms=self._leaves(tree), **settings)
+
+    def _leaves(self, tree: Any) -> list[str]:
+        if isinstance(tree, str):
+            return [tree]
+        return list(chain.from_iterable(self._leaves(branch) for branch in tree))
+
+    def settings(self) -> dict[str, Any]:
+        settings = super().settings()
+        del settings["arms"]
+        return {"tree": self.tree, **settings}
+
+
+def test_settings_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    """JSON can hold them, and a constructor that goes through them ends with a RecursionError."""
+    own = TreeOfArms(tree=["van", ["bike"]], seed=0)
+    for _ in range(sys.getrecursionlimit() // 2):  # each takes two calls
+        vars(own)["tree"] = [own.tree]
+    own.save(tmp_path / "file")
+    snapshot = TreeOfArms(tree=["van", ["bike"]], seed=0).snapshot()
+    vars(snapshot)["tree"] = own.tree
+    with pytest.raises(CheckpointError, match="is inconsistent: maximum recursion depth"):
+        TreeOfArms.load(tmp_path / "file")
+    with pytest.raises(CheckpointError, match="is inconsistent: maximum recursion depth"):
+        TreeOfArms.from_bytes(snapshot.to_bytes())
 
 
 def test_the_learner_alone_can_be_loaded_from_the_file(tmp_path: Path) -> None:

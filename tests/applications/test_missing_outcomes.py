@@ -209,17 +209,6 @@ def test_a_cohort_tells_places_and_chances_apart_though_sums_wrap() -> None:
         assert Cohort.from_list(made.to_list()) == made
 
 
-def test_a_cohort_of_an_earlier_version_is_read() -> None:
-    """Outcomes of 3, 4 and 8 came, with scores 30, 40 and 80; 330 is the sum up to the last."""
-    made = Cohort.from_list([3, 150, 8900, 3, 20, 8, 350, 5.0])
-    assert made.both[0] == (6, 3, 150, 8900, 330)
-    assert made.both[1] == (6, 3, 0, 0, 0)
-    assert made.reached < 0
-    more = made.with_one(9, 6.0, 90 + 7 * SCALE, 350, reached=True)
-    assert more.both[0] == (7, 4, 240, 17_000, 420)
-    assert (more.reached, more.possible) == (-1, True)
-
-
 @pytest.mark.parametrize("lost", [0.3, 0.6, 1.0])
 def test_missing_losses_are_found_where_prices_do_not_depend_on_values(lost: float) -> None:
     """30 % of them missing gives a warning within 4,500 auctions; more of them stop learning."""

@@ -288,7 +288,9 @@ def changed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]
 
 
 CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
-    lambda header, _: header.update(version=9),
+    lambda header, _: header.pop("limit"),
+    lambda header, _: header["watch"].pop("alike"),
+    lambda header, _: header["notes"].pop("state"),
     lambda header, _: header.update(answered=99),
     lambda header, _: header.update(learner="xyz"),
     lambda header, _: header.update(watch=[[1, 2]]),
@@ -324,6 +326,26 @@ def test_an_impossible_file_is_refused(change: Any, tmp_path: Path) -> None:
     changed(tmp_path / "file", change)
     with pytest.raises(CheckpointError):
         FirstPriceBidder.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, None])
+def test_a_file_of_another_format_says_which_version_reads_it(
+    version: int | None, tmp_path: Path
+) -> None:
+    own = bidder()
+    own.save(tmp_path / "file")
+    changed(tmp_path / "file", lambda header, _: header.update(version=version))
+    message = f"has format {version}, and this version of Crossbandit reads format 3. Load it with"
+    with pytest.raises(CheckpointError, match=f"{message} the version that wrote it"):
+        FirstPriceBidder.load(tmp_path / "file")
+
+
+def test_a_snapshot_of_another_format_says_which_version_reads_it() -> None:
+    file = archive.from_bytes(bidder().snapshot().to_bytes())
+    old = archive.to_bytes({**file.header, "version": 1}, file.arrays, owner="test")
+    message = "has format 1, and this version .* reads format 2. .* the version that wrote it"
+    with pytest.raises(CheckpointError, match=message):
+        FirstPriceBidder.from_bytes(old)
 
 
 def test_merged_counts_add_up() -> None:

@@ -391,6 +391,20 @@ def test_bids_of_another_bidder_or_too_old_are_refused() -> None:
         own.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
 
 
+KINDS: list[dict[str, Any]] = [{}, {"guarded": True}, {"algorithm": CrossGraphAdaptive()}]
+
+
+@pytest.mark.parametrize("maker", KINDS)
+@pytest.mark.parametrize("learner", KINDS)
+def test_a_batch_of_another_bidder_is_refused_whatever_made_it(maker: Any, learner: Any) -> None:
+    own, other = bidder(**learner), bidder(**maker)
+    bids = other.bid_many([5.0, 6.0])
+    with pytest.raises(DecisionError, match=r"made by another learner|takes the Decision that"):
+        own.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
+    other.settle_many(bids, won=[0, 0], highest_competing_bid=[9.0, 9.0])
+    assert (own.rounds, other.pending) == (0, 0)
+
+
 # --------------------------------------------------------------------------------------- snapshots
 
 

@@ -1,4 +1,4 @@
-"""Tokens of bids with classes: short, whatever the labels are, and still read if they are old."""
+"""Tokens of bids with classes: short, whatever the labels are."""
 
 import struct
 from typing import Any
@@ -78,28 +78,30 @@ def test_levels_of_a_file_keep_their_slots() -> None:
     assert int(levels.slots(("tv",))[0]) == 1
 
 
-def old_text(value: str) -> bytes:
-    return b"s" + struct.pack("<H", len(value.encode())) + value.encode()
-
-
-def test_a_token_of_an_earlier_version_is_read() -> None:
+def test_a_token_of_another_format_is_refused_by_name() -> None:
     own = bidder()
-    bid = own.bid(9.0, reserve=1.0, site="www.example.com", device="phone")
-    decision: Any = bid.decision
-    labels = b"(" + struct.pack("<H", 2) + old_text("www.example.com") + old_text("phone")
-    both = (
-        b"(" + struct.pack("<H", 1) + b"i" + struct.pack("<q", decision.total << 8 | decision.score)
-    )
-    amounts = b"".join(b"f" + struct.pack("<d", one) for one in (bid.amount, 9.0, 1.0))
-    payload = b"(" + struct.pack("<H", 6) + amounts + labels + b"N" + both
+    token = own.bid(9.0, site="www.example.com", device="phone").token
+    with pytest.raises(DamagedTokenError, match=r"of format 1, .* reads format 2; .* made it"):
+        own.settle(b"\x01" + token[1:], won=True)
+    own.settle(token, won=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ((1.0, 2.0), "fields"),
+        ((1.0, 9.0, None, ("a", "b"), None, (255,)), "no decision of a law"),
+        ((1.0, 9.0, None, ("a", "b"), None, True, 255), "no decision of a law"),
+        ((1.0, 9.0, None, ("a", "b"), None, -1), "impossible scores"),
+        ((1.0, 9.0, None, ("a", "b"), None, 1 << 56), "impossible scores"),
+    ],
+)
+def test_a_token_with_another_content_is_refused(content: Any, message: str) -> None:
+    own = bidder()
+    decision: Any = own.bid(9.0, site="a", device="b").decision
     ids = (decision.learner, decision.decider, decision.round, decision.time)
-    old = Token(LAW, *ids, payload).encode()
-    found = action_of(old, Bid, own.learner)
-    assert found.classes == ("www.example.com", "phone")
-    assert (found.amount, found.value, found.reserve) == (bid.amount, 9.0, 1.0)
-    own.settle(old, won=True)
-    with pytest.raises(DamagedTokenError, match="fields"):
-        action_of(Token(LAW, *ids, packed((1.0, 2.0))).encode(), Bid, own.learner)
+    with pytest.raises(DamagedTokenError, match=message):
+        action_of(Token(LAW, *ids, packed(content)).encode(), Bid, own.learner)
 
 
 @pytest.mark.parametrize("value", [0, 127, 128, 2**32, 2**63 - 1, -1, -(2**63)])

@@ -97,10 +97,7 @@ def _fields(payload: bytes, count: int) -> tuple[tuple[Any, ...], tuple[Any, ...
     values = unpacked(payload)
     if not isinstance(values, tuple) or len(values) <= count:
         raise ValueError(f"it does not have {count} fields")
-    content = values[count:]
-    if isinstance(content[0], tuple):  # written by an earlier version
-        content = content[0]
-    return values[:count], content
+    return values[:count], values[count:]
 
 
 def _decision(owner: str, data: Any) -> Decision | LawDecision | None:

@@ -12,7 +12,7 @@ from crossbandit.applications.action import only_decides
 from crossbandit.applications.law_learner import files as law_files
 from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.applications.law_learner.learner import LawLearner
-from crossbandit.errors import CheckpointError, CrossbanditError, InvalidParameterError
+from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 from crossbandit.learners import archive
 from crossbandit.learners.algorithm import from_json
 from crossbandit.notebook import card, counted
@@ -27,16 +27,6 @@ if TYPE_CHECKING:
     from crossbandit.streams import Seed
 
 _DEFAULT = CrossGraphAdaptive()
-
-# The errors that settings and state raise if no application wrote them.
-_IMPOSSIBLE = (
-    ArithmeticError,
-    AttributeError,
-    CrossbanditError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
 
 
 class Application(ABC):
@@ -217,7 +207,7 @@ class Application(ABC):
             algorithm = from_json(header["algorithm"]) if "algorithm" in header else "law"
             made = cls._made(header["settings"], algorithm)
             vars(made)["learner"] = application_files.decider_of(made.learner, file, seed, key)
-        except _IMPOSSIBLE as error:
+        except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
 
@@ -258,7 +248,7 @@ class Application(ABC):
         try:
             application = cls._made(file.notes["settings"], file.algorithm)
             application._resume(file)  # noqa: SLF001 - its own
-        except _IMPOSSIBLE as error:
+        except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(
                 f"The checkpoint {archive.name_of(path)} is inconsistent: {error}"
             ) from error
@@ -297,9 +287,7 @@ class Application(ABC):
             raise ValueError("its settings describe another problem than its learner's")
         else:
             vars(self)["learner"] = source
-        state = file.state(self.state())
-        if state is not None:
-            self.restore(state)
+        self.restore(file.state(self.state()))
 
 
 def usual_algorithm(feedback: str) -> CrossGraphAdaptive:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from crossbandit.types import Integers
 
 _SNAPSHOT = "crossbandit-application-snapshot"
-_VERSION = 1
+_VERSION = 2
 _LARGE = ("law", "spread")  # arrays of a law of which only the rows in use are written
 _LEFT_OUT = ("told", "hidden")
 
@@ -50,8 +50,8 @@ class ApplicationFile:
     notes: Mapping[str, Any]
     arrays: Mapping[str, Any]
 
-    def state(self, now: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the state that was written, or None if an earlier version wrote none.
+    def state(self, now: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the state that was written.
 
         Args:
             now: The state of a new application with the same settings.
@@ -59,9 +59,7 @@ class ApplicationFile:
         Raises:
             ValueError: The names, or which of them are arrays, are not those of `now`.
         """
-        values, arrays = self.notes.get("state", {}), self.arrays
-        if "state" not in self.notes and not arrays:
-            return None
+        values, arrays = self.notes["state"], self.arrays
         kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
         if set(arrays) != kept or set(values) != set(now) - kept:
             names = sorted([*arrays, *values])[:20]
@@ -180,10 +178,16 @@ def read_snapshot(content: bytes, kind: str) -> archive.Archive:
         CheckpointError: The bytes are not a snapshot of this application.
     """
     file = archive.from_bytes(content)
-    found = (file.header.get("format"), file.header.get("version"), file.header.get("application"))
-    if found != (_SNAPSHOT, _VERSION, kind):
+    found = (file.header.get("format"), file.header.get("application"))
+    if found != (_SNAPSHOT, kind):
         raise CheckpointError(
             f"from_bytes needs what to_bytes of a snapshot of a {kind} returned. Got {found}."
+        )
+    version = file.header.get("version")
+    if version != _VERSION:
+        raise CheckpointError(
+            f"The snapshot has format {version!r}, and this version of Crossbandit reads format "
+            f"{_VERSION}. Take a new one, or read it with the version that wrote it."
         )
     return file
 
@@ -231,7 +235,7 @@ def decider_of(
 
 
 def _state_parts(state: LawState, rows: Integers, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arrays of a law from the members of a snapshot; earlier versions lack some."""
+    """Return the arrays of a law from the members of a snapshot."""
     parts: dict[str, Any] = {}
     for name, array in state._asdict().items():
         if name in _LEFT_OUT:
@@ -239,6 +243,6 @@ def _state_parts(state: LawState, rows: Integers, arrays: Mapping[str, Any]) -> 
         elif name in _LARGE:
             parts[name] = array.copy()
             parts[name][rows] = arrays[f"law.{name}"]
-        elif f"law.{name}" in arrays:
+        else:
             parts[name] = arrays[f"law.{name}"]
     return parts

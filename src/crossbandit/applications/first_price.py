@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.applications.bidding.batches import AuctionBatches
+from crossbandit.applications.bidding.batches import bid_batch, settle_auctions
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.inputs import price_of, rules_of
-from crossbandit.applications.bidding.logs import AuctionLogs
+from crossbandit.applications.bidding.logs import log_outcomes
 from crossbandit.applications.bidding.spending import NO_LIMITS, Spending
 from crossbandit.applications.bidding.views import AuctionViews
 from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.learner import LawLearner
 from crossbandit.applications.law_learner.missing_outcomes import MISSING
-from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.applications.money import as_floats, flag_of, possible_bids, tick_of
 from crossbandit.environments.amounts import span
 from crossbandit.environments.auctions import FEEDBACK, AuctionRules
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.errors import InvalidLossesError
 from crossbandit.kernels.feedback import TOLD_AFTER
+from crossbandit.laws.rounds import learn_rounds
 from crossbandit.problem import Problem
 from crossbandit.validation import boolean, choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
 
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.applications.bidding.bids import Bids
     from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
+    from crossbandit.logs import AuctionLog
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
 
-class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
+class FirstPriceBidder(AuctionViews):
     """Learns what to bid where the value of winning is known, and the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid when an auction is over:
@@ -100,7 +102,6 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
-    rules: AuctionRules
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
             owner=owner,
         )
         self._quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-        self._grid: list[float] = self.rules.amounts.tolist()
+        self._grid = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.guarded = boolean(owner, "guarded", guarded)
         if guarded and not at_most_value:
@@ -304,23 +305,137 @@ class FirstPriceBidder(AuctionBatches, AuctionViews, AuctionLogs):
                 decision.decider, decision.round, made.value, amount, least, has_won, before
             )
 
+    def bid_many(
+        self,
+        values: npt.ArrayLike,
+        *,
+        reserve: npt.ArrayLike | None = None,
+        at: Time = None,
+        **classes: Any,
+    ) -> Bids:
+        """Choose many bids at once, as separate calls of `bid` would, without learning in between.
+
+        It is one call of compiled code, unless there is a guard, or an algorithm without such code.
+
+        Args:
+            values: What winning is worth, in each auction.
+            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
+            at: The time of all auctions, as for `bid`.
+            **classes: A level for all auctions, or a column of levels, of each class.
+
+        Returns:
+            The bids, a sequence of `Bid`.
+
+        Raises:
+            InvalidContextError: As for `bid`; the message names the rows. No bid is made.
+        """
+        return bid_batch(self, self._spending, values, reserve, at, classes)
+
+    def settle_many(
+        self,
+        bids: Bids | Sequence[Bid | bytes | str],
+        *,
+        won: npt.ArrayLike,
+        highest_competing_bid: npt.ArrayLike | None = None,
+        reserve: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learn from the outcomes of many auctions at once, as separate calls of `settle` would.
+
+        It is one call of compiled code, unless there is a guard or an algorithm without such code.
+
+        Args:
+            bids: What `bid_many` returned; or a list of bids, or of their tokens.
+            won: Whether each bid won.
+            highest_competing_bid: As for `settle`; NaN where it is not known.
+            reserve: As for `settle`; NaN where it is not given.
+
+        Raises:
+            DecisionError: As for `settle`; the message names the rows. Nothing is learned.
+            InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
+            MissingOutcomesError: Wins or losses are missing with a bias. Nothing is learned.
+        """
+        settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
+
+    @classmethod
+    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
+        """Make a bidder that has learned from a log; then embed it.
+
+        Settings that are not given are chosen from the log: the range of values with some room
+        above, the feedback by where prices are known, ties, classes, and a grid of bids.
+
+        Args:
+            log: The log, with a column of own bids and of who won unless all prices are known.
+            seed: The seed of the bidder's random choices.
+            **settings: Any settings of the bidder.
+
+        Returns:
+            The bidder.
+
+        Raises:
+            LogError: The log cannot be read, or the auctions that were won or lost are missing.
+            InvalidParameterError: A setting is not possible.
+            InvalidLossesError: The log contradicts itself.
+
+        Warns:
+            LogWarning: Values and bids seem to be in different units.
+
+        >>> import pandas as pd
+        >>> from crossbandit.logs import AuctionLog
+        >>> frame = pd.DataFrame({"value": [8.0] * 60, "bid": [2.0, 3.0, 4.0] * 20})
+        >>> frame["won"] = frame["bid"] > 2.5
+        >>> log = AuctionLog(frame, columns={"bid": "bid", "won": "won"})
+        >>> bidder = FirstPriceBidder.fit(log, bids=[0, 2, 3, 4], seed=1)
+        >>> bidder.feedback
+        'won-lost'
+        >>> float(bidder.price_law(8.0).chances[2]) > 0.8
+        True
+        """
+        from crossbandit.applications.bidding.fitting import fitting_log  # it is slow to import
+
+        found = fitting_log(log, settings)
+        construct: Callable[..., Self] = cls
+        bidder = construct(**found.settings, seed=seed)
+        bidder.warm_up(**found.columns)
+        return bidder
+
+    def warm_up(
+        self,
+        values: npt.ArrayLike,
+        prices: npt.ArrayLike,
+        *,
+        bids: npt.ArrayLike | None = None,
+        won: npt.ArrayLike | None = None,
+        **classes: npt.ArrayLike,
+    ) -> None:
+        """Learn from a log of auctions in which this bidder did not bid.
+
+        Args:
+            values: What winning was worth, in each auction.
+            prices: The highest competing bid; 0 if nobody else bid, NaN where it is not known.
+            bids: What was bid, any amounts: only what these bids have shown is learned, by the
+                bidder's feedback. Without bids, all prices must be known, and all are learned.
+            won: Whether each bid won; needed where the price is unknown, unless the feedback is
+                "after-loss" or "after-win".
+            **classes: A column of levels for each of the bidder's classes.
+
+        Raises:
+            InvalidContextError: A value is outside the range, or a column of a class is missing.
+            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
+                learned.
+            InvalidParameterError: This bidder does not learn by the law.
+        """
+        learner = self._law("warm_up")
+        if self.guarded:
+            expected = "False, as the guard has to see how its own bids fare"
+            reject("warm_up", "guarded", expected, self.guarded)
+        given = (values, prices, bids, won, classes)
+        log = log_outcomes(learner.law, self.rules, self.value_range, *given)
+        rounds = (log.values, log.kinds, log.indices)
+        with learner.learning, learner.deciding:
+            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
+            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""
         features = self.rules.contexts(min(worth, self.value_range[1]))
         return features, self._available(first, last)
-
-    def _auction(
-        self, owner: str, value: object, reserve: object
-    ) -> tuple[float, float | None, int, int]:
-        """Return the value and the reserve price, and the lowest and the highest possible bid."""
-        low, high = self.value_range
-        worth = amount_of(
-            owner, "value", value, at_least=low, at_most=high, error=InvalidContextError
-        )
-        grid = self._grid
-        last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
-        if reserve is None:
-            return worth, None, 0, last
-        least = self.rules.reserve
-        floor = amount_of(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
-        return worth, floor, bisect_left(grid, floor), last

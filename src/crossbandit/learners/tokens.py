@@ -22,7 +22,7 @@ from typing import NamedTuple
 from crossbandit.errors import DamagedTokenError
 from crossbandit.validation import reject, verbatim
 
-FORMAT = 1
+FORMAT = 2
 
 GRAPH = 1  # the payload of a learner with a feedback graph
 LAW = 2  # the payload of a learner of a law
@@ -99,7 +99,10 @@ class Token(NamedTuple):
         if len(data) < OVERHEAD:
             raise _damaged(f"{len(data)} bytes, where a token has at least {OVERHEAD}")
         if data[0] != FORMAT:
-            raise _damaged(f"a token of version {data[0]}, where this one reads version {FORMAT}")
+            raise _damaged(
+                f"a token of format {data[0]}, where this version of Crossbandit reads format "
+                f"{FORMAT}; the version that made it can read it"
+            )
         body, digest = data[:-_DIGEST], data[-_DIGEST:]
         if not compare_digest(_digest(body, key), digest):
             raise _damaged("a token whose digest is wrong")

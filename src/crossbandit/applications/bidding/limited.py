@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from decimal import Decimal
 
+    from crossbandit.environments.auctions import AuctionRules
     from crossbandit.limits import Lease, LimitStatus
     from crossbandit.streams import Seed
 
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 class LimitedApplication(HiddenNumberApplication):
     """The part of a bidder that keeps its budgets and targets.
 
-    A subclass sets `_spending` in its constructor: None if it has no limits.
+    A subclass sets `rules`, `value_range` and `_spending`, which is None if there are no limits.
     """
 
+    rules: AuctionRules
+    value_range: tuple[float, float]
     _spending: Spending | None
 
     def state(self) -> dict[str, Any]:

@@ -1,121 +1,29 @@
-"""How a bidder learns from a log of auctions, and what the log shows of the competing bids."""
+"""What a log of auctions shows of the competing bids."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.applications.bidding.inputs import numbers_to_reach
-from crossbandit.applications.bidding.limited import LimitedApplication
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.kernels.feedback import TOLD_AFTER
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.rounds import learn_rounds
 from crossbandit.validation import as_array, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from crossbandit.environments.auctions import AuctionRules
     from crossbandit.errors import InvalidInputError
     from crossbandit.laws import OutcomeLaw
-    from crossbandit.logs import AuctionLog
-    from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats, Integers
 
 
-class AuctionLogs(LimitedApplication):
-    """The part of a bidder that chooses its settings by a log, and learns from it."""
-
-    rules: AuctionRules
-    value_range: tuple[float, float]
-    guarded: bool
-
-    @classmethod
-    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
-        """Make a bidder that has learned from a log; then embed it.
-
-        Settings that are not given are chosen from the log: the range of values with some room
-        above, the feedback by where prices are known, ties, classes, and a grid of bids.
-
-        Args:
-            log: The log, with a column of own bids and of who won unless all prices are known.
-            seed: The seed of the bidder's random choices.
-            **settings: Any settings of the bidder.
-
-        Returns:
-            The bidder.
-
-        Raises:
-            LogError: The log cannot be read, or the auctions that were won or lost are missing.
-            InvalidParameterError: A setting is not possible.
-            InvalidLossesError: The log contradicts itself.
-
-        Warns:
-            LogWarning: Values and bids seem to be in different units.
-
-        >>> import pandas as pd
-        >>> from crossbandit.applications import FirstPriceBidder
-        >>> from crossbandit.logs import AuctionLog
-        >>> frame = pd.DataFrame({"value": [8.0] * 60, "bid": [2.0, 3.0, 4.0] * 20})
-        >>> frame["won"] = frame["bid"] > 2.5
-        >>> log = AuctionLog(frame, columns={"bid": "bid", "won": "won"})
-        >>> bidder = FirstPriceBidder.fit(log, bids=[0, 2, 3, 4], seed=1)
-        >>> bidder.feedback
-        'won-lost'
-        >>> float(bidder.price_law(8.0).chances[2]) > 0.8
-        True
-        """
-        from crossbandit.applications.bidding.fitting import fitting_log  # it is slow to import
-
-        found = fitting_log(log, settings)
-        construct: Callable[..., Self] = cls
-        bidder = construct(**found.settings, seed=seed)
-        bidder.warm_up(**found.columns)
-        return bidder
-
-    def warm_up(
-        self,
-        values: npt.ArrayLike,
-        prices: npt.ArrayLike,
-        *,
-        bids: npt.ArrayLike | None = None,
-        won: npt.ArrayLike | None = None,
-        **classes: npt.ArrayLike,
-    ) -> None:
-        """Learn from a log of auctions in which this bidder did not bid.
-
-        Args:
-            values: What winning was worth, in each auction.
-            prices: The highest competing bid; 0 if nobody else bid, NaN where it is not known.
-            bids: What was bid, any amounts: only what these bids have shown is learned, by the
-                bidder's feedback. Without bids, all prices must be known, and all are learned.
-            won: Whether each bid won; needed where the price is not known and the feedback does
-                not tell by that who has won.
-            **classes: A column of levels for each of the bidder's classes.
-
-        Raises:
-            InvalidContextError: A value is outside the range, or a column of a class is missing.
-            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
-                learned.
-            InvalidParameterError: This bidder does not learn by the law.
-        """
-        learner = self._law("warm_up")
-        if self.guarded:
-            expected = "False, as the guard has to see how its own bids fare"
-            reject("warm_up", "guarded", expected, self.guarded)
-        given = (values, prices, bids, won, classes)
-        log = _log_outcomes(learner.law, self.rules, self.value_range, *given)
-        rounds = (log.values, log.kinds, log.indices)
-        with learner.learning, learner.deciding:
-            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
-            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
-
-
-class _LogOutcomes(NamedTuple):
+class LogOutcomes(NamedTuple):
     """What is known of each auction; all (n,)."""
 
     values: Floats
@@ -125,7 +33,7 @@ class _LogOutcomes(NamedTuple):
     classes: dict[str, npt.NDArray[np.generic]]
 
 
-def _log_outcomes(
+def log_outcomes(
     law: OutcomeLaw,
     rules: AuctionRules,
     value_range: tuple[float, float],
@@ -134,7 +42,7 @@ def _log_outcomes(
     bids: npt.ArrayLike | None,
     won: npt.ArrayLike | None,
     classes: Mapping[str, npt.ArrayLike],
-) -> _LogOutcomes:
+) -> LogOutcomes:
     """Return what a log shows, given what `warm_up` takes.
 
     A bid between two bids of the grid that has won shows that the higher one wins; if it has lost,
@@ -155,7 +63,7 @@ def _log_outcomes(
             expected = "given where prices are not known, or nothing but won or lost is told"
             reject("warm_up", "bids", expected, None, error=InvalidLossesError)
         unplayed = np.full(worths.size, -1)
-        return _LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns)
+        return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns)
     made = _column("bids", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
         reject("warm_up", "bids", "at least 0", bids, error=InvalidLossesError)
@@ -172,7 +80,7 @@ def _log_outcomes(
     kept = shown | ((indices >= 0) & (indices < law.amounts.size))
     played = np.where(above == below, above, -1)
     columns = {name: column[kept] for name, column in columns.items()}
-    return _LogOutcomes(worths[kept], kinds[kept], indices[kept], played[kept], columns)
+    return LogOutcomes(worths[kept], kinds[kept], indices[kept], played[kept], columns)
 
 
 def _won(

@@ -17,6 +17,7 @@ from crossbandit.applications.bidding.inputs import (
     price_of,
     rules_of,
 )
+from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.applications.law_learner.decisions import LawDecision, Made
 from crossbandit.errors import DecisionError, ForeignDecisionError, InvalidLossesError
 from crossbandit.kernels.bidding import plain_numbers
@@ -46,8 +47,12 @@ def as_bids(bids: Any, learner: Any) -> Bids:
         DecisionError: A row is not a bid, or is the bid of another learner.
     """
     if isinstance(bids, Bids):
-        if isinstance(bids.made, Made):
-            _check_learner(learner, bids.made.learner)
+        made, by_law = bids.made, isinstance(learner, LawDecider)
+        if by_law and isinstance(made, Made):
+            _check_learner(learner, made.learner)
+        elif by_law or isinstance(made, Made) or any(type(b.decision) is LawDecision for b in made):
+            # `Learner.learn_many` checks decisions of its own kind.
+            _each(lambda one: required_action(one, Bid, learner), bids, DecisionError)
         return bids
     if isinstance(bids, str | bytes) or not isinstance(bids, Sequence):
         raise DecisionError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ import numpy as np
 
 from crossbandit.applications.bidding.limited import LimitedApplication
 from crossbandit.applications.law_learner.decider import LawDecider, Round
+from crossbandit.applications.money import amount_of
 from crossbandit.errors import InvalidContextError
 from crossbandit.extras import require
 from crossbandit.files import replacing
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.money import Money
-    from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.types import Floats, Integers
@@ -147,14 +147,7 @@ class ShadingCurve:
 class AuctionViews(LimitedApplication):
     """The part of a bidder that shows what it would do now, and what it has learned."""
 
-    rules: AuctionRules
-    value_range: tuple[float, float]
-
-    @abstractmethod
-    def _auction(
-        self, owner: str, value: object, reserve: object
-    ) -> tuple[float, float | None, int, int]:
-        """Return the value and the reserve price, and the lowest and the highest possible bid."""
+    _grid: list[float]  # the amounts that may be bid, ascending
 
     def policy(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
@@ -232,6 +225,22 @@ class AuctionViews(LimitedApplication):
         if self.classes:
             return ""
         return self.shading_curve(np.linspace(*self.value_range, _PICTURE_POINTS)).picture()
+
+    def _auction(
+        self, owner: str, value: object, reserve: object
+    ) -> tuple[float, float | None, int, int]:
+        """Return the value and the reserve price, and the lowest and the highest possible bid."""
+        low, high = self.value_range
+        worth = amount_of(
+            owner, "value", value, at_least=low, at_most=high, error=InvalidContextError
+        )
+        grid = self._grid
+        last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
+        if reserve is None:
+            return worth, None, 0, last
+        least = self.rules.reserve
+        floor = amount_of(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
+        return worth, floor, bisect_left(grid, floor), last
 
     def _policy(
         self,

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from crossbandit.applications.law_learner.decisions import SCALE, TOP
 
 COHORT = 512  # the number of consecutive decisions of one decider in a cohort
-_UNKNOWN = -1  # `reached` in a file of an earlier version, which does not have it
-_OLD = 8  # how many numbers such a file has per cohort
 
 
 class Scores(NamedTuple):
@@ -76,7 +74,7 @@ class Cohort(NamedTuple):
 
     Attributes:
         outcomes: How many came.
-        reached: How many of them reached the number; below 0 if that is not known.
+        reached: How many of them reached the number.
         first: The number of the first decision with an outcome.
         last: The number of the last decision with an outcome.
         newest: When the latest of them was made.
@@ -112,7 +110,7 @@ class Cohort(NamedTuple):
         chances = _signed((apart - places) // SCALE)
         return Cohort(
             self.outcomes + 1,
-            self.reached + reached if self.reached >= 0 else _UNKNOWN,
+            self.reached + reached,
             number if early else self.first,
             number if late else self.last,
             max(self.newest, time),
@@ -146,7 +144,7 @@ class Cohort(NamedTuple):
         return (
             all(number >= 0 for number in counts)
             and 1 <= self.outcomes <= self.made <= COHORT
-            and _UNKNOWN <= self.reached <= self.outcomes
+            and 0 <= self.reached <= self.outcomes
             and math.isfinite(self.newest)
         )
 
@@ -156,17 +154,11 @@ class Cohort(NamedTuple):
 
     @classmethod
     def from_list(cls, parts: list[Any]) -> Cohort:
-        """Return the cohort that `to_list` wrote; earlier versions have only the places.
+        """Return the cohort that `to_list` wrote.
 
         Raises:
             ValueError: `to_list` did not write this.
         """
-        if len(parts) == _OLD:
-            outcomes, scores, squares, first, before, last, up_to = (int(one) for one in parts[:-1])
-            places = Sums(scores, squares, 0, up_to - before)
-            nothing = Sums(0, 0, 0, 0)
-            newest = float(parts[-1])
-            return cls(outcomes, _UNKNOWN, first, last, newest, before, places, nothing)
         outcomes, reached, first, last, newest, base, *sums = parts
         a, b, c, d, e, f, g, h = (int(one) for one in sums)
         return cls(

@@ -63,7 +63,6 @@ class LawDecider:
         law: The law.
         guarded: Whether `GuardedLaw` decides.
         learner: The id of the learner that may learn from the decisions; a new one if None.
-        clock: Returns the time in seconds.
 
     Attributes:
         law: The law.
@@ -72,15 +71,11 @@ class LawDecider:
         total: The sum of their scores, modulo `TOTALS`.
         learner: The id of the learner that may learn from the decisions.
         id: The id that its decisions carry as their decider.
+        clock: Returns the time in seconds; may be set.
     """
 
     def __init__(
-        self,
-        law: OutcomeLaw,
-        *,
-        guarded: bool = False,
-        learner: str | None = None,
-        clock: Callable[[], float] = time.time,
+        self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
     ) -> None:
         self.law = law
         self.guard = GuardedLaw(law) if guarded else None
@@ -89,7 +84,7 @@ class LawDecider:
         self.id = new_id()
         self.learner = self.id if learner is None else learner
         self.token_key = None
-        self.clock = clock
+        self.clock: Callable[[], float] = time.time
         self.deciding = Lock()  # guards scratch, random numbers and counters; held for microseconds
         forks.know(self)
 
@@ -104,7 +99,7 @@ class LawDecider:
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return the lock of learning, if it learns, and the lock of deciding."""
+        """Return None, as it does not learn, and the lock of deciding."""
         return None, self.deciding
 
     def after_fork(self) -> None:

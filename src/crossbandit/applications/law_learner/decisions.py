@@ -43,14 +43,12 @@ class GuardPart:
         law_amount: What the law would have played.
         weight: The probability with which the law was followed.
         chances: The probability of each amount under the learner that assumes nothing.
-        seen: The probability that the outcome of each amount is shown, unless it is computed again.
     """
 
     worth: float
     law_amount: float
     weight: float
     chances: Floats
-    seen: Floats = field(default_factory=lambda: np.zeros(0))
 
     def choice(
         self, amounts: Floats, amount: float, context: float, labels: tuple[Label, ...]
@@ -75,16 +73,15 @@ class GuardPart:
             worth=self.worth,
             law_index=min(law_index, last),
             chances=self.chances,
-            seen=self.seen,
             weight=self.weight,
         )
 
     def check(self) -> None:
         """Raise ValueError if numbers that come from a token or a file are impossible."""
-        numbers = [self.worth, self.law_amount, *self.chances.tolist(), *self.seen.tolist()]
+        numbers = [self.worth, self.law_amount, *self.chances.tolist()]
         if not (np.abs(numbers) <= _MOST).all() or not 0.0 <= self.weight <= 1.0:
             raise ValueError("impossible probabilities")
-        if (self.chances < 0.0).any() or (self.seen < 0.0).any():
+        if (self.chances < 0.0).any():
             raise ValueError("impossible probabilities")
 
 
@@ -122,8 +119,7 @@ class LawDecision:
         found = {name: getattr(self, name) for name in _FORMS}
         if self.guard is not None:
             part = self.guard
-            chances, seen = part.chances.tolist(), part.seen.tolist()
-            found["guard"] = [part.worth, part.law_amount, part.weight, chances, seen]
+            found["guard"] = [part.worth, part.law_amount, part.weight, part.chances.tolist()]
         return found
 
     @classmethod
@@ -141,13 +137,12 @@ class LawDecision:
         if set(given) != set(_FORMS) or any(type(given[k]) is not v for k, v in _FORMS.items()):
             raise ValueError(f"a decision with the keys {list(given)}")
         chance, place = divmod(given["score"], SCALE)
-        if not (0 <= chance <= TOP >= place and given["total"] >= 0):
+        if not (0 <= chance <= TOP >= place and 0 <= given["total"] < TOTALS):
             raise ValueError("impossible scores")
-        given["total"] %= TOTALS  # earlier versions do not reduce it modulo TOTALS
         if guard is not None:
-            worth, law_amount, weight, chances, seen = guard
+            worth, law_amount, weight, chances = guard
             numbers = (float(worth), float(law_amount), float(weight))
-            given["guard"] = GuardPart(*numbers, np.array(chances, float), np.array(seen, float))
+            given["guard"] = GuardPart(*numbers, np.array(chances, float))
             given["guard"].check()
         return cls(**given)
 
@@ -156,10 +151,10 @@ class LawDecision:
         chance, place = divmod(self.score, SCALE)
         both = self.total << 16 | chance << 8 | place  # 56 bits, shorter than three numbers
         if self.guard is None:
-            return (True, both)
+            return (both,)
         part = self.guard
         chances = np.asarray(part.chances, dtype="<f8").tobytes()
-        return (True, both, part.worth, part.law_amount, part.weight, chances)
+        return (both, part.worth, part.law_amount, part.weight, chances)
 
     @classmethod
     def unpack(cls, token: Token, content: Any, key: bytes | None) -> LawDecision:
@@ -173,8 +168,6 @@ class LawDecision:
         Raises:
             ValueError: `pack` did not write the content.
         """
-        has_chance = isinstance(content, tuple) and content[:1] == (True,)
-        content = content[1:] if has_chance else content  # earlier versions have only the place
         form = tuple(type(one) for one in content) if isinstance(content, tuple) else ()
         guard = None
         if form == (int, float, float, float, bytes) and len(content[4]) % 8 == 0:
@@ -184,12 +177,10 @@ class LawDecision:
             guard.check()
         elif form != (int,):
             raise ValueError("no decision of a law")
-        if content[0] < 0:
+        both = content[0]
+        if not 0 <= both < TOTALS << 16:
             raise ValueError("impossible scores")
-        score = content[0] & TOP
-        if has_chance:
-            score += SCALE * (content[0] >> 8 & TOP)
-        total = (content[0] >> (16 if has_chance else 8)) % TOTALS
+        score, total = (both & TOP) + SCALE * (both >> 8 & TOP), both >> 16
         ids = (token.learner, token.decider, token.time)
         return cls(token.counter, -1, *ids, score, total, guard, key)
 
@@ -247,40 +238,3 @@ class Made(NamedTuple):
             None,
             self.key,
         )
-
-
-class OldDecision(NamedTuple):
-    """A pending decision that a file of an earlier version remembers.
-
-    Attributes:
-        maker: The id of the learner that made it.
-        round: The number of the decision.
-        time: The time from which on it may be learned from.
-        arm: The number of the amount.
-        law_arm: The number of the amount that the law would have played, under a guard.
-        chances: As in `GuardPart`; empty without a guard.
-        seen: As in `GuardPart`; empty without a guard.
-    """
-
-    maker: str
-    round: int
-    time: float
-    arm: int
-    law_arm: int
-    chances: Floats
-    seen: Floats
-
-    def decision(self, learner: str, worth: float, amounts: Floats) -> LawDecision:
-        """Return it as a decision that carries all that learning needs.
-
-        Args:
-            learner: The id of the learner that learns from it.
-            worth: What the amount was chosen for.
-            amounts: The amounts.
-        """
-        part = None
-        if self.chances.size:
-            law_amount = float(amounts[self.law_arm])
-            part = GuardPart(worth, law_amount, 1.0, self.chances, self.seen)
-        ids = (learner, self.maker, self.time)
-        return LawDecision(self.round, self.arm, *ids, score=0, total=0, guard=part)

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.applications.law_learner.decisions import OldDecision
 from crossbandit.applications.law_learner.outcome_codes import FORGOTTEN, KNOWN
 from crossbandit.errors import CheckpointError
 from crossbandit.laws import keeping
 from crossbandit.learners import archive
-from crossbandit.learners.seen import LIMIT
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
 
 FORMAT = "crossbandit-law"
-VERSION = 2
+VERSION = 3
 _APPLICATION = "application."
 _LAST_ROUND = 2**62
 _KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
-_PARTS = ("law", "test", "guard", "seen", "pending")
+_PARTS = ("law", "test", "guard", "seen")
 
 
 class LawFile(NamedTuple):
@@ -103,8 +101,6 @@ def written(learner: LawLearner) -> tuple[dict[str, Any], dict[str, npt.NDArray[
         }
         if learner.guard is not None:
             parts["guard"] = learner.guard.arrays()
-        if learner.old:
-            parts["pending"] = _pending_arrays(learner)
         seen = learner.seen.freeze()
     parts["seen"] = seen()
     return header, {
@@ -120,15 +116,18 @@ def read(path: archive.Place, file: archive.Archive) -> LawFile:
         file: What `archive.read` returned.
 
     Raises:
-        CheckpointError: It was written by a newer version, or has no notes.
+        CheckpointError: It has another format, or no notes.
     """
     header = dict(file.header)
     notes = header.get("notes")
-    if header.get("version") not in (1, VERSION) or not isinstance(notes, dict):
+    if header.get("version") != VERSION:
         raise CheckpointError(
-            f"The file {archive.name_of(path)} holds a law of format {header.get('version')!r}, "
-            f"and this version of Crossbandit reads formats 1 to {VERSION}."
+            f"The checkpoint {archive.name_of(path)} has format {header.get('version')!r}, and "
+            f"this version of Crossbandit reads format {VERSION}. Load it with the version that "
+            "wrote it, or start a new learner."
         )
+    if not isinstance(notes, dict):
+        raise CheckpointError(f"The checkpoint {archive.name_of(path)} has no notes.")
     application = {
         name.removeprefix(_APPLICATION): array
         for name, array in file.arrays.items()
@@ -166,30 +165,14 @@ def resume(
     if learner.guard is not None:
         learner.guard.restore(parts["guard"])
     rounds = integer("file", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
-    makers = [str(one) for one in header["ids" if header["version"] == 1 else "former"]]
-    if parts["pending"]:
-        learner.old = _read_pending(learner, parts["pending"], makers, rounds)
-    learner.former = set(makers)
-    if header["version"] == 1:
-        learner.answered = rounds
-    else:
-        _resume_present(learner, header, parts)
+    learner.answered = integer("file", "answered", header["answered"], at_least=0, at_most=rounds)
     learner.round = rounds
-
-
-def _resume_present(
-    learner: LawLearner, header: Mapping[str, Any], parts: Mapping[str, Mapping[str, Any]]
-) -> None:
-    """Take over what files of this version have and files of the first version do not."""
-    learner.answered = integer(
-        "file", "answered", header["answered"], at_least=0, at_most=header["round"]
-    )
+    learner.former = {str(one) for one in header["former"]}
     learner.own |= {str(one) for one in header["own"]}
     learner.learner = str(header["learner"])
     if len(bytes.fromhex(learner.learner)) != 8:
         raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
-    learner.seen.window = header["window"]
-    learner.seen.limit = header.get("limit", LIMIT)  # files of an earlier version do not say
+    learner.seen.window, learner.seen.limit = header["window"], header["limit"]
     learner.seen.restore(parts["seen"])
     learner.watch.restore(header["watch"])
 
@@ -215,7 +198,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     same = learner.law.description() | {"levels": 0} == other.law.description() | {"levels": 0}
     if same and (learner.guard is None) == (other.guard is None):
         header, arrays = written(other)
-        resume(learner, {**header, "version": VERSION}, arrays)
+        resume(learner, header, arrays)
         return
     keeping.take_counts(learner.law, other.law)
     codes = seen["codes"]
@@ -224,7 +207,7 @@ def take_over(learner: LawLearner, other: LawLearner) -> None:
     learner.seen.restore(seen)
     learner.watch.restore(other.watch.settings())
     learner.law.uniforms.state = other.law.uniforms.state
-    learner.learner, learner.former, learner.old = other.learner, other.former, {}
+    learner.learner, learner.former = other.learner, other.former
     learner.round, learner.answered = other.round, other.answered
     learner.own |= other.own
 
@@ -237,63 +220,3 @@ def difference(law: OutcomeLaw, other: OutcomeLaw) -> str | None:
         other: Another law.
     """
     return next((name for name in _KINDS if getattr(law, name) != getattr(other, name)), None)
-
-
-def _read_pending(
-    learner: LawLearner, arrays: Mapping[str, Any], makers: Sequence[str], rounds: int
-) -> dict[tuple[str, int], OldDecision]:
-    """Return the pending decisions of a file of an earlier version, by maker and round.
-
-    Args:
-        learner: The learner that takes them over.
-        arrays: The arrays of the file, by name.
-        makers: The ids under which decisions were made.
-        rounds: How many were made.
-
-    Raises:
-        CheckpointError: They are impossible.
-    """
-    size, guarded = learner.law.amounts.size, learner.guard is not None
-    columns = []
-    for name in ("rounds", "makers", "arms", "law_arms"):
-        column = np.asarray(arrays[name])
-        if column.ndim != 1 or column.dtype != np.int64:
-            raise CheckpointError(f"The array {name!r} of the pending decisions is impossible.")
-        columns.append(column.tolist())
-    at, who, arms, law_arms = columns
-    count = len(at)
-    chances, seen = (np.asarray(arrays[name], dtype=float) for name in ("chances", "seen"))
-    right = (
-        len(set(at)) == len(who) == len(arms) == len(law_arms) == count
-        and chances.shape == seen.shape == (count, size if guarded else 0)
-        and all(bool(np.isfinite(one).all() and (one >= 0).all()) for one in (chances, seen))
-        and all(0 <= one < rounds for one in at)
-        and all(0 <= one < len(makers) for one in who)
-        and all(0 <= one < size for one in arms)
-        and all((0 if guarded else -1) <= one < size for one in law_arms)
-    )
-    if not right:
-        raise CheckpointError("Its pending decisions are impossible.")
-    now = learner.clock()  # the file does not say when they were made
-    kept = (
-        OldDecision(makers[who[i]], at[i], now, arms[i], law_arms[i], chances[i], seen[i])
-        for i in range(count)
-    )
-    return {(one.maker, one.round): one for one in kept}
-
-
-def _pending_arrays(learner: LawLearner) -> dict[str, Any]:
-    """Return the pending decisions of an earlier version as arrays, for `_read_pending`."""
-    kept, makers = list(learner.old.values()), sorted(learner.former)
-    shape = (len(kept), learner.law.amounts.size if learner.guard is not None else 0)
-    integers = {
-        "rounds": [one.round for one in kept],
-        "makers": [makers.index(one.maker) for one in kept],
-        "arms": [one.arm for one in kept],
-        "law_arms": [one.law_arm for one in kept],
-    }
-    return {
-        **{name: np.array(column, dtype=np.int64) for name, column in integers.items()},
-        "chances": np.array([one.chances for one in kept]).reshape(shape),
-        "seen": np.array([one.seen for one in kept]).reshape(shape),
-    }

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Decision
 from crossbandit.applications.law_learner.decider import LawDecider
 from crossbandit.applications.law_learner.decisions import LawDecision
 from crossbandit.applications.law_learner.missing_outcomes import (
@@ -42,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
-    from crossbandit.applications.law_learner.decisions import Made, OldDecision
+    from crossbandit.applications.law_learner.decisions import Made
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.streams import Seed
@@ -66,7 +64,6 @@ class LawLearner(LawDecider):
         guarded: Whether `GuardedLaw` decides.
         missing: What to do if outcomes are missing with a bias; see `OutcomeWatch`.
         words: What a reached and a missed number are called, for messages.
-        clock: Returns the time in seconds.
 
     Attributes:
         test: The test of whether the hidden number depends on the context.
@@ -89,14 +86,12 @@ class LawLearner(LawDecider):
         guarded: bool = False,
         missing: str = "refuse",
         words: tuple[str, str] = ("reached", "missed"),
-        clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__(law, guarded=guarded, clock=clock)
+        super().__init__(law, guarded=guarded)
         self.test = IndependenceTest(law)
-        self.seen = SeenDecisions(clock=clock)
-        self.watch = OutcomeWatch(missing, words, clock)
+        self.seen = SeenDecisions()
+        self.watch = OutcomeWatch(missing, words, self.clock)
         self.former: set[str] = set()
-        self.old: dict[tuple[str, int], OldDecision] = {}  # from a file of an older version
         self.own = {self.id}
         self.answered = 0
         self.features = len(law.classes)
@@ -125,7 +120,7 @@ class LawLearner(LawDecider):
     @property
     def pending(self) -> int:
         """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
-        return self.round + len(self.old) - self.answered
+        return self.round - self.answered
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner.
@@ -134,15 +129,11 @@ class LawLearner(LawDecider):
             decision: The decision.
 
         Raises:
-            DecisionError: It was made for another learner; or an earlier version made it, and it
-                was learned from before.
+            ForeignDecisionError: It was made for another learner.
         """
         if decision.learner == self.learner and type(decision) is LawDecision:
             return
-        if isinstance(decision, Decision):  # of an earlier version
-            self._old_decision(decision)
-            return
-        if decision.learner != self.learner and decision.learner not in self.former:
+        if decision.learner not in self.former or type(decision) is not LawDecision:
             raise ForeignDecisionError(
                 f"The decision of round {decision.round} was made by another learner "
                 f"({decision.learner}). Give it to the learner that made it, or drop it."
@@ -159,29 +150,6 @@ class LawLearner(LawDecider):
         """
         with self.learning:
             return int(self.seen.check(decision.decider, decision.round, decision.time))
-
-    def _old_decision(self, decision: Decision) -> OldDecision:
-        """Return what a file of an earlier version has kept of a pending decision.
-
-        Args:
-            decision: The decision.
-
-        Raises:
-            DecisionError: It is not one of those, or was learned from before.
-        """
-        kept = self.old.get((decision.learner, decision.round))
-        if kept is not None and kept.arm == decision.arm:
-            return kept
-        if decision.learner not in self.former:
-            raise ForeignDecisionError(
-                f"The decision of round {decision.round} was made by another learner, or by this "
-                f"one after the checkpoint from which it was restored ({decision.learner}). Give "
-                "it to the learner that made it, or drop it."
-            )
-        raise LearnedBeforeError(
-            f"The decision of round {decision.round} has been learned from before, or is not one "
-            "of those that were pending when the file was written. Each counts once."
-        )
 
     def learn(
         self,
@@ -211,12 +179,8 @@ class LawLearner(LawDecider):
             MissingOutcomesError: Outcomes are missing with a bias. Nothing is learned.
             InvalidLossesError: It is not clear whether it is a correction.
         """
-        if (
-            correction is not False
-            or type(decision) is not LawDecision
-            or len(labels) != self.features
-        ):
-            decision, correction = self._checked(decision, context, labels, correction)
+        if correction is not False or len(labels) != self.features:
+            correction = self._checked(decision, labels, correction)
         decider, round_ = decision.decider, decision.round
         with self.learning:
             codes, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
@@ -242,23 +206,18 @@ class LawLearner(LawDecider):
                         if choice is not None:
                             self.guard.weigh(choice, *outcome_of(FIRST + mark))
             codes[at] = FIRST + mark
-            if self.old and self.old.pop((decider, round_), None) is not None:
-                self.answered -= decider in self.own
 
     def _checked(
-        self, decision: Any, context: float, labels: tuple[Label, ...], correction: object
-    ) -> tuple[LawDecision, bool]:
-        """Return the decision, also of an earlier version, and whether its outcome is corrected."""
+        self, decision: LawDecision, labels: tuple[Label, ...], correction: object
+    ) -> bool:
+        """Return whether an outcome is corrected; raise if classes of the decision are missing."""
         corrects = flag_of("settle", "correction", correction)
         if len(labels) != self.features:
             raise DecisionError(
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
-        if type(decision) is LawDecision:
-            return decision, corrects
-        kept = self._old_decision(decision)
-        return kept.decision(self.learner, context, self.law.amounts), corrects
+        return corrects
 
     def _admit(self, decision: LawDecision, codes: array[int], reached: bool) -> None:  # noqa: FBT001
         """Let the watch see an outcome; raise if it cannot be learned from. codes: of its page."""
@@ -385,12 +344,12 @@ class LawLearner(LawDecider):
             seed: The seed of the random numbers; None for new ones.
         """
         guarded = self.guard is not None
-        made = LawDecider(law, guarded=guarded, learner=self.learner, clock=self.clock)
+        made = LawDecider(law, guarded=guarded, learner=self.learner)
         with self.learning:
             look_like(law, self.law, seed)
             if self.guard is not None and made.guard is not None:
                 made.guard.restore(self.guard.arrays())
-        made.token_key = self.token_key
+        made.token_key, made.clock = self.token_key, self.clock
         return made
 
     def merge(self, other: Self) -> None:

@@ -184,8 +184,9 @@ class OutcomeWatch:
     If all losses are missing, the law believes that every bid wins, and bids fall within some
     dozens of auctions: chances are all alike then, and so are places. But only a small share of
     outcomes comes, all of them wins. So outcomes are refused, too, if the last ones are all of one
-    kind and more than half are missing. That is no test: in a market where all bids win, and where
-    more than half of all outcomes are missing at random, it refuses without reason.
+    kind and more than half are missing. This rule has no error probability: in a market where all
+    bids win, and where more than half of all outcomes are missing at random, it refuses without
+    reason.
 
     Args:
         missing: "refuse" to learn where the law would be misled, "warn", or "accept".
@@ -380,13 +381,12 @@ class OutcomeWatch:
                 for decider, number, *whole in settings["cohorts"]
             }
             right = delay >= 0 and checks >= 0 and all(one.possible for one in found.values())
-            biased = settings.get("biased", False)  # files of earlier versions lack some of it
-            low, high = (float(one) for one in settings.get("shares", (1.0, 1.0)))
-            waiting = int(settings.get("waiting", 0))
-            warned = settings.get("warned", False)
+            biased, warned = settings["biased"], settings["warned"]
+            low, high = (float(one) for one in settings["shares"])
+            waiting = int(settings["waiting"])
             right &= isinstance(biased, bool) and isinstance(warned, bool) and waiting >= 0
             right &= 0 < low <= 1 and 0 < high <= 1
-            given = settings.get("alike")
+            given = settings["alike"]
             alike = None if given is None else _Alike(int(given[0]), int(given[1]), bool(given[2]))
             right &= alike is None or 0 < alike.outcomes <= alike.made
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
