@@ -95,6 +95,11 @@ def test_the_owner_and_the_group_are_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert (path.read_text(), mode(path)) == ("newer", 0o600)
 
 
+def write_through(link: Path, content: str) -> None:
+    with replacing(link, follow_links=True) as temporary:
+        temporary.write_text(content)
+
+
 def test_a_link_is_followed_or_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -102,7 +107,7 @@ def test_a_link_is_followed_or_replaced(tmp_path: Path) -> None:
     target.write_text("old")
     target.chmod(0o600)
     link.symlink_to("folder/target")
-    write_file(link, "followed", follow_links=True)
+    write_through(link, "followed")
     assert link.is_symlink()
     assert (target.read_text(), mode(target)) == ("followed", 0o600)
     write_file(link, "replaced")
@@ -114,7 +119,7 @@ def test_a_link_is_followed_or_replaced(tmp_path: Path) -> None:
 
 def test_a_link_to_nothing_makes_the_file_it_names(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("target")
-    write_file(tmp_path / "link", "new", follow_links=True)
+    write_through(tmp_path / "link", "new")
     assert (tmp_path / "target").read_text() == "new"
     assert (tmp_path / "link").is_symlink()
 
@@ -122,7 +127,7 @@ def test_a_link_to_nothing_makes_the_file_it_names(tmp_path: Path) -> None:
 def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("link")
     with pytest.raises(OSError, match="symbolic links"):
-        write_file(tmp_path / "link", "new", follow_links=True)
+        write_through(tmp_path / "link", "new")
 
 
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
@@ -131,7 +136,7 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
         write_file(tmp_path / "pipe", "new")
     (tmp_path / "link").symlink_to("/dev/null")
     with pytest.raises(OSError, match="Not a regular file"):
-        write_file(tmp_path / "link", "new", follow_links=True)
+        write_through(tmp_path / "link", "new")
     with pytest.raises(IsADirectoryError):
         write_file(tmp_path, "new")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossbandit.streams import Seed, fixed, stream
+from crossbandit.streams import Seed, Uniforms, fixed, stream
 
 
 def draws(seed: Seed, name: str) -> list[float]:
@@ -45,3 +45,12 @@ def test_a_seed_can_be_fixed_for_several_streams() -> None:
 def test_names_that_begin_alike_have_different_streams() -> None:
     names = ("contexts", "contexts of losses", "c")
     assert len({stream(7, name).random() for name in names}) == len(names)
+
+
+@pytest.mark.parametrize("active", [[True] * 3, [True, False, True], [False] * 3, []])
+def test_active_rounds_take_the_next_numbers(active: list[bool]) -> None:
+    uniforms, generator = Uniforms(np.random.default_rng(5)), np.random.default_rng(5)
+    expected = [[*generator.random(2)] if one else [0.0, 0.0] for one in active]
+    found = uniforms.rows(np.array(active, dtype=bool), 2)
+    np.testing.assert_array_equal(found, np.reshape(expected, (len(active), 2)))
+    assert uniforms.take(1)[0] == generator.random()

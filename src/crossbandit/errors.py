@@ -7,7 +7,8 @@
     │   ├── InvalidParameterError   a number, name or choice outside its domain
     │   ├── InvalidGraphError       a malformed graph, or one that an algorithm cannot play on
     │   ├── InvalidContextError     a context that the problem does not have
-    │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]
+    │   └── InvalidLossesError      losses of the wrong shape, not finite, or outside [0, 1]; or an
+    │                               outcome that is incomplete or contradicts itself
     ├── DecisionError               a decision that cannot be learned from
     │   ├── LearnedBeforeError      its feedback was learned from before
     │   ├── ExpiredDecisionError    it is older than what is remembered
@@ -16,7 +17,7 @@
     ├── MissingOutcomesError        outcomes are missing in a way that would mislead the learner
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
-    ├── MissingPackageError         a package that an extra of the installation has is missing
+    ├── MissingPackageError         a package of an optional extra is not installed
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file is damaged, not a checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
@@ -28,7 +29,7 @@
     │   ├── ServiceAwayError        the service does not answer
     │   ├── RefusedError            the service has refused a request; its code says why
     │   ├── OutboxFullError         there is no room for more outcomes
-    │   └── UnsentOutcomesError     outcomes were not acknowledged by the service; it has them
+    │   └── UnsentOutcomesError     the service did not acknowledge outcomes; the error carries them
     └── CheckFailedError            an algorithm or environment breaks a rule of `checks`
 
     CrossbanditWarning (a UserWarning)
@@ -94,7 +95,10 @@ class InvalidContextError(InvalidInputError):
 
 
 class InvalidLossesError(InvalidInputError):
-    """Losses have the wrong shape, are not finite, or are outside [0, 1]."""
+    """Losses are not valid, or an outcome is incomplete or contradicts itself.
+
+    Valid losses have the right shape, are finite, and are in [0, 1].
+    """
 
 
 class DecisionError(CrossbanditError):

@@ -28,15 +28,12 @@ if TYPE_CHECKING:
 _LONGEST_SUFFIX = 16
 
 
-def write_file(
-    path: str | os.PathLike[str], content: str | bytes, *, follow_links: bool = False
-) -> None:
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Replace the content of a file, atomically and durably.
 
     Args:
         path: The file. Its folder must exist.
         content: The new content. Text is encoded as UTF-8, and its line ends are kept.
-        follow_links: As in `replacing`.
 
     Raises:
         OSError: The file cannot be written. What was there before is unchanged.
@@ -49,7 +46,7 @@ def write_file(
     'second'
     """
     data = content.encode() if isinstance(content, str) else content
-    with replacing(path, follow_links=follow_links) as temporary:
+    with replacing(path) as temporary:
         temporary.write_bytes(data)
 
 

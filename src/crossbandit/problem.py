@@ -201,11 +201,6 @@ class Problem:
     def parts(self) -> dict[str, Any]:
         """Return the constructor's arguments: the graph in its JSON form, arrays unchanged."""
         linear = isinstance(self.form, LinearForm)
-        further = {
-            "graph_kind": (self.graph_kind, "fixed"),
-            "graph_by_context": (self.graph_by_context, False),
-            "grants_own_loss": (self.grants_own_loss, True),
-        }
         return {
             "graph": self.graph.to_json(),
             "contexts": None if linear else self.contexts,
@@ -214,8 +209,9 @@ class Problem:
             "precision": self.precision,
             "context_distribution": self.context_distribution,
             "context_sample": self.context_sample,
-            # Only values that are not the default, so that older files stay the same.
-            **{name: value for name, (value, usual) in further.items() if value != usual},
+            "graph_kind": self.graph_kind,
+            "graph_by_context": self.graph_by_context,
+            "grants_own_loss": self.grants_own_loss,
         }
 
     def to_json(self) -> dict[str, Any]:

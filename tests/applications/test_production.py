@@ -40,7 +40,7 @@ from crossbandit.errors import (
     MissingFeedbackWarning,
     MissingOutcomesError,
 )
-from crossbandit.laws.uniforms import Uniforms
+from crossbandit.streams import Uniforms
 from tests.forks import forks, in_fork
 
 GRID, HIGHEST = 21, 8.0

@@ -101,7 +101,7 @@ def test_replays_of_the_whole_and_of_parts_have_folders_of_their_own(
     assert sorted(one.name for one in Path("results").iterdir()) == ["replay", "replay-by-site"]
     assert Path("results/replay-by-site/part-1-site-1/index.html").exists()
     refused = run(path, "--by", "site", "--out", "results/replay")
-    assert "holds something else than replays with --by" in str(refused.exception)
+    assert "holds files that are not part of replays with --by" in str(refused.exception)
 
 
 @pytest.mark.parametrize(

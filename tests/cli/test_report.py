@@ -108,7 +108,9 @@ def test_a_folder_of_somebody_elses_is_left_alone(folder: Path, tmp_path: Path) 
     arguments = ["report", str(folder), "--out", str(site)]
     result = CliRunner().invoke(app, arguments)
     assert isinstance(result.exception, CrossbanditError)
-    assert "holds something else than a study's results: 'notes.txt'" in str(result.exception)
+    assert "holds files that are not part of a study's results: 'notes.txt'" in str(
+        result.exception
+    )
     assert (site / "index.html").read_text(encoding="utf-8") == "mine"
 
 

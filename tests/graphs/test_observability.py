@@ -27,10 +27,10 @@ def test_observability_follows_the_definition(adjacency: Bools) -> None:
     graph = FeedbackGraph(adjacency)
     assert graph.observability == literal_observability(adjacency)
     if graph.observability == "strong":
-        graph.require_strongly_observable("Anything")
+        graph.require_observable("Anything", "strong")
     else:
         with pytest.raises(InvalidGraphError):
-            graph.require_strongly_observable("Anything")
+            graph.require_observable("Anything", "strong")
 
 
 @pytest.mark.parametrize(
@@ -74,15 +74,15 @@ def test_a_weak_graph_is_refused_by_naming_the_arm_and_the_cure() -> None:
         r"arm 3 from every other arm\.$"
     )
     with pytest.raises(InvalidGraphError, match=message):
-        graph.require_strongly_observable("CrossGraph")
+        graph.require_observable("CrossGraph", "strong")
 
 
 def test_a_hidden_arm_is_named_before_a_weak_one() -> None:
     graph = FeedbackGraph.from_edges(3, [(0, 0), (0, 1)])
     with pytest.raises(InvalidGraphError, match="arm 2 has no self-loop and is not revealed by"):
-        graph.require_strongly_observable("CrossGraph")
+        graph.require_observable("CrossGraph", "strong")
 
 
 def test_a_lone_arm_without_self_loop_is_refused() -> None:
     with pytest.raises(InvalidGraphError, match=r"arm 0 has no self-loop; add the self-loop"):
-        FeedbackGraph(np.zeros((1, 1), dtype=bool)).require_strongly_observable("CrossGraph")
+        FeedbackGraph(np.zeros((1, 1), dtype=bool)).require_observable("CrossGraph", "strong")

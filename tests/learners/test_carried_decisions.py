@@ -174,12 +174,14 @@ def test_a_bidders_token_has_at_most_a_kilobyte() -> None:
     assert max(len(learner.act((1.0, 0.5), available).token) for _ in range(200)) <= 1000
 
 
-def test_an_old_decision_without_a_token_says_what_to_do() -> None:
+def test_a_decision_without_a_token_says_what_to_do() -> None:
     learner = CrossGraphAdaptive().start(DENSE.problem, seed=0)
     data = learner.act(0).to_json()
     del data["token"]
     bare = Decision.from_json(data)
-    with pytest.raises(DecisionError, match="has no token"):
+    with pytest.raises(
+        DecisionError, match=r"has no token: it was read from JSON .* itself to learn\."
+    ):
         bare.token  # noqa: B018 - it raises
     with pytest.raises(ExpiredDecisionError, match="round 0"):
         learner.learn(bare, revealed(DENSE, bare))

@@ -10,7 +10,7 @@ import pytest
 from crossbandit import CrossGraph, CrossGraphAdaptive, PerContextExp3, Problem, graphs
 from crossbandit.algorithms import Algorithm, Learner, load
 from crossbandit.errors import CrossbanditWarning, MissingFeedbackWarning
-from crossbandit.learners.missing import AnsweredCounts, _tail
+from crossbandit.learners.missing import FeedbackWatch, _tail
 
 ROUNDS, WORST = 6_000, 2
 MEANS = np.array([0.4, 0.45, 0.6])
@@ -123,12 +123,12 @@ def test_what_was_counted_is_saved(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------- the counts
 
 
-def reference(decisions: list[tuple[int, bool]], groups: int) -> Any:
+def reference(decisions: list[tuple[int, bool]], arms: int) -> Any:
     """Count the decisions of all cohorts but the two latest."""
     ends = [8 * 2**k for k in range(20) if 8 * 2**k <= len(decisions)]
     old = decisions[: ends[-2]] if len(decisions) > ends[-1] else decisions[: ends[-2] // 2]
-    made = [sum(group == g for group, _ in old) for g in range(groups)]
-    answered = [sum(group == g and yes for group, yes in old) for g in range(groups)]
+    made = [sum(arm == a for arm, _ in old) for a in range(arms)]
+    answered = [sum(arm == a and yes for arm, yes in old) for a in range(arms)]
     return np.array([made, answered])
 
 
@@ -136,31 +136,38 @@ def reference(decisions: list[tuple[int, bool]], groups: int) -> Any:
 def test_cohorts_double_and_the_two_latest_are_left_out(count: int) -> None:
     rng = np.random.default_rng(count)
     decisions = [(int(rng.integers(3)), bool(rng.random() < 0.5)) for _ in range(count)]
-    counts = AnsweredCounts(groups=3, first=8)
-    new = [n for n, (group, _) in enumerate(decisions) if counts.count_decision(n, group)]
+    watch, start = FeedbackWatch(3, start=5, first=8), 5
+    cohorts = []
+    for n, (arm, _) in enumerate(decisions):
+        watch.count_decision(start + n, arm)
+        cohorts.append(len(watch.counts()))
+    new = [n for n in range(count) if n == 0 or cohorts[n] > cohorts[n - 1]]
     assert new == [0, *(8 * 2**k for k in range(20) if 8 * 2**k < count)]
-    for n, (group, answered) in reversed(list(enumerate(decisions))):
+    for n, (arm, answered) in reversed(list(enumerate(decisions))):
         if answered:
-            counts.count_answer(n, group)
-    np.testing.assert_array_equal(counts.state()[:-2].sum(axis=0), reference(decisions, 3))
-    again = AnsweredCounts(groups=3, first=8)
-    again.restore(counts.state())
-    np.testing.assert_array_equal(again.state(), counts.state())
+            watch.count_answer(start + n, arm)
+    watch.count_answer(start - 1, 0)  # not counted
+    np.testing.assert_array_equal(watch.counts()[:-2].sum(axis=0), reference(decisions, 3))
+    assert watch.counts()[:, 1].sum() == sum(answered for _, answered in decisions)
+    again = FeedbackWatch(3, first=8)
+    again.restore(watch.state(), watch.counts())
+    assert again.state() == watch.state() == {"start": 5, "active": True}
+    np.testing.assert_array_equal(again.counts(), watch.counts())
 
 
 def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
-    """For two groups the distance is the square of the usual z: here 5.38^2, and 0.89^2."""
+    """For two arms the distance is the square of the usual z: here 5.38^2, and 0.89^2."""
     cases: list[tuple[tuple[int, int], float, float]] = [
         ((600, 480), 1e-8, 1e-6),
         ((500, 480), 0.3, 0.5),
     ]
     for answered, low, high in cases:
-        counts = AnsweredCounts(groups=2, first=2_000)
-        for number in range(4_001):
-            counts.count_decision(number, number % 2)
-            if number // 2 < answered[number % 2]:
-                counts.count_answer(number, number % 2)
-        p_value, shares = counts.missing()
+        watch = FeedbackWatch(2, first=2_000)
+        for round_ in range(4_001):
+            watch.count_decision(round_, round_ % 2)
+            if round_ // 2 < answered[round_ % 2]:
+                watch.count_answer(round_, round_ % 2)
+        p_value, shares = watch.missing()
         assert low < p_value < high
         assert shares.tolist() == [1 - answered[0] / 1_000, 1 - answered[1] / 1_000]
 
@@ -177,7 +184,7 @@ def test_equal_shares_are_chance_and_different_ones_are_not() -> None:
 )
 def test_impossible_counts_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="its decisions"):
-        AnsweredCounts(groups=3).restore(wrong)
+        FeedbackWatch(3).restore({"start": 0, "active": True}, wrong)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 9, 10, 101, 1000])

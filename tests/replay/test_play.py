@@ -550,7 +550,7 @@ def test_values_that_are_no_sums_of_money_are_blamed_on_the_log(value: float) ->
 def test_very_small_and_very_large_money_is_played(value: float) -> None:
     frame = pd.DataFrame({"value": [value] * 20, "market_price": [value / 2] * 20})
     result = replay(frame, seeds=1, rules=ReplayRules(bids=11))
-    assert result.best_policy_surplus == pytest.approx(20 * 0.5 * value)
+    assert result.outcome(result.comparator).mean_surplus == pytest.approx(20 * 0.5 * value)
 
 
 def test_a_log_that_is_not_in_the_order_of_time_is_told() -> None:

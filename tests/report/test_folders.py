@@ -16,7 +16,9 @@ def test_an_earlier_report_may_be_replaced_and_nothing_else(tmp_path: Path) -> N
     (tmp_path / "index.html").touch()
     check_folder(tmp_path, {"index.html"}, "a replay")
     (tmp_path / "notes.txt").touch()
-    with pytest.raises(ResultsError, match=r"holds something else than a replay: 'notes.txt'"):
+    with pytest.raises(
+        ResultsError, match=r"holds files that are not part of a replay: 'notes.txt'"
+    ):
         check_folder(tmp_path, {"index.html"}, "a replay")
 
 

@@ -205,7 +205,7 @@ def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
         node.report("shop", play(node, "shop", 10, seed)).result(30)
         wait_until(caught_up(node, "shop"))
     spent = node.figures("shop").limits[0].spent
-    node.change("shop", budget=BudgetSettings(60.0, per="day", pacing="asap")).result(30)
+    node.change("shop", budget=BudgetSettings(60.0, per="day", pacing="asap"))
     wait_until(lambda: node.figures("shop").limits[0].amount == 60.0)
     assert node.figures("shop").limits[0].spent == spent
     wait_until(lambda: node.settings("shop").budget.amount == 60.0)  # type: ignore[union-attr]

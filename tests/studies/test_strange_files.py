@@ -1,4 +1,4 @@
-"""Results files from strangers, from older versions, and with damaged rows."""
+"""Results files from strangers, and with damaged rows."""
 
 import json
 import shutil
@@ -117,6 +117,10 @@ def test_damaged_rows_are_named(command: str, message: str, results: Path) -> No
         ),
         (["ALTER TABLE cells DROP COLUMN loss"], "its table 'cells' has no column 'loss'"),
         (
+            ["ALTER TABLE failures DROP COLUMN location"],
+            "its table 'failures' has no column 'location'",
+        ),
+        (
             ["ALTER TABLE members ALTER position TYPE DOUBLE"],
             "the column 'position' of its table 'members' must be of type BIGINT. Got DOUBLE",
         ),
@@ -137,24 +141,6 @@ def test_a_missing_number_is_named(results: Path) -> None:
     )
     with pytest.raises(ResultsError, match="a cell has no seed"):
         studies.load(results)
-
-
-def test_a_file_of_an_older_version(results: Path) -> None:
-    change(
-        results,
-        "ALTER TABLE cells DROP COLUMN provenance",
-        "ALTER TABLE cells DROP COLUMN parameters",
-        *(f"ALTER TABLE failures DROP COLUMN {c}" for c in ("location", "traceback", "provenance")),
-    )
-    frame = studies.load(results)
-    assert len(frame) == 12
-    assert frame["provenance"].isna().all()
-    assert studies.failures(results).empty
-    longer = studies.Study.from_toml(SMALL.replace("5..7", "5..8"))
-    with pytest.warns(MixedProvenanceWarning, match=r"numpy: [\d.]+, unknown"):
-        summary = studies.run(longer, results.parent, jobs=1)
-    assert (summary.kept, summary.computed) == (12, 4)
-    assert studies.load(results)["provenance"].notna().sum() == 4
 
 
 def test_versions_that_are_mixed_are_said(results: Path) -> None:

@@ -106,7 +106,7 @@ def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
     except TypeError as error:
         raise CheckFailedError(
             f"policy does not take a context and which arms are available: {error}. Its signature "
-            "is policy(self, context, available=None). Do not override it, but distribution."
+            "is policy(self, context, available=None). Override distribution instead."
         ) from error
     for t in range(ROUNDS):
         context = t % CONTEXTS

@@ -90,17 +90,6 @@ class GraphProperties:
             grades[arm] = "weak"
         return tuple(grades)
 
-    def require_strongly_observable(self, owner: str) -> None:
-        """Raise unless the graph is strongly observable.
-
-        Args:
-            owner: The class or function that needs it, for the message.
-
-        Raises:
-            InvalidGraphError: An arm is not strongly observable. The message names it.
-        """
-        self.require_observable(owner, "strong")
-
     def require_observable(self, owner: str, least: str = "weak") -> None:
         """Raise unless every arm is at least weakly, or strongly, observable.
 

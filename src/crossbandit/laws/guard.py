@@ -17,8 +17,7 @@ from crossbandit.kernels.laws.guard import (
     see,
 )
 from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.choosing import weighed
-from crossbandit.laws.rounds import AmountChoice, prepared, round_of, shown_by
+from crossbandit.laws.rounds import AmountChoice, prepared, round_of, shown_by, weighed
 from crossbandit.laws.view import law_picture
 from crossbandit.notebook import card
 from crossbandit.validation import reject

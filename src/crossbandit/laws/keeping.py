@@ -8,8 +8,7 @@ import numpy as np
 
 from crossbandit.laws.memory import copied, empty_state, state_from
 from crossbandit.laws.merging import compute_all, move
-from crossbandit.laws.uniforms import Uniforms
-from crossbandit.streams import stream
+from crossbandit.streams import Uniforms, stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,23 +10,23 @@ from crossbandit.kernels.compilation import Bound, MachineCode
 from crossbandit.kernels.feedback import FEEDBACK_CODES
 from crossbandit.kernels.laws.learning import learn
 from crossbandit.kernels.laws.outcomes import learn_all, play
-from crossbandit.laws.choosing import choose, weighed
 from crossbandit.laws.keeping import resume, take_counts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import PAYOFFS, copied, empty_state, grid_of, law_rules, scratch_for
 from crossbandit.laws.merging import add_law
 from crossbandit.laws.rounds import (
     AmountChoice,
+    choose,
     context_of,
     kind_of,
     prepared,
     round_of,
     shown_by,
     shown_to,
+    weighed,
 )
-from crossbandit.laws.uniforms import Uniforms
 from crossbandit.laws.view import LawView, law_card, view_of
-from crossbandit.streams import stream
+from crossbandit.streams import Uniforms, stream
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:

@@ -59,8 +59,6 @@ def read_learner(
     header: dict[str, Any],
     arrays: Mapping[str, npt.NDArray[Any]],
     size: int,
-    *,
-    scratch_missing: bool = False,
 ) -> Learner:
     """Return a new learner with the problem, the algorithm, the state and the round of a file.
 
@@ -68,7 +66,6 @@ def read_learner(
         header: A header with what `write_learner` returned and, as "problem", `write_problem`.
         arrays: The arrays of the file.
         size: The number of bytes of the file.
-        scratch_missing: Whether arrays of the state may be missing.
 
     Raises:
         ValueError: No learner can have written this file.
@@ -81,7 +78,7 @@ def read_learner(
         if problem.arms * problem.form.columns <= size:
             raise
         raise ValueError("it claims more estimates than a file of its size can hold") from error
-    _fill(learner.state(), arrays, scratch_missing=scratch_missing)
+    _fill(learner.state(), arrays)
     learner.round = last_round(header["round"])
     return learner
 
@@ -120,13 +117,9 @@ def _read_problem(
 def _fill(
     state: Mapping[str, npt.NDArray[Any]],
     arrays: Mapping[str, npt.NDArray[Any]],
-    *,
-    scratch_missing: bool,
 ) -> None:
     """Fill the arrays of a state with those of a file, if they have the same shapes and types."""
     for name, array in state.items():
-        if scratch_missing and f"state.{name}" not in arrays:
-            continue
         stored = arrays[f"state.{name}"]
         if stored.shape != array.shape or stored.dtype != array.dtype:
             raise ValueError(

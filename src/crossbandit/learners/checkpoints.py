@@ -2,8 +2,6 @@
 
 A file may come from an untrusted source. Loading checks every size before memory is allocated
 for it, every index before it is used, and that every number is finite.
-
-Writing and reading are in one file because each entry occurs in both.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, OutOfMemoryError
-from crossbandit.learners import archive, earlier_formats
+from crossbandit.learners import archive
 from crossbandit.learners.archive import check_finite
 from crossbandit.learners.archived_parts import (
     PENDING_ARRAYS,
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from crossbandit.learners.learner import Learner
 
 FORMAT = "crossbandit-learner"
-VERSION = 4
+VERSION = 5
 
 _KEYS = {
     "format",
@@ -112,7 +110,7 @@ def _copied(learner: Learner, owner: str) -> tuple[dict[str, Any], dict[str, Any
     members: dict[str, npt.NDArray[Any]] = {}
     watch, seen = learner._watch, learner.learned_from
     if watch is not None:
-        members[_WATCH] = watch.counts.state()
+        members[_WATCH] = watch.counts()
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -197,8 +195,6 @@ def restored(path: archive.Place, file: archive.Archive) -> Checkpoint:
     header, arrays, size = file
     _check_version(path, header)
     try:
-        if header["version"] < VERSION:
-            header, arrays = earlier_formats.upgraded(header, arrays)
         return _restore(header, arrays, size)
     except OutOfMemoryError:  # the file is valid, but this machine has too little memory
         raise
@@ -210,7 +206,7 @@ def _restore(header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], size: 
     """Return a new learner with the state in the file."""
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
-    learner = read_learner(header, arrays, size, scratch_missing=header["version"] == 2)
+    learner = read_learner(header, arrays, size)
     roles = learner.remembered().keys()
     learner.restore(read_pending(header["pending"], learner, roles, arrays))
     learner.generator.bit_generator.state = header["generator"]
@@ -232,9 +228,8 @@ def _restore_decisions(
     if pages:
         seen.restore(pages)
     watch = header["watch"]
-    if watch is not None and watch["start"] != -1 and learner.needs_all_feedback:
-        # Earlier versions wrote a start of -1 if no decision had been made.
-        learner._watch = FeedbackWatch(learner.problem.arms, watch["start"])
+    if watch is not None and learner.needs_all_feedback:
+        learner._watch = FeedbackWatch(learner.problem.arms)
         learner._watch.restore(watch, arrays[_WATCH])
 
 
@@ -264,14 +259,11 @@ def _check_version(path: archive.Place, header: dict[str, Any]) -> None:
     version = header.get("version") if header.get("format") == FORMAT else None
     if not isinstance(version, int) or version < 1:
         raise archive.damaged(path, ValueError("it was not written by Learner.save"))
-    if not 2 <= version <= VERSION:
-        writer, remedy = "a newer", "that version, or a newer one"
-        if version < VERSION:
-            writer, remedy = "an earlier", "that version, or start a new learner"
+    if version != VERSION:
         raise CheckpointError(
-            f"The checkpoint {archive.name_of(path)} was written by {writer} version of "
-            f"Crossbandit: it has format {version}, and this one reads formats 2 to {VERSION}. "
-            f"Load it with {remedy}."
+            f"The checkpoint {archive.name_of(path)} has format {version}, and this version of "
+            f"Crossbandit reads format {VERSION}. Load it with the version that wrote it, or start "
+            "a new learner."
         )
 
 

@@ -64,15 +64,15 @@ class Decision(_Fields):
         """The decision as bytes, from which `learn` can learn anywhere and at any time.
 
         Raises:
-            DecisionError: The decision came from JSON of an earlier version, without a token.
+            DecisionError: It was read from JSON that holds no token, or was not made by `act`.
         """
         pending = self.carried
         if isinstance(pending, bytes):
             return pending
         if pending is None:
             raise DecisionError(
-                f"The decision of round {self.round} has no token: it was not made by act, or it "
-                "was written by an earlier version. Keep the decision itself."
+                f"The decision of round {self.round} has no token: it was read from JSON that "
+                "holds none. Pass the decision itself to learn."
             )
         from crossbandit.learners.payloads import encoded
 

@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 import math
-import threading
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
-from crossbandit import forks
 from crossbandit.errors import CheckpointError
 from crossbandit.kernels.compilation import MachineCode
 from crossbandit.kernels.rounds import Feedback, feedback_without_rows, with_rows
 from crossbandit.kernels.rows import add_revealed
 from crossbandit.kernels.simplex import draw
 from crossbandit.learners.feedback import check_sizes, neighbors
-from crossbandit.learners.seen import SeenDecisions, new_id
 from crossbandit.losses.forms import restricted
 from crossbandit.streams import Seed, stream
 from crossbandit.types import Floats, Integers
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.learners.algorithm import Algorithm
     from crossbandit.learners.decisions import PendingDecision
-    from crossbandit.learners.missing import FeedbackWatch
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
 
@@ -75,19 +71,6 @@ class LearnerBase(ABC, Generic[AlgorithmT]):
         self.call = MachineCode()
         self._revealed: dict[int, Sequence[int]] = {}
         self._feedback: dict[int, Feedback] = {}
-        # The records of decisions, which `DecisionRecords` keeps.
-        self.round = 0
-        self.id = new_id()
-        self.learned_from = SeenDecisions()
-        self._lock = threading.RLock()
-        self._key: bytes | None = None
-        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
-        self._waiting = 0  # own decisions without feedback
-        self._max_pending = 100_000
-        self._last_expired = -1  # the latest round that is not remembered any more
-        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
-        self._watch: FeedbackWatch | None = None  # from the first decision on, if it is needed
-        forks.know(self)
 
     # --- what an algorithm overrides -----------------------------------------------------------
 
@@ -168,23 +151,6 @@ class LearnerBase(ABC, Generic[AlgorithmT]):
             The arrays themselves, not copies: `crossbandit.load` fills them in place.
         """
 
-    def check_state(self) -> None:
-        """Check a state that was read from a file, before it is used.
-
-        Override it, and call `super().check_state()`, if a kernel uses a number of the state as an
-        index: compiled code does not check its indices, so an index outside its array corrupts
-        memory. Also override it if a state may hold infinity.
-
-        Raises:
-            CheckpointError: A number is out of its range or not finite.
-        """
-        for name, array in self.state().items():
-            if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise CheckpointError(f"The array {name!r} holds numbers that are not finite.")
-        self.require_state("round", self.round >= 0, "an integer of at least 0", self.round)
-        for one in (one for role in self.remembered().values() for one in role):
-            self._check_remembered(one)
-
     def tuned(self) -> Mapping[str, Any]:
         """Return the parameters that a tuning rule has set, by name. A checkpoint stores them.
 
@@ -192,21 +158,6 @@ class LearnerBase(ABC, Generic[AlgorithmT]):
         """
         rates = {} if self.parameters is None else self.parameters._asdict()
         return {name: rate for name, rate in rates.items() if hasattr(self.algorithm, name)}
-
-    def remembered(self) -> dict[str, list[PendingDecision]]:
-        """Return the decisions that are remembered, by their role. A checkpoint stores them.
-
-        Override it, and `restore`, if a learner keeps decisions in other places.
-        """
-        return {"pending": list(self._pending.values())}
-
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
-        """Restore what `remembered` returned.
-
-        Args:
-            roles: The decisions by their role.
-        """
-        self._pending = {pending.round: pending for pending in roles["pending"]}
 
     # --- what an algorithm may use -------------------------------------------------------------
 
@@ -315,36 +266,3 @@ class LearnerBase(ABC, Generic[AlgorithmT]):
             self.algorithm.require_availability()
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
-
-    def _check_remembered(self, one: PendingDecision) -> None:
-        arms, where = self.graph.arms, f"round {one.round}"
-        right = 0 <= one.arm < arms
-        self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
-        right = one.rows is None or bool(np.isfinite(one.rows).all())
-        self.require_state(f"rows of {where}", right, "finite", one.rows)
-        right = one.baseline is None or math.isfinite(one.baseline)
-        self.require_state(f"baseline of {where}", right, "finite", one.baseline)
-
-    # --- forks and copies ---------------------------------------------------------------------
-
-    def fork_locks(self) -> tuple[Any, ...]:
-        """Return None and the lock: an object that owns a learner has a lock that comes first."""
-        return None, self._lock
-
-    def after_fork(self) -> None:
-        """Take a new id and new random numbers, in a forked process.
-
-        Decisions that were made before the fork can be learned from in both processes.
-        """
-        self._former_ids[self.id] = self.round
-        self.id = new_id()
-        self.generator = np.random.default_rng()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return everything but the lock: a copy has its own."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.RLock()
-        forks.know(self)

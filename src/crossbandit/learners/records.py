@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
+import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
+import numpy as np
+
+from crossbandit import forks
+from crossbandit.errors import (
+    CheckpointError,
+    DamagedTokenError,
+    DecisionError,
+    InvalidParameterError,
+)
 from crossbandit.learners.decisions import (
     Decision,
     PendingDecision,
@@ -18,11 +27,17 @@ from crossbandit.learners.decisions import (
 from crossbandit.learners.learner_base import AlgorithmT, LearnerBase
 from crossbandit.learners.missing import FeedbackWatch
 from crossbandit.learners.payloads import decoded
+from crossbandit.learners.seen import SeenDecisions, new_id
 from crossbandit.learners.tokens import GRAPH, Token, checked_key
 from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.losses import Context, Readout
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
     from crossbandit.types import Integers
 
 
@@ -31,6 +46,28 @@ class DecisionRecords(LearnerBase[AlgorithmT]):
 
     Its private methods are called under the lock of the learner.
     """
+
+    def __init__(
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
+    ) -> None:
+        super().__init__(algorithm, problem, seed=seed, graph=graph)
+        self.round = 0
+        self.id = new_id()
+        self.learned_from = SeenDecisions()
+        self._lock = threading.RLock()
+        self._key: bytes | None = None
+        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
+        self._waiting = 0  # own decisions without feedback
+        self._max_pending = 100_000
+        self._last_expired = -1  # the latest round that is not remembered any more
+        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
+        self._watch: FeedbackWatch | None = None  # from the first decision on, if it is needed
+        forks.know(self)
 
     @property
     def pending(self) -> int:
@@ -121,6 +158,40 @@ class DecisionRecords(LearnerBase[AlgorithmT]):
             expected = f"a learner of {self.algorithm} on the same problem"
             got = verbatim(f"one of {other.algorithm}, or another problem")
             reject("merge", "other", expected, got)
+
+    # --- what an algorithm may override --------------------------------------------------------
+
+    def check_state(self) -> None:
+        """Check a state that was read from a file, before it is used.
+
+        Override it, and call `super().check_state()`, if a kernel uses a number of the state as an
+        index: compiled code does not check its indices, so an index outside its array corrupts
+        memory. Also override it if a state may hold infinity.
+
+        Raises:
+            CheckpointError: A number is out of its range or not finite.
+        """
+        for name, array in self.state().items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise CheckpointError(f"The array {name!r} holds numbers that are not finite.")
+        self.require_state("round", self.round >= 0, "an integer of at least 0", self.round)
+        for one in (one for role in self.remembered().values() for one in role):
+            self._check_remembered(one)
+
+    def remembered(self) -> dict[str, list[PendingDecision]]:
+        """Return the decisions that are remembered, by their role. A checkpoint stores them.
+
+        Override it, and `restore`, if a learner keeps decisions in other places.
+        """
+        return {"pending": list(self._pending.values())}
+
+    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+        """Restore what `remembered` returned.
+
+        Args:
+            roles: The decisions by their role.
+        """
+        self._pending = {pending.round: pending for pending in roles["pending"]}
 
     # --- private steps -------------------------------------------------------------------------
 
@@ -265,3 +336,36 @@ class DecisionRecords(LearnerBase[AlgorithmT]):
         pending = replace(pending, round=min(pending.round, self.round))
         self.round += 1
         return pending
+
+    def _check_remembered(self, one: PendingDecision) -> None:
+        arms, where = self.graph.arms, f"round {one.round}"
+        right = 0 <= one.arm < arms
+        self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
+        right = one.rows is None or bool(np.isfinite(one.rows).all())
+        self.require_state(f"rows of {where}", right, "finite", one.rows)
+        right = one.baseline is None or math.isfinite(one.baseline)
+        self.require_state(f"baseline of {where}", right, "finite", one.baseline)
+
+    # --- forks and copies ---------------------------------------------------------------------
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return None and the lock: an object that owns a learner has a lock that comes first."""
+        return None, self._lock
+
+    def after_fork(self) -> None:
+        """Take a new id and new random numbers, in a forked process.
+
+        Decisions that were made before the fork can be learned from in both processes.
+        """
+        self._former_ids[self.id] = self.round
+        self.id = new_id()
+        self.generator = np.random.default_rng()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the lock: a copy has its own."""
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.RLock()
+        forks.know(self)

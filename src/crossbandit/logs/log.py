@@ -1,8 +1,4 @@
-"""A log of first-price auctions, read in chunks.
-
-The file is long because `AuctionLog` documents, checks and describes all of its options; how files
-are found and joined is in `opening.py`.
-"""
+"""A log of first-price auctions, read in chunks; `opening.py` finds and joins its files."""
 
 from __future__ import annotations
 

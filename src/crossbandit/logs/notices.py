@@ -2,8 +2,6 @@
 
 A line is a bid, a win, a loss, or something else. Lines of one auction have the same id. Where
 every line with a value also has a result, nothing is joined.
-
-The steps are in one file because each query uses the columns that the one before it makes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The result of a replay: its tables, with confidence intervals over time and over seeds.
-
-The file is long because `Replay` has one method, with its columns documented, for each table.
-"""
+"""The result of a replay: its tables, with confidence intervals over time and over seeds."""
 
 from __future__ import annotations
 
@@ -105,11 +102,6 @@ class Replay:
             expected = f"one of {', '.join(map(repr, names))}"
             reject(f"Replay.{method}", "strategy", expected, strategy)
         return names.index(strategy)
-
-    @property
-    def best_policy_surplus(self) -> float:
-        """The surplus of the strategy that regret is counted from."""
-        return self.outcome(self.comparator).mean_surplus
 
     @property
     def aims_at_value(self) -> bool:

@@ -149,8 +149,8 @@ def check_folder(folder: Path, written: Collection[str], what: str) -> None:
     others = [name for name in names if not any(fnmatch(name, known) for known in written)]
     if others:
         raise ResultsError(
-            f"The folder {str(folder)!r} holds something else than {what}: {others[0]!r}. Choose "
-            "another one with --out."
+            f"The folder {str(folder)!r} holds files that are not part of {what}: {others[0]!r}. "
+            "Choose another one with --out."
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)

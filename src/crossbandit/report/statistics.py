@@ -28,6 +28,19 @@ class Estimate(NamedTuple):
     value: float
     half_width: float
 
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self.value - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self.value + self.half_width
+
 
 class PairedTest(NamedTuple):
     """The mean difference of paired samples, and whether it may be chance.

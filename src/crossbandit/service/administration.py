@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -110,21 +109,17 @@ class Administration:
             self._store.pause(known.row.id, paused=paused)
         self.learner.look()
 
-    def change(
-        self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET
-    ) -> Future[None]:
+    def change(self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET) -> None:
         """Change the amounts of a bidder's limits. What was spent is kept.
+
+        Limits that are not given do not change. If another node changes them at the same time,
+        its change is kept. The change is in the log when this returns, and takes effect when it is
+        learned.
 
         Args:
             name: The bidder.
             budget: The new budgets, with the same periods and in the same order.
             target: The new targets, with the same kinds and periods and in the same order.
-
-        Limits that are not given do not change. If another node changes them at the same time,
-        its change is kept.
-
-        Returns:
-            A future that is done: the change is in the log. It takes effect when it is learned.
 
         Raises:
             InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
@@ -135,9 +130,6 @@ class Administration:
             known = self.directory.find(name)
         self.learner.has_grown([known.row.id])
         self.learner.look()
-        done: Future[None] = Future()
-        done.set_result(None)
-        return done
 
     def _write(self, append: Append) -> bool:
         """Log a change. If another change came first, write nothing and return False."""

@@ -58,7 +58,8 @@ class Node(Administration):
         url: The address at which other nodes reach this one, or None.
         name: A name for this node; None for a new one.
         learn: Whether to learn for bidders, and to decide for those with limits.
-        lease: How many seconds a lease lasts. If its node stops, another takes over after them.
+        lease: How many seconds a lease lasts. If its node stops, another node takes over
+            when the lease has expired.
         poll: Seconds between two reads of what other nodes have stored.
         publish: The least number of seconds between two policies of a bidder.
         checkpoint_entries: A checkpoint is made after this many entries.

@@ -38,6 +38,8 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "version": _TEXT,
         "curve_rounds": "BIGINT[] NOT NULL",
         "curve_regret": "DOUBLE[] NOT NULL",
+        "provenance": "VARCHAR",
+        "parameters": "VARCHAR",
     },
     "members": {
         "study": _TEXT,
@@ -52,12 +54,10 @@ _TABLES: Mapping[str, Mapping[str, str]] = {
         "error": _TEXT,
         "version": _TEXT,
         "failed_at": "TIMESTAMP NOT NULL",
+        "location": "VARCHAR",
+        "traceback": "VARCHAR",
+        "provenance": "VARCHAR",
     },
-}
-# Later versions added these. A file without them gets them at the next write.
-_LATER: Mapping[str, Mapping[str, str]] = {
-    "cells": {"provenance": "VARCHAR", "parameters": "VARCHAR"},
-    "failures": {"location": "VARCHAR", "traceback": "VARCHAR", "provenance": "VARCHAR"},
     "sources": {"cell": _TEXT, "file": _TEXT, "sha256": _TEXT},
 }
 
@@ -140,7 +140,7 @@ def _cannot_open(path: Path, error: duckdb.Error) -> ResultsError:
 
 
 def _create(path: Path, connection: Any) -> None:
-    """Create the tables of a new file, and add to an old file what later versions have."""
+    """Create the tables of a new file."""
     with clear_errors(path, "written"):
         if not connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             connection.begin()
@@ -148,14 +148,6 @@ def _create(path: Path, connection: Any) -> None:
                 connection.execute(f"CREATE TABLE {table} ({_definition(types)})")
             connection.execute("INSERT INTO about VALUES (?)", [FORMAT])
             connection.commit()
-    _check(path, connection)
-    with clear_errors(path, "written"):
-        for table, types in _LATER.items():
-            if table not in _TABLES:
-                connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({_definition(types)})")
-                continue
-            for name in types.keys() - columns(connection, table).keys():
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {name} {types[name]}")
 
 
 def _definition(types: Mapping[str, str]) -> str:
@@ -184,13 +176,12 @@ def _check(path: Path, connection: Any) -> None:
                 f"{path} was written in another format, {found}. This version of Crossbandit reads "
                 f"format {FORMAT}."
             )
-        for table, types in {**_TABLES, "sources": _LATER["sources"]}.items():
-            _check_table(path, connection, table, {**types, **_LATER.get(table, {})})
+        for table, types in _TABLES.items():
+            _check_table(path, connection, table, types)
 
 
 def _check_table(path: Path, connection: Any, table: str, types: Mapping[str, str]) -> None:
     present = columns(connection, table)
-    later = _LATER.get(table, {})
     for name, definition in types.items():
         wanted = definition.partition(" ")[0]
         if present.get(name, wanted) != wanted:
@@ -198,7 +189,7 @@ def _check_table(path: Path, connection: Any, table: str, types: Mapping[str, st
                 f"{path} is not a plain results file: the column {name!r} of its table {table!r} "
                 f"must be of type {wanted}. Got {present[name]}."
             )
-        if present and name not in present and name not in later:
+        if present and name not in present:
             raise ResultsError(
                 f"{path} is not a plain results file: its table {table!r} has no column {name!r}."
             )

@@ -7,29 +7,25 @@ import math
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import duckdb
 import pandas as pd
 
 from crossbandit.errors import ResultsError
 from crossbandit.report.text import csv_safe
-from crossbandit.studies.database import columns
 from crossbandit.studies.store import readable
 from crossbandit.validation import choice
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _CELLS = """
 SELECT study, part, cell, environment, algorithm, environment_name, algorithm_name, seed, horizon,
-       final_regret, loss, comparator_loss, seconds, version{later}{curves}
+       final_regret, loss, comparator_loss, seconds, version, provenance, parameters{curves}
 FROM members JOIN cells USING (cell)
 ORDER BY study, position
 """
 _FAILURES = """
 SELECT study, part, cell, environment_name, algorithm_name, environment, algorithm, seed,
-       error, version{later}, failed_at
+       error, version, location, traceback, provenance, failed_at
 FROM (SELECT *, row_number() OVER (PARTITION BY cell ORDER BY failed_at DESC, rowid DESC) AS age
       FROM failures)
 JOIN members USING (cell)
@@ -53,15 +49,13 @@ def load(source: str | Path, *, curves: bool = True) -> pd.DataFrame:
             all of the memory.
 
     Returns:
-        The cells. `provenance` and `parameters` are JSON objects, or missing in files of older
-        versions.
+        The cells. `provenance` and `parameters` are JSON objects.
 
     Raises:
         ResultsError: There are no results, or they are damaged or not plain results.
     """
     with readable(source) as (path, connection):
-        later = _later_columns(connection, "cells", ("provenance", "parameters"))
-        query = _CELLS.format(later=later, curves=", curve_rounds, curve_regret" if curves else "")
+        query = _CELLS.format(curves=", curve_rounds, curve_regret" if curves else "")
         frame = _fetch(connection, query)
     try:
         _check_cells(frame)
@@ -87,9 +81,7 @@ def failures(source: str | Path) -> pd.DataFrame:
         ResultsError: There are no results, or they are damaged or not plain results.
     """
     with readable(source) as (_, connection):
-        names = ("location", "traceback", "provenance")
-        later = _later_columns(connection, "failures", names)
-        return _fetch(connection, _FAILURES.format(later=later))
+        return _fetch(connection, _FAILURES)
 
 
 def export(
@@ -122,12 +114,6 @@ def export(
         stem = "failures" if out is None else f"{path.stem}-failures"
         _write(failed, path.with_name(f"{stem}.{to}"), to)
     return path
-
-
-def _later_columns(connection: Any, table: str, names: Iterable[str]) -> str:
-    """Return columns for a query, with NULL for those that an old file does not have."""
-    present = columns(connection, table)
-    return "".join(f", {name if name in present else f'NULL AS {name}'}" for name in names)
 
 
 def _fetch(connection: Any, query: str) -> pd.DataFrame:

@@ -20,10 +20,10 @@ from crossbandit.applications.law_learner.decisions import (
 )
 from crossbandit.kernels.laws.choice import decide_all
 from crossbandit.laws import GuardedLaw
-from crossbandit.laws.choosing import choose, last_chance
-from crossbandit.laws.uniforms import Uniforms
+from crossbandit.laws.rounds import choose, last_chance
 from crossbandit.learners.seen import new_id
 from crossbandit.learners.tokens import checked_key
+from crossbandit.streams import Uniforms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -60,7 +60,7 @@ def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the values of every fact about the runs, those of the version first."""
     found = fact_values(frame.get("provenance", ()))
     versions = dict.fromkeys(str(version) for version in frame["version"])
-    found["crossbandit"] = list(versions)  # older results have no provenance
+    found["crossbandit"] = list(versions)  # a provenance may be missing
     return {name: found[name] for name in dict.fromkeys([*_NAMES, *found]) if name in found}
 
 

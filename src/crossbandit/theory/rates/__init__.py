@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
-from crossbandit.report.statistics import slope
+from crossbandit.report.statistics import Estimate, slope, slope_interval
 from crossbandit.simulation import simulate_many
-from crossbandit.theory.runs.intervals import Interval, mean_interval, slope_interval
+from crossbandit.theory.runs.intervals import mean_interval
 from crossbandit.theory.runs.parts import orders
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class Rate:
     bounds: Floats  # (points,): the assembled bound, with 1 in place of its constants
 
     @cached_property
-    def slope(self) -> Interval:
-        """The exponent of x that fits, with a bootstrap interval over seeds."""
+    def slope(self) -> Estimate:
+        """The exponent of x that fits, with an interval over seeds."""
         return slope_interval(self.x, self.regrets)
 
     @cached_property
@@ -68,7 +68,7 @@ def measure_rate(rule: Rule, environments: Mapping[int, Environment], seeds: Seq
     >>> from crossbandit import CrossGraph, environments
     >>> growing = {T: environments.paper_benchmark(T, alpha=4) for T in (500, 2_000)}
     >>> rate = measure_rate(lambda _: CrossGraph(), growing, range(3))
-    >>> 0.3 < rate.slope.estimate < 0.7
+    >>> 0.3 < rate.slope.value < 0.7
     True
     """
     regrets, bounds = [], []

@@ -64,7 +64,7 @@ def small_constants(subject: Subject, problem: Problem) -> Subject:
 
 @statement(10, "Theorem 1: the rate in T, in alpha and in M")
 def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
-    """Exponents, with bootstrap intervals, are at most those of the theorem's bound."""
+    """Exponents, with intervals, are at most those of the theorem's bound."""
     sizes = _SIZES[effort]
 
     def experiment(_: Problem) -> Subject:
@@ -148,7 +148,7 @@ def _growth(statement_name: str, axis: str, rates: Mapping[str, Rate]) -> CheckR
         and all(rate.slope.high <= rate.predicted for rate in rates.values()),
         note=(
             "Exponents: "
-            + ", ".join(f"{family} {rate.slope.estimate:.3f}" for family, rate in rates.items())
+            + ", ".join(f"{family} {rate.slope.value:.3f}" for family, rate in rates.items())
             + f". Regret was at most {constant:.2g} times the assembled bound with constants 1."
         ),
         figure=_figure(statement_name, axis, rates),
