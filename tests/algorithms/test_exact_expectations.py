@@ -95,19 +95,24 @@ LONGER = CrossGraph(eta=ETA, gamma=GAMMA, rho=RHO, beta=BETA, epoch_length=4)
 SZ = SchneiderZimmert(eta=ETA, gamma=GAMMA, epoch_length=2)
 
 # Histories after which the contexts disagree about the heaviest arm without self-loop; after the
-# first one, moreover, the fallback is active in context 0 and not in context 1.
-FALLBACK = moment(ALGORITHM_2, TWO_LOOPLESS, epochs=5, history=1)
-LONG = moment(LONGER, TWO_LOOPLESS, epochs=4, history=1)
-
-MOMENTS = {
-    "right after the warm-up": moment(ALGORITHM_2, TWO_LOOPLESS, epochs=1, history=0),
-    "two loopless arms": moment(ALGORITHM_2, TWO_LOOPLESS, epochs=4, history=0),
-    "fallback in one context": FALLBACK,
-    "longer epochs": LONG,
-    "all self-loops": moment(ALGORITHM_2, graphs.threshold(K), epochs=5, history=0),
-    "sz-context": moment(SZ, TWO_LOOPLESS, epochs=5, history=0),
+# one of the fallback, moreover, it is active in context 0 and not in context 1.
+MOMENTS: dict[str, tuple[Algorithm, FeedbackGraph, int, int]] = {
+    "right after the warm-up": (ALGORITHM_2, TWO_LOOPLESS, 1, 0),
+    "two loopless arms": (ALGORITHM_2, TWO_LOOPLESS, 4, 0),
+    "fallback in one context": (ALGORITHM_2, TWO_LOOPLESS, 5, 1),
+    "longer epochs": (LONGER, TWO_LOOPLESS, 4, 1),
+    "all self-loops": (ALGORITHM_2, graphs.threshold(K), 5, 0),
+    "sz-context": (SZ, TWO_LOOPLESS, 5, 0),
 }
-every_moment = pytest.mark.parametrize("now", MOMENTS.values(), ids=MOMENTS.keys())
+
+
+@pytest.fixture(scope="module")
+def now(request: pytest.FixtureRequest) -> Moment:
+    """A moment of `MOMENTS`, by name. Tests clone its learner and leave it as it is."""
+    return moment(*MOMENTS[request.param])
+
+
+every_moment = pytest.mark.parametrize("now", MOMENTS, indirect=True)
 
 
 @dataclass(frozen=True)
@@ -143,10 +148,11 @@ def pairs(now: Moment, losses: Floats) -> Iterator[Pair]:
             yield Pair(played * probability, c, a, side, retained, after)
 
 
-def test_the_fallback_is_active_in_one_context_and_not_in_the_other() -> None:
-    r_p = mix(softmax(cumulative(FALLBACK.learner), ETA), RHO)
-    assert (2 * r_p < FALLBACK.r_e).any(axis=1).tolist() == [True, False]
-    assert_exact(FALLBACK.q, [FALLBACK.r_e[0], r_p[1]])
+@pytest.mark.parametrize("now", ["fallback in one context"], indirect=True)
+def test_the_fallback_is_active_in_one_context_and_not_in_the_other(now: Moment) -> None:
+    r_p = mix(softmax(cumulative(now.learner), ETA), RHO)
+    assert (2 * r_p < now.r_e).any(axis=1).tolist() == [True, False]
+    assert_exact(now.q, [now.r_e[0], r_p[1]])
 
 
 @every_moment
@@ -282,7 +288,7 @@ def test_frequency_estimate_is_unbiased(now: Moment) -> None:
         assert len(values) > 1
 
 
-@pytest.mark.parametrize("now", [FALLBACK, LONG], ids=["one pair", "two pairs"])
+@pytest.mark.parametrize("now", ["fallback in one context", "longer epochs"], indirect=True)
 def test_selector_and_denominators_come_from_disjoint_samples(now: Moment) -> None:
     """j_e is a function of the loss contexts, W_e of the frequency contexts, independent."""
     length = now.learner.algorithm.to_json()["epoch_length"]
