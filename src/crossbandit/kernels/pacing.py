@@ -52,7 +52,7 @@ MOST_UNITS = 2**61  # the highest sum of credits: sums of it and of what is spen
 _HIGHEST = 60.0  # the largest logarithm s: exp(s) does not overflow
 _MEMORY = 64.0  # auctions over which the usual gap is averaged, or those of a bin if they are more
 # A gap that is longer than this many usual gaps, and than this share of the plan, is a pause, and
-# counts as the longer of the two. If auctions come in bursts, the gaps between bursts are no pauses.
+# counts as the longer of the two. Gaps between bursts of auctions are no pauses.
 _LONG = 8.0
 _PAUSE = 1 / 12
 _FAR = 1.0  # a limit is not relaxed further if its pseudo-value is e times the lowest one
