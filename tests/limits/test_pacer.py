@@ -588,3 +588,35 @@ def test_a_batch_that_is_larger_than_usual_has_a_bin_at_most() -> None:
     for n, one in enumerate(planned, start=1):
         gap, before = min(0.01, most / n), min(0.01 * (n - 1), most)
         assert one == pytest.approx(96 * gap / (0.8 - before + gap)), n
+
+
+@pytest.mark.parametrize("size", [5, 50])
+def test_auctions_that_come_in_bursts_use_their_budget(size: int) -> None:
+    """Gaps between bursts are a part of the plan, and no pauses."""
+    generator, count, days, money = np.random.default_rng(3), 1_500, 4, 8.0
+    times = []
+    for day in range(days):
+        starts = generator.uniform(0, DAY - 60, count // size)
+        bursts = starts[:, None] + generator.exponential(5.0, (count // size, size))
+        times.append(day * DAY + np.sort(np.minimum(bursts.ravel(), DAY - 1)))
+    values, prices = auctions(count * days)
+    spent, surplus = {}, {}
+    for per in ("day", count):
+        law = OutcomeLaw(GRID, (0, 1), seed=1)
+        log = made(Budget(money, per=per)).play(law, values, prices, times=np.concatenate(times))
+        bids = np.where(log.bids >= 0, GRID[log.bids], 0.0)
+        won = (bids >= prices) & (bids > 0)
+        spent[per] = bids[won].sum() / (days * money)
+        surplus[per] = (values - bids)[won].sum()
+    assert 0.9 < spent["day"] <= 1.0
+    assert surplus["day"] > 0.9 * surplus[count]
+
+
+def test_credits_of_many_wins_do_not_overflow() -> None:
+    """One win has a credit of 2**52 units or so; 2**12 of them would not fit into 63 bits."""
+    pacer = Pacer(np.array([0.0, 0.001]), [ReturnOnSpend(1)], value_range=(0, 1e4))
+    for _ in range(3_000):
+        pacer.correct(4_503.0, 0.001, won=True)
+    assert status(pacer)[0].slack > 0
+    assert pacer.open(4_503.0, 0.0, 0, 1)[2] == 1
+    assert Pacer(GRID, [CostPer(1e15)], value_range=(0, 1)).open(0.5, 0.0, 0, 10)[2] > 0

@@ -18,6 +18,7 @@ from crossbandit.kernels.pacing import (
     HOLDING_SQUARES,
     LOG,
     MADE_AT,
+    MOST_UNITS,
     OF_PERIOD,
     OPEN,
     OPEN_SQUARES,
@@ -149,7 +150,8 @@ def pay(
     """Count what a win costs, and its credit. times: 1, or -1 to undo a win."""
     state.money[limit, SPENT] += times * price
     if rules.kinds[limit] != BUDGET:
-        state.money[limit, GIVEN] += times * credit_of(rules, limit, value)
+        given = state.money[limit, GIVEN] + times * credit_of(rules, limit, value)
+        state.money[limit, GIVEN] = min(given, MOST_UNITS)
 
 
 @inlined

@@ -47,9 +47,14 @@ START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD, STEP = range(8)
 BINS = 96  # bins of a period: quarters of an hour, if it is a day
 GROUPS = 16  # groups of amounts, each with its own share of wins
 
+_MOST_CREDIT = 2.0**53  # units; a higher credit of one win counts as this one
+MOST_UNITS = 2**61  # the highest sum of credits: sums of it and of what is spent do not overflow
 _HIGHEST = 60.0  # the largest logarithm s: exp(s) does not overflow
-_MEMORY = 64.0  # auctions over which the usual gap is averaged
-_LONG = 8.0  # usual gaps; a longer gap counts as this many, because it is a pause
+_MEMORY = 64.0  # auctions over which the usual gap is averaged, or those of a bin if they are more
+# A gap that is longer than this many usual gaps, and than this share of the plan, is a pause, and
+# counts as the longer of the two. Gaps between bursts of auctions are no pauses.
+_LONG = 8.0
+_PAUSE = 1 / 12
 _FAR = 1.0  # a limit is not relaxed further if its pseudo-value is e times the lowest one
 
 
@@ -93,7 +98,7 @@ def credit_of(rules: PaceRules, limit: int, value: float) -> int:
     """Return the credit of a win in units, rounded down, up to the precision of floats."""
     credit: float = rules.credits[limit, 0] + rules.credits[limit, 1] * value
     # A value of 0.3 with a return of 3 has a credit of 0.1, although in floats it is a little less.
-    return math.floor(credit / rules.unit * (1.0 + 4.5e-16))
+    return math.floor(min(credit / rules.unit * (1.0 + 4.5e-16), _MOST_CREDIT))
 
 
 @inlined
@@ -214,10 +219,11 @@ def pass_time(state: PaceState, limit: int, now: float) -> float:
     done = planned_until(state, limit, times[LATEST])
     together = state.bins[limit, 1, BINS]
     if done > before and together > 0.0:
-        gap = (done - before) / together
+        gap, memory = (done - before) / together, _MEMORY
         if times[GAPS] >= _LONG and times[GAP] > 0.0:
-            gap = min(gap, _LONG * times[GAP])
-        times[GAPS] = min(times[GAPS] + together, _MEMORY)
+            gap = min(gap, max(_LONG * times[GAP], _PAUSE / together))
+            memory = max(memory, 1.0 / (BINS * times[GAP]))
+        times[GAPS] = min(times[GAPS] + together, memory)
         weight = min(together, times[GAPS]) / times[GAPS]
         times[GAP] += (gap - times[GAP]) * weight
         times[STEP] += (gap * together - times[STEP]) * weight
