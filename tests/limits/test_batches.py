@@ -87,6 +87,7 @@ def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
     for arrays, bidder in ((one, single), (other, many)):
         arrays["keys"] = arrays["keys"] - _first_key(bidder.learner.id)
         assert ((arrays["keys"] >= 0) & (arrays["keys"] < bidder.learner.round)).all()
+        arrays["firsts"] = arrays["firsts"] - _first_key(bidder.learner.id)
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 

@@ -380,3 +380,12 @@ def test_a_win_above_the_pseudo_value_is_paid(batch: bool) -> None:
         assert bidder.limits[0].spent == paid
         assert bidder.limits[0].reserved == 0
     assert paid > 10
+
+
+@pytest.mark.parametrize("name", ["budget", "target"])
+@pytest.mark.parametrize("given", [0, 0.0, Decimal(0), False, "", 500])
+def test_what_is_not_a_limit_is_refused(name: str, given: Any) -> None:
+    settings: dict[str, Any] = {"value_range": (0, 10), "seed": 1, name: given}
+    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of FirstPriceBidder"):
+        FirstPriceBidder(**settings)
+    assert FirstPriceBidder(**settings | {name: []}).limits == ()

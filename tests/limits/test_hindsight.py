@@ -107,15 +107,17 @@ def test_no_bidder_can_expect_more_than_the_bound(correlation: float) -> None:
         levels = np.log(USUAL_BIDS * np.exp(2.6 * 0.6)) + 0.4
     spread = 0.9 * np.sqrt(1 - correlation**2)
     chances = ndtr((levels - 0.9 * correlation * normal[:, None]) / spread)
-    won_by = {}
-    for multiplier in np.geomspace(0.1, 10, 60):
+    low, high = 0.0, 100.0
+    values = slack = np.zeros(0)
+    for _ in range(40):
+        multiplier = (low + high) / 2
         gains = (1 + multiplier) * world.values[:, None] - multiplier * ratio * USUAL_BIDS
         allowed = np.where(world.values[:, None] >= USUAL_BIDS, gains * chances, -1.0)
         paid = USUAL_BIDS[allowed.argmax(axis=1)]
         won = (paid >= world.prices) & (paid > 0)
         slack = np.where(won, world.values - ratio * paid, 0.0)
-        won_by[abs(slack.sum())] = np.where(won, world.values, 0.0), slack
-    values, slack = won_by[min(won_by)]
+        values = np.where(won, world.values, 0.0)
+        low, high = (multiplier, high) if slack.sum() < 0 else (low, multiplier)
     assert abs(slack.sum()) < 5 * slack.std() * np.sqrt(slack.size)
     assert abs(values.sum() - most) < 5 * values.std() * np.sqrt(values.size)
     assert 0.9 * values.sum() < law.value_on(world, ratio) < 1.02 * values.sum()

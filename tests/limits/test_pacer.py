@@ -12,7 +12,7 @@ import pytest
 
 from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.kernels.pacing import GAP, LOG, PLANNED, SQUARES
+from crossbandit.kernels.pacing import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
 from crossbandit.limits.saved import freeze, restore
@@ -501,13 +501,13 @@ def test_an_outcome_can_be_corrected() -> None:
     pacer.open(1.0, 1e9, 0, 20)
     pacer.reserve(0, 1.0, 8, 8)
     pacer.settle(0, 1.0, 0.4, won=False, least=0.9)
-    pacer.correct(1.0, 0.4, won=True)
+    pacer.correct(0, 1.0, 0.4, won=True)
     assert [one.spent for one in status(pacer)] == [Decimal("0.4")] * 2
     assert status(pacer)[1].slack == Decimal("0.1")
-    pacer.correct(1.0, 0.4, won=False)
+    pacer.correct(0, 1.0, 0.4, won=False)
     assert [one.spent for one in status(pacer)] == [0, 0]
     assert status(pacer)[1].slack == 0
-    pacer.correct(1.0, 0.4, won=False)  # of an earlier period, or a mistake: nothing to take back
+    pacer.correct(0, 1.0, 0.4, won=False)  # a mistake: nothing to take back
     assert status(pacer)[0].left == 2
 
 
@@ -616,7 +616,7 @@ def test_credits_of_many_wins_do_not_overflow() -> None:
     """One win has a credit of 2**52 units or so; 2**12 of them would not fit into 63 bits."""
     pacer = Pacer(np.array([0.0, 0.001]), [ReturnOnSpend(1)], value_range=(0, 1e4))
     for _ in range(3_000):
-        pacer.correct(4_503.0, 0.001, won=True)
-    assert status(pacer)[0].slack > 0
+        pacer.correct(0, 4_503.0, 0.001, won=True)
+    assert pacer.state.money[0, GIVEN] > pacer.state.money[0, SPENT]
     assert pacer.open(4_503.0, 0.0, 0, 1)[2] == 1
     assert Pacer(GRID, [CostPer(1e15)], value_range=(0, 1)).open(0.5, 0.0, 0, 10)[2] > 0

@@ -111,3 +111,17 @@ def test_nothing_is_learned_of_the_time_before_the_first_auction() -> None:
     counts[48:] = 100.0
     traffic.learn(0.0, DAY, DAY / 2, counts)
     assert np.diff(traffic.plan(DAY, 2 * DAY)) == pytest.approx(np.full(BINS, 1 / BINS), rel=1e-9)
+
+
+def test_a_period_that_floats_round_contains_its_time() -> None:
+    first, length = 1_700_000_000.1, 1.1
+    for count in range(300):
+        now = first + count * length
+        begins, ends = period_around(timedelta(seconds=length), "UTC", now, first)
+        assert begins <= now < ends
+
+
+@pytest.mark.parametrize("at", ["2026-07-05T00:00:00Z", 1_783_000_000_000, float("nan"), -1])
+def test_other_times_are_refused_with_what_is_expected(at: Any) -> None:
+    with pytest.raises(InvalidContextError, match="a datetime with a time zone, or seconds since"):
+        seconds("bid", at)

@@ -383,6 +383,19 @@ def test_a_column_that_seems_to_have_times_is_named() -> None:
         replay(AuctionLog(frame), limits=[Budget(5, per="day")], strategies=["law"])
 
 
+def test_a_target_in_the_long_run_is_judged_at_the_end() -> None:
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"value": rng.uniform(0, 1, 4_000), "market_price": rng.random(4_000)})
+    for keep in ("always", "long-run"):
+        limits = [ReturnOnSpend(3, keep=keep)]
+        result = replay(frame, limits=limits, strategies=["law"], seeds=1)
+        row = result.table().set_index("strategy").loc["price law"]
+        kept = result.outcome("price law").limited
+        assert kept is not None
+        assert row["target_kept"] == bool(kept.slack[0] >= 0)
+        assert (kept.least_slack[0] < 0) == (keep == "long-run")
+
+
 def test_best_maps_show_no_bid_where_the_log_has_no_value() -> None:
     values = np.repeat([1.0, 2.0, 9.0], 40)
     frame = pd.DataFrame({"value": values, "market_price": values / 3})

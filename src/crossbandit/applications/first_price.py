@@ -11,7 +11,7 @@ from crossbandit.applications.bidding.batches import bid_batch, settle_auctions
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.logs import log_outcomes
-from crossbandit.applications.bidding.spending import NO_LIMITS, Spending
+from crossbandit.applications.bidding.spending import NO_LIMITS, Spending, given_limits
 from crossbandit.applications.bidding.views import AuctionViews
 from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.learner import LawLearner
@@ -145,11 +145,10 @@ class FirstPriceBidder(AuctionViews):
         if guarded and not at_most_value:
             reject(owner, "guarded", "False if at_most_value is False", guarded)
         self._spending = None
-        if budget or target:
+        limits = given_limits(owner, budget, target)
+        if limits:
             amounts = self.rules.amounts
-            self._spending = Spending(
-                owner, amounts, budget, target, self.value_range, horizon, expires
-            )
+            self._spending = Spending(owner, amounts, limits, self.value_range, horizon, expires)
         self._start(
             algorithm,
             problem,

@@ -131,10 +131,10 @@ def release(
     group[0] += 1.0 if won else 0.0
     group[1] += 1.0
     for limit in range(rules.kinds.size):
-        if rules.kinds[limit] == BUDGET:
-            foresee(state, ticket, limit, -1.0)
         if ticket[limit, OF_PERIOD] != state.times[limit, PERIOD]:
             continue
+        if rules.kinds[limit] == BUDGET:
+            foresee(state, ticket, limit, -1.0)
         state.money[limit, RESERVED] -= at_risk(rules, limit, value, price)
         state.duals[limit, DUE] -= ticket[limit, EXPECTED]
         if rules.kinds[limit] == BUDGET and price > 0:

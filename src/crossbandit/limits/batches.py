@@ -8,6 +8,7 @@ import numpy as np
 
 from crossbandit.kernels.pace_steps import settle_all
 from crossbandit.kernels.paced_laws import paced_decide_all
+from crossbandit.kernels.pacing import OF_PERIOD, PERIOD
 
 if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
@@ -46,7 +47,7 @@ def choose_many(
     firsts: Integers,
     lasts: Integers,
 ) -> PacedChoices:
-    """Do what `Pacer.choose` does in many auctions of one time. Call `reserved.hold_many` next.
+    """Do what `Pacer.choose` does in many auctions of one time. Call `hold_many` next.
 
     Args:
         pacer: The pacer. It reserves the money of the bids.
@@ -82,6 +83,24 @@ def choose_many(
         parts = (one[start:stop] for one in columns)
         law.code[paced_decide_all](*state, now, *parts)
     return found
+
+
+def hold_many(pacer: Pacer, keys: Integers, chosen: PacedChoices) -> None:
+    """Remember the bids that `choose_many` has just reserved money for.
+
+    Args:
+        pacer: The pacer.
+        keys: (n,). A unique number for each bid; ignored where none was made.
+        chosen: What `choose_many` returned.
+    """
+    made, reserved = chosen.bids >= 0, pacer.reserved
+    if pacer.periods.begun and made.any():
+        own, tickets = keys[made], reserved.table.tickets[chosen.rows[made]]
+        for i in pacer.periods.begun:
+            present = tickets[:, i, OF_PERIOD] == pacer.state.times[i, PERIOD]
+            pacer.firsts[i] = own[present].min(initial=own[-1] + 1)
+        pacer.forget()
+    reserved.hold_many(keys, chosen.rows, made)
 
 
 def settle_many(

@@ -21,7 +21,7 @@ from crossbandit.kernels.pace_steps import (
     settle_bound,
 )
 from crossbandit.kernels.paced_laws import decide_bound, paced_guarded_play, paced_play
-from crossbandit.kernels.pacing import BID_FOR, MADE_AT, SPENT, look
+from crossbandit.kernels.pacing import BID_FOR, MADE_AT, OF_PERIOD, PERIOD, SPENT, look
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
 from crossbandit.limits.periods import Periods
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
 
 _NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
+_KEYS = 2**40  # more bids than a process makes: numbers of its bids differ by less
+_KEPT = 8 * 86_400.0  # seconds; learners refuse outcomes that are older than a week
 # The parts of a law, the limits, both of them bound together, and the slots without classes.
 _NO_LAW: tuple[Any, Any, Any, Any] = (None, None, None, None)
 
@@ -96,6 +98,7 @@ class Pacer:
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
+        firsts: (limits,): the number of the first bid of each present period.
         code: The machine code of the steps. Each step is compiled for the argument types of its
             first call, so numbers are converted to floats.
 
@@ -136,7 +139,7 @@ class Pacer:
         self.middle = value_range[1] / 2
         self.periods = Periods(self.limits, self.rules, self.state, self.unit, horizon)
         self.reserved = Reservations(self.rules, self.state)
-        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
         self.code = MachineCode()
         self._law = _NO_LAW
 
@@ -180,6 +183,8 @@ class Pacer:
             wanted: The amount that would have been bid without that bound, by number.
         """
         reserved = self.reserved
+        if self.periods.begun:
+            self.begin(key)
         given = (reserved.opened, self.periods.now, float(value), amount, wanted)
         self.code[reserve_bound](reserved.bound, *given)
         reserved.hold(key)
@@ -219,6 +224,8 @@ class Pacer:
             by number, or -1 if nothing may be bid.
         """
         now = self.periods.move(now)
+        if self.periods.begun:
+            self.begin(key)
         if self.expires is not None:
             self.expire(now - self.expires)
         reserved = self.reserved
@@ -264,7 +271,7 @@ class Pacer:
         if row is None:
             if won:  # it had expired
                 self.late += in_units(amount, self.unit, ROUND_CEILING)
-                self.correct(value, amount, won=True)
+                self.correct(key, value, amount, won=True)
             return
         self.code[settle_bound](reserved.bound, row, won, float(least), not reserved.rows)
         reserved.free.append(row)
@@ -285,18 +292,49 @@ class Pacer:
         for key, value in expired:
             self.settle(key, value, 0.0, won=False, least=math.inf)
 
-    def correct(self, value: float, amount: float, *, won: bool) -> None:
-        """Correct an outcome that was reported wrongly before. The change counts in this period.
+    def correct(self, key: int, value: float, amount: float, *, won: bool) -> None:
+        """Correct an outcome that was reported wrongly before.
+
+        A win is paid in this period. The money of a win that was none is given back only if the bid
+        is known to belong to this period: otherwise more than the budget could be spent in it.
 
         Args:
+            key: The number of the bid.
             value: What winning was worth.
             amount: The amount, as money.
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
         for limit in range(len(self.limits)):
-            if won or self.state.money[limit, SPENT] >= price:
-                pay(self.rules, self.state, limit, value, price, 1 if won else -1)
+            if won:
+                pay(self.rules, self.state, limit, value, price, 1)
+            elif 0 <= key - self.firsts[limit] < _KEYS and self.state.money[limit, SPENT] >= price:
+                pay(self.rules, self.state, limit, value, price, -1)
+
+    def begin(self, key: int) -> None:
+        """Note the first bid of periods that have begun, and forget very old bids.
+
+        Args:
+            key: The number of the next bid. Later bids of the same process have higher ones.
+        """
+        self.firsts[list(self.periods.begun)] = key
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget very old bids without an outcome, after periods have begun.
+
+        A bid that belongs to no present period has no money any more. It is kept for some days: if
+        it wins, it must not be paid in this period.
+        """
+        periods, rows, table = self.periods, self.reserved.rows, self.reserved.table
+        periods.begun.clear()
+        present, old = self.state.times[:, PERIOD], []
+        for one, row in rows.items():
+            if table.held[row, MADE_AT] > periods.now - _KEPT:
+                break
+            if (table.tickets[row, :, OF_PERIOD] != present).all():
+                old.append(one)
+        self.reserved.free.extend(rows.pop(one) for one in old)
 
     def look(
         self, value: float, first: int, last: int, now: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 from decimal import ROUND_FLOOR
+from numbers import Real
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -16,11 +17,11 @@ from crossbandit.kernels.pacing import (
     AUCTIONS,
     BINS,
     BY_TIME,
-    DUE,
     END,
     GIVEN,
     HOLDING_SQUARES,
     LATEST,
+    OPEN,
     PERIOD,
     RESERVED,
     SPENT,
@@ -29,9 +30,9 @@ from crossbandit.kernels.pacing import (
     WAITING,
     pass_time,
 )
-from crossbandit.limits.rules import in_units, timed
+from crossbandit.limits.rules import as_money, in_units, timed
 from crossbandit.limits.settings import Budget, Lease, Money
-from crossbandit.validation import number, reject
+from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,12 +61,13 @@ def seconds(owner: str, at: object) -> float:
     Raises:
         InvalidContextError: It is something else.
     """
-    if isinstance(at, datetime):
-        if at.tzinfo is None:
-            expected = "a datetime with a time zone, or seconds since 1970"
-            reject(owner, "at", expected, at, error=InvalidContextError)
-        at = at.timestamp()
-    return number(owner, "at", at, at_least=0, at_most=_LATEST, error=InvalidContextError)
+    given = at
+    if isinstance(at, datetime) and at.tzinfo is not None:
+        given = at.timestamp()
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) <= _LATEST:
+        expected = "a datetime with a time zone, or seconds since 1970, not milliseconds"
+        reject(owner, "at", expected, at, error=InvalidContextError)
+    return float(given)
 
 
 def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float, float]:
@@ -85,8 +87,10 @@ def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float,
         return -math.inf, math.inf
     if isinstance(per, timedelta):
         length = per.total_seconds()
-        begins = first + math.floor((now - first) / length) * length
-        return begins, begins + length
+        count = math.floor((now - first) / length)
+        while first + (count + 1) * length <= now:  # after a rounding error
+            count += 1
+        return first + count * length, first + (count + 1) * length
     local = datetime.fromtimestamp(now, ZoneInfo(zone))
     if per == "hour":
         offset = local.utcoffset() or timedelta(0)
@@ -184,6 +188,7 @@ class Periods:
         ends: When the first of the present periods of time ends; -1 to make `move` find it out.
         left: The number of auctions until the first of the present periods of auctions ends.
         traffic: What each limit has learned about the times of auctions.
+        begun: The numbers of the limits that began a period, until `Pacer` has noticed it.
     """
 
     def __init__(
@@ -198,6 +203,7 @@ class Periods:
         self._horizon = _NEVER if horizon is None else float(horizon)
         self.first = self.now = self.ends = -1.0
         self.left = 0
+        self.begun: set[int] = set()
         self.traffic = [Traffic(limit.timezone) for limit in limits]
         for i in range(len(limits)):
             self.give(i)
@@ -274,10 +280,13 @@ class Periods:
         old = next((limit for limit in self._limits if isinstance(limit, Lease)), None)
         if old is None:
             reject("renew", "lease", "for limits with a Lease", lease)
+        if lease is not None and not isinstance(lease, Lease):
+            reject("renew", "lease", "a Lease, or None", lease)
         i = self._limits.index(old)
         money = self._state.money[i]
-        used = int(money[SPENT] + money[RESERVED]) * self._unit
+        used = as_money(money[SPENT] + money[RESERVED], self._unit)
         money[GIVEN] = 0  # so nothing can be bid, whatever is released
+        self._state.times[i, END] = _NEVER  # also if no auction has begun the lease
         if lease is not None:
             self._limits[i] = lease
             self._rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
@@ -330,4 +339,5 @@ class Periods:
         """Count money from 0 again. Bids without an outcome belong to an earlier period."""
         self._state.times[i, PERIOD] += 1.0
         self._state.money[i] = 0
-        self._state.duals[i, [DUE, WAITING]] = 0.0
+        self._state.duals[i, OPEN : WAITING + 1] = 0.0
+        self.begun.add(i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from crossbandit.kernels.pacing import (
     PaceRules,
     PaceState,
 )
-from crossbandit.limits.settings import CostPer, Money, ReturnOnSpend
+from crossbandit.limits.settings import CostPer, Lease, Money, ReturnOnSpend
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats
 
+EXACT = Context(prec=60)  # of money, whatever context the user has set
 _DIGITS = 9  # digits of the highest bid after the first digit
 _TINY = -7.0  # the logarithm of about a thousandth
 _MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits
@@ -54,6 +55,9 @@ def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
     aims = {limit.aim for limit in listed if isinstance(limit, ReturnOnSpend | CostPer)}
     if len(aims) > 1:
         reject("Pacer", "limits", "targets with the same aim", sorted(aims))
+    leases = [limit for limit in listed if isinstance(limit, Lease)]
+    if len(leases) > 1:
+        reject("Pacer", "limits", "at most one Lease", leases)
     positive = grid[grid > 0]
     for limit in listed:
         if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
@@ -83,7 +87,18 @@ def in_units(amount: float, unit: Decimal, rounding: str) -> int:
         unit: The unit.
         rounding: A rounding mode of `decimal`.
     """
-    return int((Decimal(repr(float(amount))) / unit).to_integral_value(rounding))
+    units = Decimal(repr(float(amount))).scaleb(-unit.adjusted(), EXACT)
+    return int(units.to_integral_value(rounding, EXACT))
+
+
+def as_money(units: int, unit: Decimal) -> Decimal:
+    """Return an amount of units as money, exactly.
+
+    Args:
+        units: The number of units.
+        unit: The unit.
+    """
+    return EXACT.add(Decimal(int(units)).scaleb(unit.adjusted(), EXACT).normalize(EXACT), 0)
 
 
 def pace_rules(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from crossbandit.kernels.pacing import (
     Reserved,
     at_risk,
 )
+from crossbandit.limits.rules import EXACT
 from crossbandit.limits.settings import Lease
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ def freeze(pacer: Pacer) -> Callable[[], dict[str, npt.NDArray[Any]]]:
         "unit": np.array([pacer.unit.adjusted()]),
         "form": np.array([_form(limit) for limit in pacer.limits]),
         "late": pacer.late.copy(),
+        "firsts": pacer.firsts.copy(),
     }
     return lambda: {**copies, **reserved()}
 
@@ -85,7 +89,7 @@ def restore(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         traffic.table = np.array(table)
     periods.first, periods.now = arrays["clock"].tolist()
     periods.ends, periods.left = -1.0, 0  # `move` finds them out
-    pacer.late = np.array(arrays["late"])
+    pacer.late, pacer.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
     reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
     _convert(pacer, int(arrays["unit"][0]) - pacer.unit.adjusted())
     for i in np.flatnonzero(pacer.state.money[:, GIVEN] > 0).tolist():  # not if a lease has ended
@@ -98,7 +102,8 @@ def _check(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         raise InvalidParameterError(
             "Saved spending can be restored only under limits of the same kinds and periods, in "
             "the same order. Amounts may change. Give such limits, or make a new bidder, which "
-            "starts without what was spent."
+            "starts without what was spent. To go on with another lease, load the bidder without "
+            "it, and call 'renew'."
         )
     for name, own in freeze(pacer)().items():
         given = np.asarray(arrays[name])
@@ -115,24 +120,24 @@ def _convert(pacer: Pacer, digits: int) -> None:
     """Count money in another unit, which is smaller by a factor of 10**digits."""
     if digits == 0:
         return
-    factor = Decimal(1).scaleb(digits)
 
-    def up(units: int) -> int:
-        return int((int(units) * factor).to_integral_value(ROUND_CEILING))
+    def converted(units: int, rounding: str) -> int:
+        return int(Decimal(int(units)).scaleb(digits, EXACT).to_integral_value(rounding, EXACT))
+
+    up = partial(converted, rounding=ROUND_CEILING)
 
     rows, table = list(pacer.reserved.rows.values()), pacer.reserved.table
     for row in rows:
         table.prices[row] = [up(one) for one in table.prices[row]]
     money, duals = pacer.state.money, pacer.state.duals
     for i in range(len(pacer.limits)):
-        given = int((int(money[i, GIVEN]) * factor).to_integral_value(ROUND_FLOOR))
-        money[i] = given, up(money[i, SPENT]), 0
+        money[i] = converted(money[i, GIVEN], ROUND_FLOOR), up(money[i, SPENT]), 0
         pacer.late[i] = up(pacer.late[i])
         for row in rows:
             if table.tickets[row, i, OF_PERIOD] == pacer.state.times[i, PERIOD]:
                 value, price = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
                 money[i, RESERVED] += at_risk(pacer.rules, i, value, price)
-    scale = float(factor)
+    scale = 10.0**digits
     duals[:, [SQUARES, OPEN_SQUARES, HOLDING_SQUARES]] *= scale * scale
     duals[:, [OPEN, DUE]] *= scale
     table.tickets[:, :, [PLANNED, EXPECTED]] *= scale
@@ -144,7 +149,7 @@ def _form(limit: Limit) -> tuple[float, float]:
     named = {None: -1.0, "day": -2.0, "hour": -3.0}
     kind, per = float(kinds.index(limit.kind)), limit.per
     if isinstance(limit, Lease):
-        return kind, 0.0
+        return kind, float(crc32(limit.id.encode()))
     if isinstance(per, timedelta):
         return kind, -3.0 - per.total_seconds()
     return kind, float(per) if isinstance(per, int) else named[per]

@@ -7,6 +7,7 @@ import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.validation import choice, integer, number, reject, verbatim
@@ -84,7 +85,7 @@ class Budget(JsonForm):
     With a number of auctions, "traffic" and "even" are the same.
 
     Args:
-        amount: The money.
+        amount: The money, a number or a Decimal.
         per: The period: "day" or "hour", in the time zone `timezone`; a timedelta, which begins
             with the first auction; a number of auctions; or None for one amount for all time. With
             None, pacing needs the number of auctions to come (`horizon`).
@@ -106,7 +107,9 @@ class Budget(JsonForm):
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        amount = number("Budget", "amount", self.amount, above=0, at_most=_LARGEST)
+        given: object = self.amount
+        given = float(given) if isinstance(given, Decimal) else given
+        amount = number("Budget", "amount", given, above=0, at_most=_LARGEST)
         object.__setattr__(self, "amount", amount)
         object.__setattr__(self, "per", _period("Budget", self.per))
         choice("Budget", "pacing", self.pacing, PACINGS)

@@ -6,12 +6,13 @@ import json
 import secrets
 import time
 from datetime import timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from threading import Lock
 from typing import Self
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits.periods import period_around, seconds
+from crossbandit.limits.rules import EXACT
 from crossbandit.limits.settings import Budget, Lease, parsed
 from crossbandit.validation import number, reject
 
@@ -42,6 +43,7 @@ class SharedBudget:
     >>> shared.left(at=1_000_000.0)
     Decimal('450.0')
     >>> shared.take_back(lease.id, spent=12.5, at=1_000_100.0)
+    True
     >>> shared.left(at=1_000_100.0)
     Decimal('487.5')
     """
@@ -105,7 +107,7 @@ class SharedBudget:
             self._leased[made.id] = asked
             return made
 
-    def take_back(self, lease: str, spent: object, *, at: object = None) -> None:
+    def take_back(self, lease: str, spent: object, *, at: object = None) -> bool:
         """Take back what was not spent of a slice. This can be done once for each slice.
 
         A slice that is unknown, was given back before, or belongs to an earlier period is ignored.
@@ -113,25 +115,26 @@ class SharedBudget:
         Args:
             lease: The slice's id.
             spent: What was spent, and what bids without an outcome may still cost: a number or a
-                Decimal.
+                Decimal. It is more than the slice only if bids have won after they had expired;
+                this is taken from what is left of the budget.
             at: As in `left`.
 
+        Returns:
+            Whether it was taken back, and not ignored.
+
         Raises:
-            InvalidParameterError: More was spent than the slice had.
+            InvalidParameterError: What was spent is not a number of at least 0.
         """
-        if isinstance(spent, Decimal) and spent.is_finite():
+        if isinstance(spent, Decimal) and spent.is_finite() and spent >= 0:
             paid = spent
         else:
-            paid = Decimal(repr(number("take_back", "spent", spent)))
+            paid = Decimal(repr(number("take_back", "spent", spent, at_least=0)))
         with self._lock:
             self._turn("take_back", at)
-            amount = self._leased.get(lease)
-            if amount is None:
-                return
-            if not 0 <= paid <= amount:
-                reject("take_back", "spent", f"an amount from 0 to the slice's, {amount}", spent)
-            del self._leased[lease]
-            self._spent += paid
+            if self._leased.pop(lease, None) is None:
+                return False
+            self._spent = EXACT.add(self._spent, paid)
+            return True
 
     def to_bytes(self) -> bytes:
         """Return the whole state as bytes, for `from_bytes` after a restart."""
@@ -162,7 +165,7 @@ class SharedBudget:
             made._first, made._now, made._ends = (float(one) for one in given["times"])
             made._spent = Decimal(given["spent"])
             made._leased = {name: Decimal(one) for name, one in given["leased"].items()}
-            impossible = made._spent < 0 or made._left() < 0
+            impossible = made._spent < 0 or any(one < 0 for one in made._leased.values())
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             reject(owner, "data", "what to_bytes returned", data)
         if impossible:
@@ -170,7 +173,9 @@ class SharedBudget:
         return made
 
     def _left(self) -> Decimal:
-        return Decimal(repr(self.budget.amount)) - self._spent - sum(self._leased.values())
+        with localcontext(EXACT):
+            left = Decimal(repr(self.budget.amount)) - self._spent - sum(self._leased.values())
+        return max(left, Decimal(0))
 
     def _turn(self, owner: str, at: object) -> float:
         """Begin a new period, if it is due, and return the time, which never goes back."""

@@ -12,20 +12,24 @@ from crossbandit.kernels.pacing import (
     AUCTIONS,
     BY_AUCTIONS,
     END,
+    GIVEN,
     RESERVED,
     START,
     free_money,
     limited_value,
     planned_until,
 )
-from crossbandit.limits.rules import timed
-from crossbandit.limits.settings import Money
+from crossbandit.limits.rules import as_money, timed
+from crossbandit.limits.settings import Lease, Money
 
 if TYPE_CHECKING:
     from crossbandit.limits.batches import PacedChoices
     from crossbandit.limits.pacer import Pacer
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
+
+
+_ENDED = "The lease has ended, or was given back. Lease money again, and call 'renew'."
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,10 @@ class LimitStatus:
                 f"spent {self.spent:.6g}, multiplier {self.multiplier:.3g}"
             )
         plan = "" if self.planned is None else f" (planned by now: {self.planned:.6g})"
+        late = f" ({self.late:.6g} of it for bids that had expired)" if self.late else ""
         return (
-            f"{_named(self.limit)}: spent {self.spent:.6g}{plan}, reserved {self.reserved:.6g}, "
-            f"left {self.left:.6g}, multiplier {self.multiplier:.3g}"
+            f"{_named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
+            f"{self.reserved:.6g}, left {self.left:.6g}, multiplier {self.multiplier:.3g}"
         )
 
 
@@ -86,23 +91,23 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 
 
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
-    given, spent, held = (_money(pacer.unit, units) for units in pacer.state.money[i])
+    given, spent, held = pacer.state.money[i].tolist()
     times = pacer.state.times[i]
     seconds = timed(limit) and times[END] != 0.0
     value = pacer.middle
     pseudo = limited_value(pacer.rules, pacer.state, i, value)
     return LimitStatus(
         limit=limit,
-        spent=spent,
-        reserved=held,
-        left=max(given - spent - held, Decimal(0)),
+        spent=as_money(spent, pacer.unit),
+        reserved=as_money(held, pacer.unit),
+        left=as_money(max(given - spent - held, 0), pacer.unit),
         planned=_planned(pacer, i, limit),
-        slack=None if isinstance(limit, Money) else given - spent,
+        slack=None if isinstance(limit, Money) else as_money(given - spent, pacer.unit),
         multiplier=value / pseudo,
         begins=float(times[START]) if seconds else None,
         ends=float(times[END]) if seconds else None,
         auctions=int(times[AUCTIONS]),
-        late=_money(pacer.unit, pacer.late[i]),
+        late=as_money(pacer.late[i], pacer.unit),
     )
 
 
@@ -129,8 +134,15 @@ def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     """
     free = [free_money(pacer.rules, pacer.state, i, value) for i in range(len(pacer.limits))]
     i = free.index(min(free))
+    if _has_ended(pacer, i):
+        return _ENDED
     held = int(pacer.state.money[i, RESERVED])
     return _reason_of(pacer.limits[i], pacer.unit, free[i], held, value, worth, lowest)
+
+
+def _has_ended(pacer: Pacer, i: int) -> bool:
+    """Return whether a limit is a lease that has ended or was given back."""
+    return isinstance(pacer.limits[i], Lease) and pacer.state.money[i, GIVEN] == 0
 
 
 def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
@@ -162,6 +174,7 @@ class Reasons(Sequence[str | None]):
         self._limits, self._unit, self._amounts = [*pacer.limits], pacer.unit, pacer.rules.amounts
         self._columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
         self._made = chosen.bids >= 0
+        self._ended = [_has_ended(pacer, i) for i in range(len(pacer.limits))]
 
     def __len__(self) -> int:
         return self._made.size
@@ -182,6 +195,8 @@ class Reasons(Sequence[str | None]):
         if lowest is None:
             return None
         i, free, held = tightest
+        if self._ended[i]:
+            return _ENDED
         return _reason_of(self._limits[i], self._unit, free, held, value, worth, lowest)
 
 
@@ -195,7 +210,7 @@ def _reason_of(
     lowest: float,
 ) -> str:
     """Return why a limit allows no bid. free, reserved: its free and reserved money, in units."""
-    left, held = _money(unit, max(free, 0)), _money(unit, reserved)
+    left, held = as_money(max(free, 0), unit), as_money(reserved, unit)
     if left >= Decimal(repr(lowest)):
         return (
             f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
@@ -220,7 +235,3 @@ def _named(limit: Limit) -> str:
     kind = words[limit.kind]
     unit = " auctions" if isinstance(limit.per, int) else ""
     return f"{kind} {size}{per}{unit}"
-
-
-def _money(unit: Decimal, units: int) -> Decimal:
-    return (int(units) * unit).normalize() + Decimal(0)

@@ -250,8 +250,10 @@ def describe(limit: Limit) -> str:
     aim = "" if not isinstance(limit, ReturnOnSpend | CostPer) else f", aiming at {limit.aim}"
     if isinstance(limit, ReturnOnSpend):
         return f"a return on spend of {limit.ratio:g}{per_words(limit)}{aim}"
-    cost = f"{limit.amount:g}" if isinstance(limit, CostPer) else ""
-    return f"a cost of at most {cost} per win{per_words(limit)}{aim}"
+    if not isinstance(limit, CostPer):
+        raise TypeError(f"not a limit of a replay: {limit!r}")
+    unit = "win" if limit.worth is None else f"{limit.worth:g} of value"
+    return f"a cost of at most {limit.amount:g} per {unit}{per_words(limit)}{aim}"
 
 
 def per_words(limit: Limit) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
 from crossbandit.errors import InvalidParameterError
 from crossbandit.kernels.paced_laws import lower_chances
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
-from crossbandit.limits.batches import choose_many, settle_many
+from crossbandit.limits.batches import choose_many, hold_many, settle_many
 from crossbandit.limits.periods import seconds
 from crossbandit.limits.saved import freeze, restore
 from crossbandit.limits.settings import limits_of
@@ -24,7 +25,7 @@ from crossbandit.limits.status import Reasons, lowest_bid, reason, status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
+    from datetime import timedelta
     from decimal import Decimal
 
     import numpy.typing as npt
@@ -32,13 +33,31 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.laws.levels import Label
-    from crossbandit.limits import LimitStatus
+    from crossbandit.limits import Limit, LimitStatus
     from crossbandit.types import Booleans, Floats, Integers
 
     Time = float | datetime | None
 
 _STATE = "limits."
+_BEHIND = 60.0  # seconds by which a time may be before an earlier one, until a reason says so
 NO_LIMITS = {"budget": None, "target": None, "expires": None}
+
+
+def given_limits(owner: str, budget: object, target: object) -> list[Limit]:
+    """Return the limits of a bidder, budgets first.
+
+    Args:
+        owner: The class of the bidder, for messages.
+        budget: A budget or a lease, several of them, or None.
+        target: A target, several of them, or None.
+
+    Raises:
+        InvalidParameterError: One is something else.
+    """
+    return [
+        *limits_of(owner, "budget", budget, (Budget, Lease)),
+        *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
+    ]
 
 
 class Spending:
@@ -47,8 +66,7 @@ class Spending:
     Args:
         owner: The class of the bidder, for messages.
         amounts: The amounts that may be bid.
-        budget: A budget or a lease, several of them, or None.
-        target: A target, several of them, or None.
+        limits: Budgets, leases and targets; at least one of them.
         value_range: The lowest and the highest value.
         horizon: The number of auctions to come, or None.
         expires: The time after which a bid without an outcome counts as lost; None for never.
@@ -66,16 +84,11 @@ class Spending:
         self,
         owner: str,
         amounts: Floats,
-        budget: object,
-        target: object,
+        limits: Sequence[Limit],
         value_range: tuple[float, float],
         horizon: int | None,
         expires: timedelta | float | None,
     ) -> None:
-        limits = [
-            *limits_of(owner, "budget", budget, (Budget, Lease)),
-            *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
-        ]
         self.pacer = Pacer(
             amounts,
             limits,
@@ -150,13 +163,13 @@ class Spending:
                 key = _first_key(learner.id) + learner.round
                 worth, usable, arm = pacer.choose(key, learner.law, labels, value, now, first, last)
                 if arm < 0:
-                    return None, self._reason(value, worth, first, last)
+                    return None, self._reason(now, value, worth, first, last)
                 return learner.decided(arm, first, usable), None
         with self.lock:
             worth, usable, cap = pacer.open(value, now, first, last)
             if cap < 0:
                 pacer.decline(value)
-                return None, self._reason(value, worth, first, last)
+                return None, self._reason(now, value, worth, first, last)
             if isinstance(learner, LawDecider):
                 decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
                 wanted = decision.arm
@@ -203,15 +216,24 @@ class Spending:
             chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
             keys = _first_key(made.decider) + made.rounds
-            pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
+            hold_many(pacer, keys, chosen)
         if chosen.bids.min(initial=0) >= 0:
             return made, None
         return made, Reasons(pacer, values, chosen, firsts, lasts)
 
-    def _reason(self, value: float, worth: float, first: int, last: int) -> str | None:
+    def _reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
         lowest = lowest_bid(self.pacer.rules.amounts, first, last)
-        return None if lowest is None else reason(self.pacer, value, worth, lowest)
+        if lowest is None:
+            return None
+        found, latest = reason(self.pacer, value, worth, lowest), self.pacer.periods.now
+        if latest - now <= _BEHIND:
+            return found
+        times = [datetime.fromtimestamp(at, UTC).isoformat(" ", "minutes") for at in (now, latest)]
+        return (
+            f"{found} The time, {times[0]}, is before that of an earlier auction, {times[1]}, "
+            "which counts."
+        )
 
     def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
         """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
@@ -247,14 +269,14 @@ class Spending:
             won: Whether it won.
             before: The code of the outcome that this one corrects, or 0.
         """
+        key = _first_key(maker) + number
         with self.lock:
             if before == 0:
-                key = _first_key(maker) + number
                 self.pacer.settle(key, value, amount, won, least)
             elif before >= KNOWN:
                 at = int(self.pacer.rules.amounts.searchsorted(amount))
                 if reaches(before, at) != won:
-                    self.pacer.correct(value, amount, won=won)
+                    self.pacer.correct(key, value, amount, won=won)
 
     def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
         """Account for many bids whose outcomes are known, as `account` does for each.

@@ -1,0 +1,121 @@
+"""Money under corrections, lost outcomes, leases that end, and strange clocks and contexts."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.errors import InvalidParameterError
+from crossbandit.kernels.pacing import OPEN
+from crossbandit.limits import Budget, Lease, Limit, Pacer, SharedBudget
+from crossbandit.limits.saved import freeze, restore
+from crossbandit.limits.status import reason, status
+
+GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
+DAY = 86_400.0
+
+
+def made(*limits: Limit) -> Pacer:
+    return Pacer(GRID, limits, value_range=(0, 1))
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_a_correction_of_an_earlier_day_gives_no_money_back(batches: bool) -> None:
+    bidder = FirstPriceBidder(
+        bids=[0.0, 1.0],
+        value_range=(0, 10),
+        budget=Budget(2, per="day", pacing="asap"),
+        missing="accept",
+        seed=1,
+    )
+    days = []
+    for day in (1, 2):
+        at, bids = day * DAY, []
+        for _ in range(2):
+            bids += list(bidder.bid_many([9.0], at=at)) if batches else [bidder.bid(9.0, at=at)]
+            bidder.settle(bids[-1], won=True)
+        assert bidder.bid(9.0, at=at).amount is None
+        days.append(bids)
+    wrong: dict[str, Any] = {"won": False, "highest_competing_bid": 5.0, "correction": True}
+    bidder.settle(days[0][0], **wrong)
+    assert bidder.bid(9.0, at=2 * DAY).amount is None
+    bidder.settle(days[1][1], **wrong)  # of this day: one more bid is possible
+    assert bidder.limits[0].spent == 1
+    bidder.settle(bidder.bid(9.0, at=2 * DAY), won=True)
+    assert bidder.bid(9.0, at=2 * DAY).amount is None
+
+
+def test_lost_outcomes_of_a_day_do_not_depress_the_bids_of_the_next() -> None:
+    pacer = made(Budget(2, per="day", pacing="even"), Budget(3, per=10_000))
+    for day in range(12):
+        for i in range(20):
+            key = 20 * day + i
+            cap = pacer.open(0.9, day * DAY + i * 4_000.0, 0, 18)[2]
+            pacer.reserve(key, 0.9, min(2, cap), 2)
+            if i:  # the first outcome of each day is lost
+                pacer.settle(key, 0.9, 0.1, won=False, least=0.8)
+        assert set(pacer.reserved.rows) == {20 * one for one in range(day + 1)}
+    pacer = made(Budget(2, per="day", pacing="even"))
+    for day in range(12):
+        pacer.open(0.9, day * DAY, 0, 18)
+        assert pacer.state.duals[0, OPEN] == 0.0
+        pacer.reserve(day, 0.9, 2, 2)
+        pacer.open(0.9, day * DAY + 600.0, 0, 18)
+        pacer.reserve(100 + day, 0.9, 2, 2)
+        pacer.settle(100 + day, 0.9, 0.1, won=False, least=0.8)
+    assert set(pacer.reserved.rows) == set(range(4, 12))  # those of the last eight days
+    pacer.settle(4, 0.9, 0.1, won=True, least=0.1)  # of an earlier day: not paid today
+    assert status(pacer)[0].spent == 0
+
+
+def test_money_does_not_depend_on_the_context_of_decimals() -> None:
+    with localcontext(Context(prec=3)):
+        pacer = made(Budget(1.2346, per="day", pacing="asap"))
+        for key in range(2):
+            pacer.open(1.0, 0.0, 0, 20)
+            pacer.reserve(key, 1.0, 12, 12)
+            pacer.settle(key, 1.0, 0.6, won=True, least=0.1)
+        found = status(pacer)[0]
+    assert (found.spent, found.left) == (Decimal("1.2"), Decimal("0.0346"))
+
+
+def test_a_lease_that_was_given_back_cannot_be_spent() -> None:
+    amount: Any = Decimal("0.9")
+    shared = Budget(amount, per="day").share()
+    pacer = made(shared.lease(0.9, at=0.0))
+    assert pacer.periods.renew()[1] == 0  # before any auction
+    assert pacer.open(1.0, 1.0, 0, 20)[2] == -1
+    assert "Lease money again" in reason(pacer, 1.0, 1.0, 0.05)
+    with pytest.raises(InvalidParameterError, match="must be a Lease, or None"):
+        pacer.periods.renew(20)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="at most one Lease"):
+        made(*(Lease(name, 0.4, 0.0, 9.0) for name in "ab"))
+
+
+def test_a_lease_that_was_exceeded_is_counted() -> None:
+    """Bids that win after they have expired are paid all the same."""
+    shared = Budget(5, per="day").share()
+    lease = shared.lease(1, at=0.0)
+    assert shared.take_back(lease.id, 3, at=1.0)
+    assert not shared.take_back(lease.id, 3, at=1.0)
+    assert shared.left(at=1.0) == 2
+    assert shared.take_back(shared.lease(2, at=2.0).id, Decimal(9), at=3.0)
+    assert SharedBudget.from_bytes(shared.to_bytes()).left(at=3.0) == 0
+
+
+def test_what_was_spent_of_a_lease_is_not_that_of_another() -> None:
+    saved = freeze(made(Lease("a", 1.0, 0.0, 100.0)))()
+    restore(made(Lease("a", 1.0, 0.0, 100.0)), saved)
+    with pytest.raises(InvalidParameterError, match="To go on with another lease"):
+        restore(made(Lease("b", 1.0, 0.0, 900.0)), saved)
+
+
+def test_a_clock_that_was_ahead_is_named_in_the_reason() -> None:
+    bidder = FirstPriceBidder(bids=[0.0, 1.0], value_range=(0, 10), budget=Budget(1), seed=1)
+    bidder.settle(bidder.bid(9.0, at=10 * DAY), won=True)
+    assert "before that of an earlier auction, 1970-01-11" in str(bidder.bid(9.0, at=DAY).reason)
+    assert "earlier auction" not in str(bidder.bid(9.0, at=10 * DAY - 1).reason)
