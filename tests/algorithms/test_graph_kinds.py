@@ -177,7 +177,6 @@ def test_who_ignores_the_graph_may_be_given_one() -> None:
 
 def test_a_problem_keeps_its_kind_and_its_grants_in_json() -> None:
     plain = problem("fixed", STAR)
-    assert "graph_kind" not in plain.to_json()  # as before there were kinds
     for one in (problem("unknown"), problem("fixed", STAR, grants_own_loss=False)):
         assert Problem.from_json(one.to_json()) == one
         assert one != plain

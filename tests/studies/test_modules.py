@@ -8,14 +8,13 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from crossbandit import modules, studies
 from crossbandit.algorithms import registered
 from crossbandit.errors import StudyError, StudyFileError
 from crossbandit.learners import algorithm
-from crossbandit.studies import ChangedModulesWarning, Study, database
+from crossbandit.studies import ChangedModulesWarning, Study
 from tests.studies.helpers import crossbandit
 
 OWN = '''
@@ -361,13 +360,3 @@ def test_an_importable_module_is_looked_at_too(
     assert set(modules.source_hashes(study.modules)) == {"own.py"}
     for name in ("own", "helper"):
         monkeypatch.delitem(sys.modules, name)
-
-
-def test_results_from_before_files_were_noted(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    assert quietly(path) == 6
-    with duckdb.connect(tmp_path / "out" / database.FILE_NAME) as connection:
-        connection.execute("DROP TABLE sources")
-    write(tmp_path, eta="0.125")
-    assert quietly(path) == 0
-    assert len(studies.load(tmp_path / "out")) == 6
