@@ -40,7 +40,7 @@ test: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 endif
 
 .PHONY: proofs
