@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.bidding.spending import _first_key
+from crossbandit.applications.bidding.spending import first_key
 from crossbandit.errors import InvalidContextError, LearnedBeforeError
 from crossbandit.kernels.pacing import LOG
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
@@ -85,9 +85,9 @@ def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
     """Compare the limits; keys count from what is the bidder's own."""
     one, other = (freeze(bidder._spending.pacer)() for bidder in (single, many))  # type: ignore[union-attr]
     for arrays, bidder in ((one, single), (other, many)):
-        arrays["keys"] = arrays["keys"] - _first_key(bidder.learner.id)
+        arrays["keys"] = arrays["keys"] - first_key(bidder.learner.id)
         assert ((arrays["keys"] >= 0) & (arrays["keys"] < bidder.learner.round)).all()
-        arrays["firsts"] = arrays["firsts"] - _first_key(bidder.learner.id)
+        arrays["firsts"] = arrays["firsts"] - first_key(bidder.learner.id)
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
 

@@ -11,7 +11,7 @@ from crossbandit.applications.bidding.batches import bid_batch, settle_auctions
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.logs import log_outcomes
-from crossbandit.applications.bidding.spending import NO_LIMITS, Spending, given_limits
+from crossbandit.applications.bidding.spending import NO_LIMITS, Spending, first_key, given_limits
 from crossbandit.applications.bidding.views import AuctionViews
 from crossbandit.applications.law_learner.decider import LawDecider, Round
 from crossbandit.applications.law_learner.learner import LawLearner
@@ -214,8 +214,9 @@ class FirstPriceBidder(AuctionViews):
         labels = self._labels("bid", classes) if classes or self.classes else ()
         learner = self.learner
         if self._spending is not None:
-            given = (learner, worth, labels, first, last, self._choices, at)
-            made, why = self._spending.choose(*given)
+            made, why = self._spending.choose(
+                learner, worth, labels, first, last, self._choices, at
+            )
             amount = None if made is None else self._grid[made.arm]
             return Bid(made, amount, worth, floor, labels, why)
         if first > last:
@@ -276,10 +277,9 @@ class FirstPriceBidder(AuctionViews):
             rows = rules.rows([price])[0]
             learner.learn(decision, rows_of(rows, decision.revealed))
             if spending is not None:
-                least = max(price, rules.least)
-                spending.account(
-                    decision.learner, decision.round, made.value, made.amount, least, has_won
-                )
+                key, least = first_key(decision.learner) + decision.round, max(price, rules.least)
+                with spending.lock:
+                    spending.pacer.settle(key, made.value, made.amount, has_won, least)
             return
         amount, least = made.amount, rules.least
         # Most outcomes are clearly consistent. `price_of` checks all others.
@@ -299,10 +299,14 @@ class FirstPriceBidder(AuctionViews):
             number=least,
             correction=correction,
         )
-        if spending is not None:
-            spending.account(
-                decision.decider, decision.round, made.value, amount, least, has_won, before
-            )
+        if spending is None:
+            return
+        key = first_key(decision.decider) + decision.round
+        if correction:
+            spending.correct(key, before, made.value, amount, won=has_won)
+            return
+        with spending.lock:
+            spending.pacer.settle(key, made.value, amount, has_won, least)
 
     def bid_many(
         self,

@@ -223,12 +223,16 @@ class Pacer:
             The pseudo-value and the highest amount up to it, as `open` returns them; and the bid,
             by number, or -1 if nothing may be bid.
         """
-        now = self.periods.move(now)
-        if self.periods.begun:
+        periods, reserved = self.periods, self.reserved
+        if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
+            periods.now = now = float(now)
+            periods.left -= 1
+        else:
+            now = periods.move(now)
+        if periods.begun:
             self.begin(key)
         if self.expires is not None:
             self.expire(now - self.expires)
-        reserved = self.reserved
         parts, limits, bound, no_slots = self._law
         if parts is not law.parts or limits is not reserved.bound:
             bound, no_slots = Bound(*law.parts, *reserved.bound.parts), law.levels.slots(())

@@ -160,7 +160,7 @@ class Spending:
         now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
         if isinstance(learner, LawDecider) and learner.guard is None:
             with self.lock, learner.deciding:
-                key = _first_key(learner.id) + learner.round
+                key = first_key(learner.id) + learner.round
                 worth, usable, arm = pacer.choose(key, learner.law, labels, value, now, first, last)
                 if arm < 0:
                     return None, self._reason(now, value, worth, first, last)
@@ -180,7 +180,7 @@ class Spending:
                 wanted = decision.arm
                 if wanted == cap < usable:  # without the cap it might have bid more
                     wanted += 1
-            pacer.reserve(_first_key(learner.id) + decision.round, value, decision.arm, wanted)
+            pacer.reserve(first_key(learner.id) + decision.round, value, decision.arm, wanted)
         return decision, None
 
     def choose_many(
@@ -215,7 +215,7 @@ class Spending:
             slots = learner.law.levels.table(columns, values.size, new=False)
             chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
             made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            keys = _first_key(made.decider) + made.rounds
+            keys = first_key(made.decider) + made.rounds
             hold_many(pacer, keys, chosen)
         if chosen.bids.min(initial=0) >= 0:
             return made, None
@@ -248,38 +248,23 @@ class Spending:
         with self.lock:
             return self.pacer.look(value, first, last, now)
 
-    def account(
-        self,
-        maker: str,
-        number: int,
-        value: float,
-        amount: float,
-        least: float,
-        won: bool,  # noqa: FBT001 - keywords take time
-        before: int = 0,
-    ) -> None:
-        """Account for a bid whose outcome is known.
+    def correct(self, key: int, before: int, value: float, amount: float, *, won: bool) -> None:
+        """Account for an outcome that replaces a wrong one.
 
         Args:
-            maker: The id of the decider or learner that decided to bid.
-            number: The round of its decision.
+            key: The number of the bid.
+            before: The code of the outcome that was wrong.
             value: What winning was worth.
             amount: The amount, as money.
-            least: The lowest amount that would have won; infinite if that is not known.
             won: Whether it won.
-            before: The code of the outcome that this one corrects, or 0.
         """
-        key = _first_key(maker) + number
-        with self.lock:
-            if before == 0:
-                self.pacer.settle(key, value, amount, won, least)
-            elif before >= KNOWN:
-                at = int(self.pacer.rules.amounts.searchsorted(amount))
-                if reaches(before, at) != won:
-                    self.pacer.correct(key, value, amount, won=won)
+        at = int(self.pacer.rules.amounts.searchsorted(amount))
+        if before >= KNOWN and reaches(before, at) != won:
+            with self.lock:
+                self.pacer.correct(key, value, amount, won=won)
 
     def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
-        """Account for many bids whose outcomes are known, as `account` does for each.
+        """Account for many bids whose outcomes are known, as `Pacer.settle` does for each.
 
         Args:
             bids: The bids.
@@ -287,7 +272,7 @@ class Spending:
             least: The lowest amount that would have won; infinite where that is not known.
         """
         if isinstance(bids.made, Made):
-            keys = _first_key(bids.made.decider) + bids.made.rounds
+            keys = first_key(bids.made.decider) + bids.made.rounds
             rows = bids.made.rounds >= 0
         else:
             made = [-1 if one.decision is None else _key(one.decision) for one in bids.made]
@@ -373,10 +358,14 @@ def _key(decision: LawDecision | Decision) -> int:
     wrote the file. Only the id of the decider tells their bids apart.
     """
     maker = decision.decider if type(decision) is LawDecision else decision.learner
-    return _first_key(maker) + decision.round
+    return first_key(maker) + decision.round
 
 
 @lru_cache(maxsize=64)
-def _first_key(maker: str) -> int:
-    """Return the key of the first bid of a decider: a number of 62 bits, far above any round."""
+def first_key(maker: str) -> int:
+    """Return the key of the first bid of a decider: a number of 62 bits, far above any round.
+
+    Args:
+        maker: The id of the decider or learner.
+    """
     return (int(maker, 16) >> 2) | (1 << 61)
