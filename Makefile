@@ -11,10 +11,13 @@ WORKERS ?= auto
 
 .PHONY: help
 help:
+	@echo "make build        compile what has changed; every other command does this first"
 	@echo "make run          the paper's evaluation: page, tables and figures in results/paper"
 	@echo "make test         lint, types, import contracts and all tests"
 	@echo "make test ONLY=tests/graphs/test_graph.py::test_x"
 	@echo "                  one test, file or folder, and nothing else"
+	@echo "make test-checked all indices of compiled code are checked in some of the tests"
+	@echo "make test-memory  AddressSanitizer watches compiled code in fewer of them"
 	@echo "make proofs       check the machine-checked proofs (needs Coq)"
 	@echo "make docs         build the site into build/site, and check its links"
 	@echo "make bench        measure every performance claim"
@@ -26,16 +29,21 @@ help:
 	@echo "The first of these sets up $(VENV), once. PYTHON=python3.12 chooses the interpreter,"
 	@echo "WORKERS=4 the number of test processes."
 
+# Machine code lies beside its source. Only cores that have changed are compiled.
+.PHONY: build
+build: $(STAMP)
+	@$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
+
 .PHONY: run
-run: $(STAMP)
+run: build
 	$(BIN)/crossbandit reproduce
 
 .PHONY: test
 ifdef ONLY
-test: $(STAMP)
+test: build
 	$(BIN)/python -m pytest $(ONLY)
 else
-test: $(STAMP)
+test: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -43,18 +51,43 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 endif
 
+# In copies of the tree: a build with other options is not noticed as another one.
+COPY = mkdir -p $@ && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C $@
+COMPILE = $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
+PYTEST = PYTHONPATH=$(CURDIR)/$@/src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
+OUTSIDE = tests/learners/test_checkpoints.py tests/learners/test_many.py tests/learners/test_snapshots.py \
+  tests/learners/test_tokens.py tests/applications/test_short_tokens.py tests/limits/test_pacer.py
+
+.PHONY: test-checked
+test-checked: build/checked
+.PHONY: build/checked
+build/checked: $(STAMP)
+	@$(COPY)
+	cd $@ && CROSSBANDIT_CHECKED=1 $(COMPILE)
+	cd $@ && $(PYTEST) -W error::pytest.PytestUnraisableExceptionWarning \
+	  tests/core tests/learners tests/laws tests/limits tests/applications
+
+.PHONY: test-memory
+test-memory: build/memory
+.PHONY: build/memory
+build/memory: $(STAMP)
+	@$(COPY)
+	cd $@ && CFLAGS=-fsanitize=address LDFLAGS=-fsanitize=address $(COMPILE)
+	cd $@ && LD_PRELOAD=$$(gcc -print-file-name=libasan.so) PYTHONMALLOC=malloc \
+	  ASAN_OPTIONS=detect_leaks=0 $(PYTEST) $(OUTSIDE)
+
 .PHONY: proofs
 proofs:
 	@$(MAKE) --no-print-directory -C proofs check
 
 # Strict: a warning, such as a link that leads nowhere, is an error.
 .PHONY: docs
-docs: $(STAMP)
+docs: build
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/site/index.html."
 
 .PHONY: bench
-bench: $(STAMP)
+bench: build
 	$(BIN)/python -m benchmarks
 
 # The peers have an environment of their own: they are compared with, never depended on.
@@ -79,6 +112,7 @@ format: $(STAMP)
 clean:
 	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.so' -delete
 
 # ---------------------------------------------------------------------------------- environment
 # The stamp is written last and holds the folder's name. Where it is missing or wrong, or the
@@ -114,7 +148,7 @@ constraints:
 	  echo '# The versions that development and the tests use: every package of an environment with'; \
 	  echo '# crossbandit and its dev extra, made by Python 3.11. Renew with: make constraints'; \
 	  "$$scratch/venv/bin/python" -m pip list --format freeze \
-	    --exclude crossbandit --exclude pip --exclude setuptools --exclude wheel; \
+	    --exclude crossbandit --exclude pip --exclude wheel; \
 	} > "$$scratch/constraints.txt" && \
 	cp "$$scratch/constraints.txt" constraints.txt
 	@echo "Renewed constraints.txt; the next command updates $(VENV)."

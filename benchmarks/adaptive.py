@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from crossbandit import Algorithm, Environment, FeedbackGraph
     from crossbandit.environments import ContextDistribution
-    from crossbandit.environments.auctions import FirstPrice
-    from crossbandit.environments.stochastic import Stochastic
+    from crossbandit.environments.applied import FirstPrice
+    from crossbandit.environments.synthetic import Stochastic
 
 SEEDS = 10
 ETAS = tuple(4.0**k for k in range(-4, 6))  # ten fixed learning rates

@@ -9,13 +9,13 @@ import numpy as np
 from crossbandit import Problem, graphs
 from crossbandit.environments import BlockEnvironment, FiniteContexts
 from crossbandit.environments.environment import row_block
-from crossbandit.environments.stochastic import Stochastic
+from crossbandit.environments.synthetic import Stochastic
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit import FeedbackGraph
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.core.blocks import LossBlock
 
 
 class Alternating(BlockEnvironment):

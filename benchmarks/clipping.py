@@ -8,7 +8,7 @@ from crossbandit import environments
 from crossbandit.environments import BlockEnvironment
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.core.blocks import LossBlock
 
 
 class Clipping(BlockEnvironment):

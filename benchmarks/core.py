@@ -1,29 +1,30 @@
-"""The core: a simulated run, a round from Python, loading and compiling."""
+"""The core: a simulated run, a round from Python, a start, an install."""
 
 from __future__ import annotations
 
-import math
-import os
-import subprocess
-import sys
+import re
+import statistics
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+import crossbandit
+from benchmarks import numpy_cross_graph
+from benchmarks.building import bare
 from benchmarks.clipping import Clipping
-from benchmarks.measure import Result, medians, seconds
+from benchmarks.measure import Result, cpu_seconds, medians, seconds
+from benchmarks.tables import needed
 from crossbandit import CrossGraph, Problem, environments, graphs, simulate
-from crossbandit.kernels.compilation import compiled
-from crossbandit.kernels.rows import add_row
+from crossbandit.logs.synthetic import make_log
 from crossbandit.streams import stream
 from tests.reference import cross_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.environments.benchmark import PaperBenchmark
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.environments.synthetic import PaperBenchmark
     from crossbandit.types import Floats, Integers
 
 HORIZON = 10_000
@@ -34,30 +35,36 @@ def results() -> Iterator[Result]:
     """Measure every claim about the core."""
     yield from _run()
     yield _round_from_python()
-    yield _import()
-    yield from _compilation()
+    yield from _start()
+    yield _install()
 
 
 def _run() -> Iterator[Result]:
     """Measure one run of cross-graph on the paper's benchmark: K = 9, M = 1000, alpha = 4."""
     environment = environments.paper_benchmark(HORIZON, alpha=4)
-    bare = _bare_additions(environment)
-
     clipping = Clipping(HORIZON)
     factored, dense, clipped, additions, exponentials = medians(
         lambda: simulate(CrossGraph(), environment, seed=SEED),
         lambda: simulate(CrossGraph(), environment, seed=SEED, factored=False),
         lambda: simulate(CrossGraph(), clipping, seed=SEED),
-        bare,
-        lambda: _bare_exponentials(HORIZON * 5 * environment.arms // 2),
+        _bare_additions(environment),
+        lambda: bare().exponentials(HORIZON * 5 * environment.arms // 2),
         repetitions=21,
     )
-    reference = seconds(_reference(environment))
+    literal, played = _in_numpy(environment)
+    reference, good = seconds(literal), seconds(played)
     yield Result(
         "a run against vectorised NumPy", reference / factored, 100, "times faster", at_least=True
     )
+    yield Result(
+        "a run against NumPy that computes only the contexts played",
+        good / factored,
+        20,
+        "times faster",
+        at_least=True,
+    )
     yield Result("the same, dense store", reference / dense, 100, "times faster", at_least=True)
-    yield Result("a run against its bare additions", factored / additions, 2.5, "times")
+    yield Result("a run against its bare additions", factored / additions, 2.0, "times")
     yield Result("the same, dense store", dense / additions, 2.5, "times")
     yield Result(
         "the same, dense store, losses that are clipped",
@@ -72,23 +79,30 @@ def _run() -> Iterator[Result]:
     )
 
 
-def _reference(environment: PaperBenchmark) -> Callable[[], object]:
-    """Return the literal transcription on the same losses, made beforehand: they repeat."""
+def _in_numpy(environment: PaperBenchmark) -> tuple[Callable[[], object], Callable[[], object]]:
+    """Return the literal transcription, and one that computes only the contexts played.
+
+    Both play on the same losses, made beforehand: they repeat.
+    """
     table = np.array([environment.losses(t).T for t in range(2000)])
+    by_arm = np.ascontiguousarray(table.transpose(0, 2, 1))
     parameters = CrossGraph().parameters(environment.problem)
     adjacency = environment.problem.graph.adjacency
     contexts = environment.context_distribution.draw(stream(SEED, "contexts"), HORIZON)
     uniforms = stream(SEED, "learner").random(2 * HORIZON)
-    return lambda: cross_graph.run(
-        adjacency,
-        lambda t: table[t % 2000],
-        contexts,
-        uniforms,
-        eta=parameters.eta,
-        gamma=parameters.gamma,
-        rho=parameters.rho,
-        beta=parameters.beta,
-        L=parameters.epoch_length,
+    return (
+        lambda: cross_graph.run(
+            adjacency,
+            lambda t: table[t % 2000],
+            contexts,
+            uniforms,
+            eta=parameters.eta,
+            gamma=parameters.gamma,
+            rho=parameters.rho,
+            beta=parameters.beta,
+            L=parameters.epoch_length,
+        ),
+        lambda: numpy_cross_graph.run(adjacency, by_arm, contexts, uniforms, parameters),
     )
 
 
@@ -97,7 +111,7 @@ def _bare_additions(environment: PaperBenchmark) -> Callable[[], object]:
     arms, rounds, weights = _retained(environment)
     block = environment.block(0, HORIZON)
     estimates = np.zeros((environment.problem.arms, environment.contexts))
-    return lambda: _add_all(block, arms, rounds, weights, estimates)
+    return lambda: bare().add_all(block, arms, rounds, weights, estimates)
 
 
 def _retained(environment: PaperBenchmark) -> tuple[Integers, Integers, Floats]:
@@ -116,22 +130,6 @@ def _retained(environment: PaperBenchmark) -> tuple[Integers, Integers, Floats]:
     return np.array(arms), np.array(rounds), np.array(weights)
 
 
-@compiled
-def _add_all(
-    block: LossBlock, arms: Integers, rounds: Integers, weights: Floats, estimates: Floats
-) -> None:
-    for i in range(arms.size):
-        add_row(block, rounds[i], arms[i], weights[i], estimates[arms[i]])
-
-
-@compiled
-def _bare_exponentials(count: int) -> float:
-    total = 0.0
-    for i in range(count):
-        total += math.exp(-1e-6 * i)
-    return total
-
-
 def _round_from_python() -> Result:
     problem = Problem(graphs.threshold(9), features=2, horizon=100_000)
     learner = CrossGraph().start(problem, seed=SEED)
@@ -144,31 +142,41 @@ def _round_from_python() -> Result:
             learner.learn(decision, rows[decision.arm])
 
     (thousand,) = medians(rounds, repetitions=15)
-    return Result("act and learn from Python, K = 9, linear", 1e3 * thousand, 15, "microseconds")
+    return Result("act and learn from Python, K = 9, linear", 1e3 * thousand, 2.5, "microseconds")
 
 
-def _import() -> Result:
-    base, full = medians(
-        lambda: _python("import numpy, numba"), lambda: _python("import numpy, numba, crossbandit")
+def _start() -> Iterator[Result]:
+    """Measure new processes, in seconds of the processor."""
+    first = (
+        "import numpy, crossbandit.applications as a; "
+        "a.FirstPriceBidder(bids=100, value_range=(0, 10), seed=7).bid(5.0)"
     )
-    return Result(
-        "import crossbandit, beyond numpy and numba", max(full - base, 0.0), 0.5, "seconds"
+    readme = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[:1]
+    times = [
+        (cpu_seconds("-c", "import numpy"), cpu_seconds("-c", first), cpu_seconds("-c", example))
+        for _ in range(9)
+    ]
+    numpy, bid, ten_lines = (statistics.median(column) for column in zip(*times, strict=True))
+    yield Result("first bid of a process, beyond import numpy", bid - numpy, 0.05, "CPU seconds")
+    yield Result("the example of the README, a new process", ten_lines, 1.0, "CPU seconds")
+    with tempfile.TemporaryDirectory() as folder:
+        log = make_log(Path(folder) / "log.csv", 10_000)
+        command = ("-m", "crossbandit", "replay", str(log), "--quiet", "--out", f"{folder}/out")
+        replayed = statistics.median(cpu_seconds(*command) for _ in range(3))
+    yield Result(
+        "crossbandit replay of 10,000 auctions, a new process", replayed, 10, "CPU seconds"
     )
 
 
-def _compilation() -> Iterator[Result]:
-    script = (
-        "import crossbandit as cb\n"
-        "cb.simulate(cb.CrossGraph(), cb.environments.paper_benchmark(1000, alpha=4), seed=0)\n"
+def _install() -> Result:
+    """Add up what a learner to embed takes: this package, with machine code, and NumPy."""
+    own = sum(
+        path.stat().st_size
+        for path in Path(crossbandit.__file__).parent.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
     )
-    with tempfile.TemporaryDirectory() as cache:
-        first = seconds(lambda: _python(script, NUMBA_CACHE_DIR=cache))
-        later = seconds(lambda: _python(script, NUMBA_CACHE_DIR=cache))
-    yield Result("first simulation on a fresh machine", first, 30, "seconds")
-    yield Result("first simulation in a later process", later, 5, "seconds")
-
-
-def _python(script: str, **environment: str) -> Any:
-    return subprocess.run(
-        [sys.executable, "-c", script], env={**os.environ, **environment}, check=True
-    )
+    others = needed("crossbandit", "", {})
+    note = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in others.items())
+    total = (own + sum(others.values())) / 1e6
+    return Result("install of a learner to embed", total, 60, "MB", note=f"{note}, the rest ours")

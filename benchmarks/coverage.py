@@ -4,7 +4,8 @@
 estimator. The truth is what a strategy earns with all prices. Strategies bid 0.3, 0.45 and 0.7 of
 the value. Own bids are a random fraction of the value, from 0.25 to 0.95; for
 estimates by propensities they are drawn from five fractions, 0.3, 0.45 and 0.7 among them. In the
-worlds below the line the assumption behind bands fails: see the notes.
+worlds below the line the assumption behind bands fails: see the notes. `results` also has the
+coverage near the outermost own bids if only won and lost are known, and that of small logs.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from benchmarks.measure import Result
 from crossbandit.evaluate import CensoredLog, evaluate_log
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from crossbandit.evaluate import Evaluation
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Floats
 
 LOGS, AUCTIONS = 40, 10_000
 FIRST = 5_000  # seeds from 0 to 39 were looked at when group sizes and edges were chosen
@@ -60,6 +61,12 @@ HOLDS: dict[str, Callable[[int, int], World]] = {
 FAILS: dict[str, Callable[[int, int], World]] = {
     "correlation 0.9": lambda seed, count: log_normal(0.9, seed, count),
     "hidden classes that bids go with": lambda seed, count: shifted_classes(6, 0.6, seed, count),
+}
+# Strategies by the place of their bids in the range of own bids.
+PLACES = {
+    "near the lowest own bids": (0.26, 0.3),
+    "inside the own bids": (0.45, 0.7),
+    "near the highest own bids": (0.9, 0.94),
 }
 HIDDEN = "hidden classes that bids go with"
 
@@ -92,18 +99,23 @@ def censored(world: World, feedback: str, seed: int, *, drawn: bool, hidden: boo
     """Return the log that a bidder would have."""
     bids, chances = own_bids(world, seed, drawn=drawn, hidden=hidden)
     won = (bids >= world.prices) & (bids > 0)
-    told = {
-        "after-loss": ~won,
-        "after-win": won,
-        "won-lost": np.zeros(won.size, dtype=bool),
-        "mixed": np.random.default_rng(seed).random(won.size) < 0.3,
-    }[feedback]
+    told = _told(won, feedback, seed)
     classes = {}
     if world.classes is not None and not hidden:
         classes = {"site": world.classes[:, 0]}
     return CensoredLog(
         world.values, bids, won, np.where(told, world.prices, np.nan), chances, classes
     )
+
+
+def _told(won: Booleans, feedback: str, seed: int) -> Booleans:
+    """Return in which auctions the price is told."""
+    return {
+        "after-loss": ~won,
+        "after-win": won,
+        "won-lost": np.zeros(won.size, dtype=bool),
+        "mixed": np.random.default_rng(seed).random(won.size) < 0.3,
+    }[feedback]
 
 
 def _truth(world: World, fraction: float) -> float:
@@ -129,8 +141,10 @@ def measure(
     return {method: _cell(outcomes) for method, outcomes in found.items()}
 
 
-def _outcomes(result: Evaluation, world: World, method: str) -> Iterator[tuple[bool, float, float]]:
-    for fraction in SHADINGS:
+def _outcomes(
+    result: Evaluation, world: World, method: str, fractions: Iterable[float] = SHADINGS
+) -> Iterator[tuple[bool, float, float]]:
+    for fraction in fractions:
         estimate = result[f"shading {fraction:.2f}"].estimate(method)
         truth = _truth(world, fraction)
         if estimate is not None and truth > 0:
@@ -160,6 +174,45 @@ def results() -> Iterator[Result]:
         yield Result(
             f"coverage of 95 % intervals, {method}", covered / tried, BAR, "", at_least=True
         )
+
+    yield from _by_place(10, 3_000)
+    yield Result(
+        "coverage of 95 % intervals, 20 to 60 auctions on a lattice",
+        float(np.mean([_covers_lattice(seed, one) for seed in range(60) for one in FEEDBACK])),
+        BAR,
+        "",
+        at_least=True,
+    )
+
+
+def _by_place(logs: int, auctions: int) -> Iterator[Result]:
+    """Yield the coverage by the place of a strategy's bids, if only won and lost are known."""
+    found: dict[str, list[bool]] = {place: [] for place in PLACES}
+    for name in ("correlation 0", "correlation 0.6", "exchange", "two clusters"):
+        for seed in range(FIRST, FIRST + logs):
+            world = HOLDS[name](seed, auctions)
+            log = censored(world, "won-lost", seed, drawn=False, hidden=False)
+            result = evaluate_log(log, shadings=[one for some in PLACES.values() for one in some])
+            for place, fractions in PLACES.items():
+                outcomes = _outcomes(result, world, METHODS[0], fractions)
+                found[place] += [covers for covers, _, _ in outcomes]
+    for place, covers in found.items():
+        title = f"coverage of 95 % intervals, {place}, won or lost only"
+        yield Result(title, float(np.mean(covers)), BAR, "", at_least=True)
+
+
+def _covers_lattice(seed: int, feedback: str) -> bool:
+    """Return whether the interval of a small log covers; all amounts are whole numbers."""
+    generator = np.random.default_rng(seed)
+    count = int(generator.integers(20, 61))
+    prices, bids = (generator.integers(1, top, count).astype(np.float64) for top in (13, 10))
+    amount = int(generator.integers(1, 10))
+    won = bids >= prices
+    told = _told(won, feedback, seed)
+    log = CensoredLog(np.full(count, 10.0), bids, won, np.where(told, prices, np.nan))
+    found = evaluate_log(log, shadings=[amount / 10]).results[-1].best
+    truth = (10 - amount) * int((amount >= prices).sum())
+    return found.low - 1e-9 <= truth <= found.high + 1e-9
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from crossbandit.algorithms import (
     from_json,
     registered,
 )
-from crossbandit.environments.stochastic import Stochastic
+from crossbandit.environments.synthetic import Stochastic
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:

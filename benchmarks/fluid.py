@@ -25,8 +25,7 @@ from crossbandit.limits.optima import Terms, best_maps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.environments.auctions import FirstPrice
-    from crossbandit.environments.budget import FirstPriceBudget
+    from crossbandit.environments.applied import FirstPrice, FirstPriceBudget
     from crossbandit.types import Floats
 
 SEEDS = 5

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.building import bare
 from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.environments.auctions import AuctionRules
-from crossbandit.kernels.compilation import compiled
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.learning import LearnerStrategy
-from crossbandit.replay.strategies import Setting, make_chunk
+from crossbandit.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
+from crossbandit.rules import AuctionRules
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
@@ -40,7 +39,7 @@ def adaptive(world: World, feedback: str = "after-loss", seed: int = 0) -> float
     """Return what the adaptive cross-learner earns."""
     rules = AuctionRules(bids=BIDS, highest_value=1.0)
     problem = Problem(rules.graph(feedback), features=2)
-    setting = Setting(rules, feedback, problem)
+    setting = ReplaySetting(rules, feedback, problem)
     strategy = LearnerStrategy("adaptive", usual_algorithm(feedback), setting, seed)
     total = 0.0
     for start in range(0, world.values.size, _CHUNK):
@@ -55,49 +54,9 @@ def pooled(world: World) -> float:
     """Return what the best response to the pooled product-limit law earns, told after a loss."""
     out = np.empty(world.values.size, dtype=np.int64)
     size = BIDS.size
-    _pooled(world.values, cells_of(world.prices), BIDS, np.zeros((3, size + 1)), out)
+    counts = np.zeros((3, size + 1))
+    bare().pooled(world.values, cells_of(world.prices), BIDS, counts, out)
     return surplus(world, out)
-
-
-@compiled
-def _pooled(  # noqa: C901
-    values: Floats, cells: Integers, bids: Floats, counts: Floats, out: Integers
-) -> None:
-    """Bid the best response to all that was seen; flat below the lowest bid that was made.
-
-    counts: (3, K + 1): told by cell, hidden by bid, chances. It begins with half the value.
-    """
-    size = bids.size
-    told, hidden, chances = counts[0], counts[1], counts[2]
-    lowest = size
-    for i in range(values.size):
-        best, most = 0, -1.0
-        if i < 20:
-            while best + 1 < size and bids[best + 1] <= 0.5 * values[i]:
-                best += 1
-        else:
-            for k in range(size):
-                if bids[k] > values[i]:
-                    break
-                chance = chances[k] if k >= lowest else 0.0
-                if (values[i] - bids[k]) * chance > most:
-                    most = (values[i] - bids[k]) * chance
-                    best = k
-        out[i] = best
-        lowest = min(lowest, best)
-        if cells[i] <= best:
-            hidden[best] += 1.0
-        else:
-            told[cells[i]] += 1.0
-        if i < 2000 or i % 32 == 0:
-            at_risk = i + 1.0
-            chance = 1.0
-            for j in range(size, 0, -1):
-                at_risk -= hidden[j]
-                if at_risk > 0.0:
-                    chance *= max(0.0, 1.0 - told[j] / at_risk)
-                chances[j - 1] = chance
-                at_risk -= told[j]
 
 
 def starting_low(world: World) -> float:

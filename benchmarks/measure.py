@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import resource
 import statistics
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +49,14 @@ def seconds(task: Callable[[], object]) -> float:
     began = time.perf_counter()
     task()
     return time.perf_counter() - began
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """Return the processor time of a new Python with these arguments, with all that it starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def medians(*tasks: Callable[[], object], repetitions: int = 9) -> list[float]:

@@ -26,6 +26,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
+from crossbandit.core.building import CORES, INTERPRETED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -51,12 +53,12 @@ class Mutant(NamedTuple):
 
     @property
     def interpreted(self) -> bool:
-        """Whether the test runs with interpreted kernels.
+        """Whether the test runs with the sources of cores.
 
-        Machine code is not made anew when a function that it calls has changed. To compile all
-        kernels again would take longer than a short test takes to interpret them.
+        A compiled core refuses to run beside a changed source, which would look as if the test had
+        noticed the change. To compile it again would take longer than to interpret a short test.
         """
-        return self.file.startswith("kernels/")
+        return self.file.removesuffix(".py").replace("/", ".") in CORES
 
 
 def mutants() -> list[Mutant]:
@@ -90,7 +92,7 @@ class Workshop:
 
     def __init__(self, folder: Path, jobs: int) -> None:
         self._copies: SimpleQueue[Path] = SimpleQueue()
-        ignored = shutil.ignore_patterns(".git", ".venv", "results", ".*_cache")
+        ignored = shutil.ignore_patterns(".git", ".venv", "build", "results", ".*_cache")
         for number in range(jobs):
             copy = folder / f"project-{number}"
             shutil.copytree(PROJECT, copy, ignore=ignored)
@@ -124,7 +126,7 @@ def _run(copy: Path, tests: Iterable[str], *, interpreted: bool) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     settings = {
         "PYTHONPATH": str(copy / "src"),
-        "NUMBA_DISABLE_JIT": str(int(interpreted)),
+        INTERPRETED: "1" if interpreted else "",
     }
     try:
         result = subprocess.run(

@@ -30,8 +30,6 @@ _COMMAND = "from crossbandit.cli import main; main()"
 def results() -> Iterator[Result]:
     """Measure the whole command, from the start of Python to the written page."""
     with tempfile.TemporaryDirectory() as folder:
-        # What Numba compiles is kept for all later commands: a first, small one fills its cache.
-        _reproduce("--quick", "--out", str(Path(folder) / "quick"))
         before = _reference_seconds()
         command = seconds(lambda: _reproduce("--out", str(Path(folder) / "paper")))
         after = _reference_seconds()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
@@ -10,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks.building import bare
 from benchmarks.measure import Result, medians, peak_memory
 from crossbandit import CrossGraph, Problem, environments, graphs, simulate, simulate_many
 from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.environment import row_block
-from crossbandit.kernels.compilation import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.core.blocks import LossBlock
     from crossbandit.types import Floats
 
 SEED = 200
@@ -91,32 +90,17 @@ def _softmaxes() -> Result:
     rounds, arms = 20_000, 100
     environment = Auctions(arms, 1_000_000, rounds)
     scores, out = np.random.default_rng(0).random((rounds, arms)) * 10, np.empty(arms)
-    run, bare = medians(
+    ones = np.ones(rounds)
+    run, softmaxes = medians(
         lambda: simulate(CrossGraph(), environment, seed=SEED),
-        lambda: _bare_softmaxes(scores, out),
+        lambda: bare().softmaxes(ones, scores, 4, out),
     )
     return Result(
         "factored, K = 100: a round against four bare softmaxes",
-        run / bare,
+        run / softmaxes,
         2.5,
         "times",
     )
-
-
-@compiled
-def _bare_softmaxes(scores: Floats, out: Floats) -> float:
-    """Exponentiate, sum and divide each row four times; return something that depends on it."""
-    check = 0.0
-    for i in range(scores.shape[0]):
-        for _ in range(4):
-            total = 0.0
-            for a in range(out.size):
-                out[a] = math.exp(-scores[i, a])
-                total += out[a]
-            for a in range(out.size):
-                out[a] /= total
-            check += out[0]
-    return check
 
 
 def _dense() -> Result:

@@ -2,7 +2,9 @@
 
 The service is a process of its own, on one core (`crossbandit serve`, SQLite); this process sends
 the load from the other. Requests are sent by several connections at a constant rate, and a latency
-is the time from when a request was due, so a service that stalls is not excused.
+is the time from when a request was due, so a service that stalls is not excused. The cost of a
+budget is the processor time of the whole service for a decision, divided by that of a bidder
+without limits. Memory and store are those of a bidder with two classes that has learned nothing.
 """
 
 from __future__ import annotations
@@ -41,11 +43,28 @@ def results() -> Iterator[Result]:
         yield from asyncio.run(_outcomes(url))
         yield from asyncio.run(_decisions(url))
         yield from _local(url)
+    with tempfile.TemporaryDirectory() as folder, started(Path(folder)) as (url, pid):
+        yield from asyncio.run(_cost_of_limits(url, pid))
+        yield _memory(url, pid)
+    with tempfile.TemporaryDirectory() as folder:
+        yield _room(Path(folder))
 
 
 @contextmanager
 def running(folder: Path, *options: str) -> Iterator[str]:
     """Start the service on one core, and stop it.
+
+    Args:
+        folder: Where it keeps its store.
+        *options: More options of `crossbandit serve`.
+    """
+    with started(folder, *options) as (url, _):
+        yield url
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[tuple[str, int]]:
+    """Do what `running` does, and also tell the number of the process.
 
     Args:
         folder: Where it keeps its store.
@@ -60,7 +79,7 @@ def running(folder: Path, *options: str) -> Iterator[str]:
         for line in process.stdout or ():
             if "http://" in line:
                 address = next(word for word in line.split() if word.startswith("http://"))
-                yield address.rstrip("/")
+                yield address.rstrip("/"), process.pid
                 break
     finally:
         process.send_signal(signal.SIGTERM)
@@ -106,7 +125,7 @@ async def _made(url: str, count: int) -> list[dict[str, Any]]:
         values = rng.uniform(*VALUE_RANGE, size=min(2_000, count - len(found))).tolist()
         body = json.dumps({"values": values}).encode()
         answer = json.loads(await connection.post("/v1/bidders/example/decide-many", body))
-        found += [_outcome(one, rng) for one in answer["decisions"]]
+        found += [_outcome(one, rng) for one in answer["decisions"] if one["token"]]
     connection.close()
     return found
 
@@ -236,3 +255,70 @@ def _local(url: str) -> Iterator[Result]:
         alone = 20_000 / (time.perf_counter() - began)
     yield Result("decisions of the local client, many at once", many, 200_000, "/s", at_least=True)
     yield Result("decisions of the local client, one by one", alone, 20_000, "/s", at_least=True)
+
+
+async def _cost_of_limits(url: str, pid: int) -> list[Result]:
+    """Measure the processor time of decisions with and without a budget, which take turns."""
+    _create(url, "free", {})
+    _create(url, "budget", {"budget": {"amount": 1e6}})
+    rng, count = np.random.default_rng(3), 1_000
+    bodies = [json.dumps({"value": one}).encode() for one in rng.uniform(*VALUE_RANGE, size=count)]
+    found = []
+    for connections, words in ((32, "32 at a time"), (1, "one by one")):
+        ratios, spent = [], [0.0]
+        for _ in range(3):
+            spent = []
+            for name in ("free", "budget"):
+                path = f"/v1/bidders/{name}/decide"
+                await _closed(url, path, bodies[:100], connections)
+                before = _seconds(pid)
+                await _closed(url, path, bodies, connections)
+                spent.append((_seconds(pid) - before) / count)
+            ratios.append(spent[1] / spent[0])
+        note = f"{1e6 * spent[1]:.0f} and {1e6 * spent[0]:.0f} us in the last turn"
+        name = f"processor time of a decision, with and without a budget, {words}"
+        found.append(Result(name, float(np.median(ratios)), 1.5, "", note=note))
+    return found
+
+
+def _create(url: str, name: str, settings: dict[str, Any]) -> None:
+    body = json.dumps({"value_range": VALUE_RANGE, **settings}).encode()
+    with Transport(url) as transport:
+        headers = {"Content-Type": "application/json"}
+        transport.request("PUT", f"/v1/bidders/{name}", body, headers).check()
+        value = json.dumps({"value": 1.0, "classes": dict.fromkeys(settings.get("classes", ()), 0)})
+        path = f"/v1/bidders/{name}/decide"
+        while transport.request("POST", path, value.encode(), headers).status == 503:
+            time.sleep(0.05)
+
+
+def _seconds(pid: int) -> float:
+    """Return the processor time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory(url: str, pid: int, count: int = 10) -> Result:
+    """Measure the memory of a new bidder; the first one is not counted."""
+    settings = {"classes": ["site", "device"]}
+
+    def used() -> float:
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    _create(url, "first", settings)
+    time.sleep(2)
+    before = used()
+    for i in range(count):
+        _create(url, f"new-{i}", settings)
+    time.sleep(2)  # so that all are loaded and learn
+    return Result("memory of a new bidder", (used() - before) / count, 3.0, "MB")
+
+
+def _room(folder: Path, count: int = 10) -> Result:
+    """Measure the room of a new bidder in the store."""
+    with running(folder) as url:
+        for i in range(count):
+            _create(url, f"new-{i}", {"classes": ["site", "device"]})
+    room = sum(one.stat().st_size for one in folder.iterdir()) / count / 1e3
+    return Result("room of a new bidder in the store", room, 200.0, "kB")

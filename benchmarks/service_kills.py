@@ -1,19 +1,27 @@
-"""Kill the processes of the service at random moments, and check that nothing is lost.
+"""Kill and stop the processes of the service at random moments, and check that nothing is lost.
 
     python -m benchmarks.service_kills --kills 1000 --store sqlite
-    python -m benchmarks.service_kills --kills 1000 --store postgresql
+    python -m benchmarks.service_kills --kills 1000 --freezes 200 --deletes 200 --store postgresql
 
 Four processes at a time decide, report and learn for a plain bidder and for one with a budget.
 Outcomes are late, reordered and reported twice. One process after the other is ended by SIGKILL and
-replaced. What was acknowledged is written down by the processes themselves. At the end:
+replaced. Others are stopped by SIGSTOP and go on later. A third bidder is deleted and created again
+while all of them use it. What was acknowledged is written down by the processes themselves. At the
+end:
 
 - all that was acknowledged is in the log, and each outcome was learned once;
 - the newest checkpoint with the rest of the log has the same bytes as all of the log, read by one
   process from the beginning (nothing is left out of the comparison: the state has no random part,
   as seeds and ids are those of the first checkpoint);
 - the law is that of a plain bidder that was told each outcome once, one after the other;
-- all decisions under the budget that were answered are in the log, with the same tokens, and what
-  they won costs no more than the budget.
+- all decisions under the budget that were answered are in the log, with the same tokens, or the log
+  says that decisions with these numbers may have been lost; what they won costs no more than the
+  budget, and neither does what was spent and reserved;
+- a process that was never stopped had no problem with the store, also while others were stopped or
+  bidders were deleted; the deleted bidder is as its log says.
+
+On PostgreSQL, the bidders of a stopped process are taken over within two leases, and there is no
+deadlock. On SQLite, a process that was stopped while it wrote stops the others until it goes on.
 
 On SQLite, all processes are stopped now and then and the files are copied, with a torn end, as
 after a loss of power; the copies are checked as well.
@@ -33,17 +41,22 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 import numpy as np
+import psycopg
 
 from benchmarks.postgresql_server import PostgresqlServer
-from benchmarks.service_checks import NAMES, check, said, settings_of
+from benchmarks.service_checks import NAMES, SPARE, check, said, settings_of
 from crossbandit.errors import CrossbanditError
 from crossbandit.service import Decided, Node, Outcome, ServiceError, open_store
-from crossbandit.service.live import LiveBidder, restored
+from crossbandit.service import live as service_live
+from crossbandit.service.live import LiveBidder
 
 if TYPE_CHECKING:
-    from crossbandit.service.store.rows import Checkpoint
+    from crossbandit.service.store.session import Checkpoint
 
 ROLES = ("front", "learner", "all")
+LEASE = 1.0  # seconds
+_SLACK = 5.0  # seconds by which a busy machine may be late
+service_live.SHARE = 0.1  # so that bidders with a small budget answer before they log, too
 
 
 # --- the processes -------------------------------------------------------------------------------
@@ -54,25 +67,26 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
     node = Node(
         open_store(address),
         learn=role != "front",
-        lease=1.0,
+        lease=LEASE,
         poll=0.05,
         publish=0.1,
         checkpoint_entries=400,
         checkpoint_seconds=0.5,
     )
     node.start()
-    if role == "learner":
-        while True:
-            time.sleep(1.0)
     file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    while role == "learner":
+        note_problem(node, file)
+        time.sleep(0.05)
     rng = np.random.default_rng(seed)
-    waiting: dict[str, list[Outcome]] = {name: [] for name in NAMES}
+    waiting: dict[str, list[Outcome]] = {name: [] for name in (*NAMES, SPARE)}
     while True:
-        for name in NAMES:
+        note_problem(node, file)
+        for name, outcomes in waiting.items():
             try:
-                waiting[name] += auctions(node, name, rng, file)
-                send(node, name, rng, waiting[name], file)
-            except ServiceError:  # another node decides, or the store is away: go on
+                outcomes.extend(auctions(node, name, rng, file))
+                send(node, name, rng, outcomes, file)
+            except ServiceError:  # another node decides, or the bidder was deleted: go on
                 time.sleep(0.01)
         time.sleep(0.002)
 
@@ -103,10 +117,20 @@ def send(
         return
     again = [one for one in some if rng.random() < 0.05]
     done = node.report(name, [*some, *again]).result()
+    if name == SPARE:  # it may have been deleted and created again
+        waiting.clear()
+        return
     assert done.accepted == len(some) + len(again), done
     note(file, "\n".join(f"R {name} {one.token}" for one in some))
     keep = [one for one in some if rng.random() < 0.02]  # to be reported again, much later
     waiting[:] = [*waiting[count:], *keep]
+
+
+def note_problem(node: Node, file: int) -> None:
+    """Write down whether the node is not ready because of the store."""
+    problem = node.health()["store"]
+    if problem:
+        note(file, f"P store {problem.replace(' ', '_').partition(chr(10))[0]}")
 
 
 def note(file: int, text: str) -> None:
@@ -118,7 +142,7 @@ def note(file: int, text: str) -> None:
 
 
 class Run:
-    """Processes on one store, killed one after the other.
+    """Processes on one store, killed or stopped one after the other.
 
     Args:
         address: The address of an empty store.
@@ -134,16 +158,23 @@ class Run:
         self.notes.mkdir()
         self.first: dict[str, Checkpoint] = {}
         self.processes: dict[int, str] = {}
+        self.wrote: dict[int, Path] = {}
         self.killed = dict.fromkeys(ROLES, 0)
-        self.copies = 0
-        session = open_store(address).session()
-        for name, settings in settings_of(budget).items():
-            live = LiveBidder(settings.build())
-            self.first[name] = live.checkpoint()
-            text = msgspec.json.encode(settings).decode()
-            owner = live.bidder.learner.learner
-            session.create(name, text, owner, time.time(), live.policy(0.0), self.first[name])
-        session.close()
+        self.copies = self.frozen = self.deleted = 0
+        self.stopped: set[Path] = set()  # the notes of processes that were stopped
+        self.takeovers: list[float] = []
+        self.session = open_store(address).session()
+        for name in (*NAMES, SPARE):
+            self.create(name)
+
+    def create(self, name: str) -> None:
+        """Create a bidder."""
+        settings = settings_of(self.budget)[name]
+        live = LiveBidder(settings.build())
+        self.first[name] = live.checkpoint()
+        text = msgspec.json.encode(settings).decode()
+        owner = live.bidder.learner.learner
+        self.session.create(name, text, owner, time.time(), live.policy(0.0), self.first[name])
 
     def begin(self, role: str) -> None:
         """Start a process. Everything is compiled and loaded already."""
@@ -155,7 +186,7 @@ class Run:
                 work(self.address, role, seed, notes)
             finally:
                 os._exit(1)
-        self.processes[child] = role
+        self.processes[child], self.wrote[child] = role, notes
 
     def kill(self) -> None:
         """End one of the processes, and replace it."""
@@ -166,6 +197,51 @@ class Run:
         assert os.WIFSIGNALED(status), f"a process ({role}) ended by itself"
         self.killed[role] += 1
         self.begin(role)
+
+    def freeze(self) -> None:
+        """Stop a process for a moment, or until others have its bidders, and let it go on."""
+        child = int(self.rng.choice(list(self.processes)))
+        self.stopped.add(self.wrote[child])
+        os.kill(child, signal.SIGSTOP)
+        began = time.monotonic()
+        try:
+            if not self.address.startswith("sqlite") and self.rng.random() < 0.7:
+                held = {row.name for row in self.session.bidders() if _process(row.holder) == child}
+                self.delete()
+                self.await_takeover(child, held - {SPARE}, began)
+            time.sleep(float(self.rng.uniform(0.0, 1.5 * LEASE)))
+        finally:
+            os.kill(child, signal.SIGCONT)
+        self.frozen += 1
+
+    def await_takeover(self, child: int, held: set[str], began: float) -> None:
+        """Wait until another process has the leases of one that was stopped."""
+        while any(
+            row.name in held and _process(row.holder) in {0, child}
+            for row in self.session.bidders()
+        ):
+            assert time.monotonic() < began + 60, "no other process has taken over"
+            time.sleep(0.01)
+        if held:
+            self.takeovers.append(time.monotonic() - began)
+
+    def delete(self) -> None:
+        """Delete the spare bidder, and create it again."""
+        for row in self.session.bidders():
+            if row.name == SPARE:
+                self.session.delete(row.id)
+        self.create(SPARE)
+        self.deleted += 1
+
+    def deadlocks(self) -> int:
+        """Return how many deadlocks PostgreSQL has found."""
+        if self.address.startswith("sqlite"):
+            return 0
+        time.sleep(1.5)  # it counts with some delay
+        with psycopg.connect(self.address) as watch:
+            query = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+            found = watch.execute(query).fetchone()
+        return 0 if found is None else int(found[0])
 
     def end(self) -> None:
         """End all processes."""
@@ -193,52 +269,59 @@ class Run:
             one.unlink()
 
 
-def warm_up() -> None:
-    """Load all compiled code, so that processes made by `fork` have it."""
-    for settings in settings_of(100.0).values():
-        live = restored(LiveBidder(settings.build()).checkpoint(), None)
-        bidder = live.bidder if settings.limited else live.bidder.snapshot()
-        bids = bidder.bid_many([5.0, 6.0, 7.0])
-        prices = [9.0] * 3
-        live.bidder.settle_many(bids, won=[False] * 3, highest_competing_bid=prices)
-        live.bidder.settle(bidder.bid(6.0), won=False, highest_competing_bid=9.5)
-        live.policy(0.0)
-        live.bidder.diagnosis()
-        live.bidder.price_law(5.0)
-        live.bidder.policy(5.0)
+def _process(holder: str) -> int:
+    """Return the number of the process that holds a lease; 0 if nobody does."""
+    return int(holder.split("/")[1]) if holder else 0
 
 
-def run(address: str, folder: Path, kills: int, copies: int, seed: int) -> str:
-    """Kill processes, check the store, and return a summary.
+def run(
+    address: str,
+    folder: Path,
+    *,
+    kills: int,
+    freezes: int = 0,
+    deletes: int = 0,
+    copies: int = 0,
+    seed: int = 0,
+) -> str:
+    """Kill and stop processes, check the store, and return a summary.
 
     Raises:
         AssertionError: Something was lost, or counted twice.
     """
-    warm_up()
     before = time.monotonic()
-    budget = 20.0 + 5.0 * kills  # it is spent before the end
+    budget = 300.0 + 5.0 * kills  # it is spent before the end
     made = Run(address, folder, budget, seed)
     try:
         for role in (*ROLES, "all"):
             made.begin(role)
         time.sleep(1.0)
-        for i in range(kills):
+        steps = [made.kill] * kills + [made.freeze] * freezes + [made.delete] * deletes
+        for i in made.rng.permutation(len(steps)).tolist():
             time.sleep(float(made.rng.uniform(0.0, 0.4)))
-            made.kill()
-            if copies and i % max(kills // copies, 1) == 0:
+            steps[i]()
+            if i < kills and copies and i % max(kills // copies, 1) == 0:
                 made.copy()
     finally:
         made.end()
+    assert made.deadlocks() == 0
+    made.session.close()
     spent = time.monotonic() - before
     known = said(made.notes)
+    ready = {path: text for path, text in known.problems.items() if path not in made.stopped}
+    assert not ready, f"a process that went on was not ready: {ready}"
+    latest = max(made.takeovers, default=0.0)
+    assert latest < 2 * LEASE + _SLACK, f"a takeover took {latest:.1f} s"
     counts = check(address, made.first, known, budget)
     reported = sum(len(tokens) for tokens in known.reported.values())
     killed = ", ".join(f"{count} {role}" for role, count in made.killed.items())
     return (
-        f"{kills} processes killed in {spent:.0f} s ({killed}); {made.copies} copies; "
+        f"{kills} processes killed in {spent:.0f} s ({killed}); {made.frozen} stopped, "
+        f"{len(made.takeovers)} of which had leases, taken over within {latest:.1f} s; "
+        f"{made.deleted} bidders deleted; {made.copies} copies; "
         f"{reported} outcomes acknowledged, {counts['outcomes']} in the log and learned once, "
         f"{counts['duplicates']} duplicates refused; {len(known.decided)} decisions under the "
-        f"budget answered with a bid, {counts['decisions']} in the log, which won for "
+        f"budget answered with a bid, all but {counts['lost']} of them in the log, which won for "
         f"{sum(known.decided.values()):.0f} of {budget:.0f}. Nothing was lost."
     )
 
@@ -247,20 +330,23 @@ def main() -> None:
     """Run on a new store, or on the one given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--freezes", type=int, default=0)
+    parser.add_argument("--deletes", type=int, default=0)
     parser.add_argument("--copies", type=int, default=0)
     parser.add_argument("--store", default="sqlite", help="sqlite, postgresql, or an address")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    steps = {key: getattr(given, key) for key in ("kills", "freezes", "deletes", "seed")}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if given.store == "postgresql":
             with PostgresqlServer() as server:
-                print(run(server.address, folder, given.kills, 0, given.seed))
+                print(run(server.address, folder, **steps))
         else:
             address = f"sqlite:///{folder / 'service.db'}"
             address = given.store if "://" in given.store else address
             copies = given.copies if address.startswith("sqlite") else 0
-            print(run(address, folder, given.kills, copies, given.seed))
+            print(run(address, folder, **steps, copies=copies))
 
 
 if __name__ == "__main__":

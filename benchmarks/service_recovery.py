@@ -92,7 +92,7 @@ def measure(store: str, address: str, base: float) -> Iterator[Result]:
     while node.figures("shop").lag:
         time.sleep(0.02)
     before = time.perf_counter()
-    live = restored(first, None)
+    live = restored(first, session.key())
     for one in session.entries(bidder, 0, 1 << 40):
         live.learn(one)
     spent = 1e6 * (time.perf_counter() - before) / (BATCHES + SINGLES)

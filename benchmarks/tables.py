@@ -43,7 +43,7 @@ GRAPHS = {
 }
 HORIZON = 100_000
 PACKAGE = "crossbandit"
-STATEMENT = "Equation 5"
+STATEMENT = "Equation 3"
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -1,9 +1,9 @@
 """Which files of the package a call runs through. `python -m benchmarks.walk simulate` or `replay`.
 
 It prints which file calls which, and at the end the number of files of each package. If
-`NUMBA_DISABLE_JIT=1` is set, kernels run as plain Python, so that their files count too. What runs
-while a module is imported is not part of the walk. A base class that calls a method which a class
-above it overrides does not call upwards. docs/tutorials/find-your-way.md has tables of both walks.
+`CROSSBANDIT_INTERPRETED=1` is set, cores run as plain Python, so that their files count too. What
+runs while a module is imported is not part of the walk. A base class that calls a method which a
+class above it overrides does not call upwards. ARCHITECTURE.md has both.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import crossbandit
+from crossbandit.core.building import INTERPRETED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -42,7 +43,7 @@ def walked(call: str) -> tuple[list[str], list[tuple[str, str]]]:
         The files in the order in which they are entered, and the pairs (caller, called).
     """
     command = [sys.executable, "-m", "benchmarks.walk", call]
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(PACKAGE.parent)}
+    environment = {**os.environ, INTERPRETED: "1", "PYTHONPATH": str(PACKAGE.parent)}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
     )
@@ -98,7 +99,12 @@ class _Walk:
 
 
 def _overridden(caller: FrameType, called: FrameType) -> bool:
-    """Return whether an object calls itself: a base class calls what a class above overrides."""
+    """Return whether an object calls itself: a base class calls what a class above overrides.
+
+    The same holds for a generator, which whoever made it has handed down.
+    """
+    if called.f_code.co_flags & inspect.CO_GENERATOR:
+        return True
     own = called.f_locals.get("self")
     return own is not None and caller.f_locals.get("self") is own
 
@@ -117,6 +123,8 @@ def _importing(frame: FrameType | None) -> bool:
 @functools.cache
 def _file(name: str) -> str | None:
     path = Path(name)
+    if path.stem in {"building", "lazy"}:  # they run while modules are imported
+        return None
     if path.suffix != ".py" or path.stem == "__init__" or PACKAGE not in path.parents:
         return None
     return path.relative_to(PACKAGE).as_posix()

@@ -8,6 +8,7 @@ import numpy as np
 
 from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
+from crossbandit.algorithms.cross_graph_adaptive import anchors_of
 from crossbandit.environments import BlockEnvironment
 from crossbandit.streams import stream
 from crossbandit.types import Floats
@@ -95,9 +96,9 @@ def cumulative(learner: Learner) -> Floats:
             for offset, entry in zip(offsets, entries, strict=True)
         ]
     )
-    graph = getattr(learner, "_adaptive_graph", None)
-    if graph is not None:  # it keeps differences to an anchor
-        anchor, order, _ = graph.anchors
+    algorithm: Any = learner.algorithm
+    if getattr(algorithm, "anchored", False) and table.shape[1] == 1:
+        anchor, order, _ = anchors_of(learner.graph)  # it keeps differences to an anchor
         for a in order:
             if anchor[a] >= 0:
                 own[:, a] += own[:, anchor[a]]

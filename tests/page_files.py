@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.replay import make_log
-from crossbandit.studies import template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,5 +56,4 @@ FILES: dict[str, Callable[[], object]] = {
     "docs/how-to/replay-a-log.md": _log_with_everything,
     "docs/how-to/replay-with-a-budget.md": _log,
     "docs/how-to/reproduce-the-paper.md": _modules,
-    "docs/how-to/run-on-a-cluster.md": lambda: Path("my-study.toml").write_text(template()),
 }

@@ -10,6 +10,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
+    ROOT / "ARCHITECTURE.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "proofs" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),

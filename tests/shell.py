@@ -45,7 +45,10 @@ PARSED = {
     "run my-study.toml --backend": "tests/studies/test_backends.py",
     "replay log.csv --by site --out results/sites --backend": "tests/studies/test_backends.py",
 }
-MODULES = {"benchmarks.mutants": "tests/test_mutants.py"}
+MODULES = {
+    "benchmarks.house": "tests/test_house.py",
+    "benchmarks.mutants": "tests/test_mutants.py",
+}
 
 
 def run(block: Block, folder: Path) -> None:

@@ -18,6 +18,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
+from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
@@ -35,7 +36,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import LossBlock
 from tests.cases import every_algorithm
 from tests.drivers import play, start
 

@@ -7,7 +7,7 @@ import pytest
 from crossbandit import Problem, graphs
 from crossbandit.algorithms import Algorithm, Estimator, UcbN
 from crossbandit.checks import check_algorithm, check_estimator
-from crossbandit.checks.simulations import check_beats_uniform
+from crossbandit.checks.rules import check_beats_uniform
 from crossbandit.errors import CheckFailedError
 from tests.cases import DECLARED, EVERY_ALGORITHM, asymmetric, name
 from tests.wrong_learners import (

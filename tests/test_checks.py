@@ -10,6 +10,7 @@ from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, Learner, register, registered
 from crossbandit.algorithms.per_context import PerContextLearner
 from crossbandit.checks import check_algorithm, check_environment
+from crossbandit.core.blocks import LossBlock, Rounds
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
@@ -21,7 +22,6 @@ from crossbandit.environments import (
     switching,
 )
 from crossbandit.errors import CheckFailedError, InvalidLossesError
-from crossbandit.kernels.rounds import LossBlock, Rounds
 from crossbandit.types import Floats
 from tests.cases import ALGORITHMS, asymmetric, environments, name
 
@@ -101,7 +101,7 @@ class Unnormalised(Spoiled):
 class Impure(Spoiled):
     def policy(self, context: Any, available: Any = None) -> Floats:
         policy = super().policy(context, available)
-        self.arrays.estimates[context, 0] += 1.0
+        self.state()["estimates"][context, 0] += 1.0
         return policy
 
 
@@ -138,9 +138,9 @@ class Hasty(Spoiled):
     """Counts first, validates later."""
 
     def learn(self, decision: Any, losses: Any, graph: Any = None) -> None:
-        self.arrays.estimates[decision.context] += [5.0, 0.0, 0.0, 0.0]
+        self.state()["estimates"][decision.context] += [5.0, 0.0, 0.0, 0.0]
         super().learn(decision, losses, graph)
-        self.arrays.estimates[decision.context] -= [5.0, 0.0, 0.0, 0.0]
+        self.state()["estimates"][decision.context] -= [5.0, 0.0, 0.0, 0.0]
 
 
 class Impatient(Spoiled):
@@ -161,7 +161,7 @@ class Amnesiac(Spoiled):
     def play(self, pending: Any) -> float:
         probability = super().play(pending)
         self.seen += 1
-        self.arrays.estimates[:, self.seen % 4] += 0.3 * self.seen
+        self.state()["estimates"][:, self.seen % 4] += 0.3 * self.seen
         return probability
 
 
@@ -170,7 +170,7 @@ class Shortsighted(Spoiled):
 
     def update(self, pending: Any, rows: Floats) -> None:
         context = pending.context
-        own = self.arrays.estimates[context]
+        own = self.state()["estimates"][context]
         self.add(own[:, None], pending, np.ascontiguousarray(rows[:, [context]]))
 
 
@@ -208,7 +208,7 @@ class Adding(Spoiled):
 
     def update(self, pending: Any, rows: Floats) -> None:
         losses = pending.readout.losses(rows, self.reveals(pending.arm))
-        self.add(self.arrays.estimates[pending.context][:, None], pending, losses[:, None])
+        self.add(self.state()["estimates"][pending.context][:, None], pending, losses[:, None])
 
 
 class Sparing(Adding):
@@ -314,7 +314,7 @@ class Drifting(Spoiled):
 
     def play(self, pending: Any) -> float:
         probability = super().play(pending)
-        self.arrays.estimates[:, 0] += 0.1
+        self.state()["estimates"][:, 0] += 0.1
         return probability
 
 

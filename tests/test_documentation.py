@@ -10,6 +10,7 @@ import mypy.api
 import pytest
 
 from crossbandit.algorithms import registered
+from crossbandit.lazy import load_all
 from tests import shell
 from tests.page_files import FILES
 from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name, prose
@@ -18,12 +19,12 @@ from website.wrap import WIDTH
 EXAMPLES = [page for page in PAGES if {"python", "sh"} & {block.kind for block in blocks(page)}]
 PAGES_OF_RESULTS = (
     "crossbandit.replay.page.write",
-    "crossbandit.replay.page_by.write_by",
+    "crossbandit.replay.page.write_by",
     "crossbandit.evaluate.page.write",
 )
 REGISTRIES = (
     "crossbandit.learners.algorithm._ALGORITHMS._builders",
-    "crossbandit.environments.registry._ENVIRONMENTS._builders",
+    "crossbandit.environments.environment._ENVIRONMENTS._builders",
     "crossbandit.graphs.builders._GRAPHS._builders",
 )
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
@@ -32,6 +33,8 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 @pytest.mark.parametrize("page", EXAMPLES, ids=name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for package in ("crossbandit.algorithms", "crossbandit.environments"):
+        load_all(package)  # what is registered while a page runs would go with it
     for place in REGISTRIES:  # what a page registers goes with it
         monkeypatch.setattr(place, dict(resolve_name(place.replace("._", ":_", 1))))
     for place in PAGES_OF_RESULTS:  # they have tests of their own, and drawing takes long

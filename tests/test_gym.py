@@ -148,7 +148,7 @@ class Plain:
 
 def test_it_wraps_any_registered_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     builders = {"plain": Plain, "nothing": lambda horizon: horizon}
-    monkeypatch.setattr("crossbandit.environments.registry._ENVIRONMENTS._builders", builders)
+    monkeypatch.setattr("crossbandit.environments.environment._ENVIRONMENTS._builders", builders)
     env = BanditEnv("plain", horizon=20)
     _, info = env.reset(seed=0)
     context = info["context"]

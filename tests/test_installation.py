@@ -1,6 +1,7 @@
 """The wheel and the sdist: what an index accepts, and what pages do with them in new environments.
 
-One environment has the wheel, NumPy and Numba; the other has the wheel and all other packages.
+One environment has the wheel and NumPy; another has the wheel and all other packages. A third has
+what is built without a C compiler, and NumPy.
 """
 
 import importlib.util
@@ -19,11 +20,11 @@ from typing import Any
 import pytest
 
 import crossbandit
+from crossbandit.core.building import CORES, INTERPRETED
 from tests.pages import ROOT, SHELL, blocks
 
-# Kernels run as Python: compiling them for a new place would take a minute and show nothing more.
-ENVIRONMENT = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-ENVIRONMENT["NUMBA_DISABLE_JIT"] = "1"
+OURS = {"PYTHONPATH", INTERPRETED, "CROSSBANDIT_CHECKED"}
+ENVIRONMENT = {name: text for name, text in os.environ.items() if name not in OURS}
 
 SCRIPT = """
 import importlib
@@ -33,8 +34,13 @@ import numpy as np
 
 import crossbandit as cb
 from crossbandit import algorithms, applications, client, graphs, laws, limits
+from crossbandit.core.building import CORES
 
-FORBIDDEN = "duckdb jinja2 joblib matplotlib msgspec networkx pandas rich scipy typer".split()
+assert cb.compiled
+for core in CORES:
+    assert not importlib.import_module(f"crossbandit.{core}").__file__.endswith(".py")
+
+FORBIDDEN = "cython duckdb jinja2 joblib matplotlib msgspec networkx pandas rich scipy typer"
 
 def missing(call):
     try:
@@ -108,7 +114,18 @@ for name in ("evaluate", "gym", "logs", "replay", "report", "service", "studies"
     missing(lambda: getattr(cb, name))
 for name in ("coba", "river"):
     missing(lambda: importlib.import_module(f"crossbandit.adapters.{name}"))
-assert not set(FORBIDDEN) & set(sys.modules), sorted(set(FORBIDDEN) & set(sys.modules))
+assert not set(FORBIDDEN.split()) & set(sys.modules)
+"""
+
+
+WITHOUT_COMPILER = """
+import crossbandit as cb
+from crossbandit import applications
+
+bidder = applications.FirstPriceBidder(bids=6, value_range=(0, 10), seed=1)
+for _ in range(5):
+    bidder.settle(bidder.bid(8.0), won=False, highest_competing_bid=9.0)
+print(cb.compiled, bidder.rounds)
 """
 
 
@@ -120,9 +137,14 @@ def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the sdist, and from it the wheel; the tools are those of this environment."""
     folder = tmp_path_factory.mktemp("dist")
-    result = run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, ROOT)
-    assert result.returncode == 0, result.stdout + result.stderr
+    build(folder, ROOT, ENVIRONMENT)
     return folder
+
+
+def build(folder: Path, source: Path, variables: dict[str, str], *options: str) -> None:
+    places = ("--outdir", folder, source)
+    result = run(sys.executable, "-m", "build", "--no-isolation", *options, *places, env=variables)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 def environment(folder: Path, built: Path) -> tuple[Path, Path]:
@@ -136,25 +158,30 @@ def environment(folder: Path, built: Path) -> tuple[Path, Path]:
     python = folder / "bin" / "python"
     [wheel] = built.glob("*.whl")
     install = ("install", "--quiet", "--no-deps", "--no-index", "--no-compile", wheel)
-    result = run(sys.executable, "-m", "pip", "--python", python, *install)
+    result = run(sys.executable, "-m", "pip", "--python", python, *install, env=ENVIRONMENT)
     assert result.returncode == 0, result.stderr
-    found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
+    found = run(
+        python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", env=ENVIRONMENT
+    )
     return python, Path(found.stdout.strip())
 
 
 @pytest.fixture(scope="module")
 def bare(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a Python that has the wheel, NumPy and Numba, linked from here, and nothing else."""
+    """Return a Python that has the wheel and NumPy, linked from here, and nothing else."""
     python, packages = environment(tmp_path_factory.mktemp("bare"), built)
-    for name in ("numpy", "numba", "llvmlite"):
-        found_here = importlib.util.find_spec(name)
-        assert found_here is not None
-        assert found_here.origin is not None
-        home = Path(found_here.origin).parent
-        for part in (home, home.with_name(f"{name}.libs")):
-            if part.exists():
-                (packages / part.name).symlink_to(part)
+    link_numpy(packages)
     return python
+
+
+def link_numpy(packages: Path) -> None:
+    found_here = importlib.util.find_spec("numpy")
+    assert found_here is not None
+    assert found_here.origin is not None
+    home = Path(found_here.origin).parent
+    for part in (home, home.with_name("numpy.libs")):
+        if part.exists():
+            (packages / part.name).symlink_to(part)
 
 
 @pytest.fixture(scope="module")
@@ -168,20 +195,55 @@ def complete(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_wheel_and_sdist_are_what_an_index_accepts(built: Path) -> None:
     files = sorted(built.iterdir())
-    version = crossbandit.__version__
-    assert [file.name for file in files] == [
-        f"crossbandit-{version}-py3-none-any.whl",
-        f"crossbandit-{version}.tar.gz",
-    ]
+    version = re.escape(crossbandit.__version__)
+    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
+    assert re.fullmatch(rf"crossbandit-{version}-cp3\d+-cp3\d+t?-{platform}\.whl", files[0].name)
+    assert [file.name for file in files[1:]] == [f"crossbandit-{crossbandit.__version__}.tar.gz"]
     result = run(sys.executable, "-m", "twine", "check", "--strict", *files)
     assert result.returncode == 0, result.stdout + result.stderr
     with tarfile.open(files[1]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    assert {"CITATION.cff", "LICENSE", "README.md", "pyproject.toml"} <= names
-    assert not {name for name in names if name.startswith((".venv", "results/"))}
+    assert {"CITATION.cff", "LICENSE", "README.md", "pyproject.toml", "setup.py"} <= names
+    assert not {name for name in names if name.startswith((".venv", "results/", "build/"))}
+    assert not {name for name in names if name.endswith((".so", ".pyd"))}
 
 
-def test_a_learner_needs_numpy_and_numba_only(bare: Path, tmp_path: Path) -> None:
+def test_the_wheel_holds_each_core_compiled_and_its_source(built: Path) -> None:
+    names = names_in(built)
+    for core in CORES:
+        stem = f"crossbandit/{core.replace('.', '/')}"
+        assert f"{stem}.py" in names
+        assert any(name.startswith(f"{stem}.") and name.endswith((".so", ".pyd")) for name in names)
+    assert "crossbandit/py.typed" in names
+    assert not {name for name in names if name.endswith((".c", ".cpp"))}
+
+
+def names_in(folder: Path) -> set[str]:
+    """Return the names of the files in the wheel of a folder."""
+    [wheel] = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        return set(opened.namelist())
+
+
+def test_without_a_compiler_it_installs_and_runs_and_warns_once(
+    built: Path, tmp_path: Path
+) -> None:
+    [sdist] = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as opened:
+        opened.extractall(tmp_path, filter="data")
+    [source] = tmp_path.glob("crossbandit-*")
+    dist = tmp_path / "dist"
+    build(dist, source, {**ENVIRONMENT, "CC": "/bin/false"}, "--wheel")
+    assert not {name for name in names_in(dist) if name.endswith((".so", ".pyd"))}
+    python, packages = environment(tmp_path / "environment", dist)
+    link_numpy(packages)
+    result = run(python, "-c", WITHOUT_COMPILER, cwd=tmp_path, env=ENVIRONMENT)
+    assert result.stdout == "False 5\n", result.stderr
+    assert result.stderr.count("Warning") == 1
+    assert "RuntimeWarning: Crossbandit has no compiled code" in result.stderr
+
+
+def test_a_learner_needs_numpy_only(bare: Path, tmp_path: Path) -> None:
     result = run(bare, "-W", "error", "-c", SCRIPT, cwd=tmp_path, env=ENVIRONMENT)
     assert result.returncode == 0, result.stderr
     said = re.findall(

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import mutants
 
-KERNEL = mutants.Mutant("kernels/a.py", "<", "<=", "tests/a.py")
+CORE = mutants.Mutant("core/rounds.py", "<", "<=", "tests/a.py")
 
 
 def test_every_mutant_still_applies() -> None:
@@ -17,8 +17,8 @@ def test_every_mutant_still_applies() -> None:
 def test_there_are_many_in_every_part() -> None:
     parts = Counter(mutant.file.split("/", maxsplit=1)[0] for mutant in mutants.mutants())
     assert sum(parts.values()) >= 150
-    assert parts["kernels"] >= 45
-    assert parts["algorithms"] + parts["simulation"] >= 25
+    assert parts["core"] >= 35
+    assert parts["algorithms"] + parts["simulation"] >= 75
     assert parts["replay"] >= 20
     assert parts["report"] + parts["studies"] >= 15
     assert parts["environments"] + parts["applications"] >= 15
@@ -37,18 +37,18 @@ def test_a_mutant_that_does_not_apply_is_named() -> None:
 def test_a_test_that_does_not_exist_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernel = tmp_path / "src" / "crossbandit" / KERNEL.file
-    kernel.parent.mkdir(parents=True)
-    kernel.write_text("a < b")
+    path = tmp_path / "src" / "crossbandit" / CORE.file
+    path.parent.mkdir(parents=True)
+    path.write_text("a < b")
     (tmp_path / "test_a.py").write_text("def test_other() -> None: ...")
     tests = ("test_a.py::test_other", "test_a.py::test_gone", "test_gone.py")
-    monkeypatch.setattr(mutants, "mutants", lambda: [KERNEL._replace(test=one) for one in tests])
+    monkeypatch.setattr(mutants, "mutants", lambda: [CORE._replace(test=one) for one in tests])
     assert [problem.partition(",")[0] for problem in mutants.problems(tmp_path)] == [
         "There is no test_a.py::test_gone",
         "There is no test_gone.py",
     ]
 
 
-def test_changed_kernels_are_interpreted() -> None:
-    assert KERNEL.interpreted
-    assert not KERNEL._replace(file="replay/a.py").interpreted
+def test_changed_cores_are_interpreted() -> None:
+    assert CORE.interpreted
+    assert not CORE._replace(file="replay/a.py").interpreted

@@ -24,7 +24,6 @@ PACKAGES = [
     "crossbandit.errors",
     "crossbandit.evaluate",
     "crossbandit.graphs",
-    "crossbandit.kernels",
     "crossbandit.laws",
     "crossbandit.limits",
     "crossbandit.logs",
@@ -81,6 +80,7 @@ def test_the_names_of_the_interface() -> None:
         "Problem",
         "Run",
         "SchneiderZimmert",
+        "compiled",
         "environments",
         "errors",
         "graphs",
@@ -97,9 +97,8 @@ def test_every_exported_name_is_documented() -> None:
 
 
 def test_import_loads_only_what_a_learner_needs() -> None:
-    """Numba looks for SciPy by itself; the package loads none of these."""
     script = (
-        "import sys, numpy, numba\n"
+        "import sys, numpy\n"
         "before = set(sys.modules)\n"
         "import crossbandit\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})\n"
@@ -109,7 +108,75 @@ def test_import_loads_only_what_a_learner_needs() -> None:
     )
     loaded = set(result.stdout.split())
     assert "crossbandit" in loaded
-    assert loaded.isdisjoint({"scipy", "networkx", "matplotlib", "rich", "typer", "pandas"})
+    assert loaded <= {"crossbandit", *sys.stdlib_module_names}
+
+
+def in_new_process(script: str) -> str:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_first_bid_loads_only_what_it_needs() -> None:
+    loaded = in_new_process(
+        "import sys, numpy\n"
+        "from crossbandit.applications import FirstPriceBidder\n"
+        "bidder = FirstPriceBidder(bids=100, value_range=(0, 10), seed=7)\n"
+        "bidder.settle(bidder.bid(5.0), won=False, highest_competing_bid=9.0)\n"
+        "print(*sys.modules)\n"
+    ).split()
+    assert "crossbandit.applications.first_price" in loaded
+    assert [name for name in loaded if name.startswith("crossbandit.algorithms.")] == []
+    unneeded = {
+        "crossbandit.applications.newsvendor",
+        "crossbandit.environments.applied",
+        "crossbandit.learners.files",
+        "crossbandit.limits.pacer",
+        "difflib",
+        "html",
+        "json",
+        "numpy.ma",
+        "pathlib",
+        "statistics",
+        "zipfile",
+        "zoneinfo",
+    }
+    assert unneeded & set(loaded) == set()
+
+
+def test_a_module_does_not_hide_the_function_of_its_name() -> None:
+    shown = in_new_process(
+        "import crossbandit.environments.applied\n"
+        "from crossbandit import environments\n"
+        "print(callable(environments.newsvendor), 'sleeping' in dir(environments))\n"
+    )
+    assert shown == "True True\n"
+
+
+@pytest.mark.parametrize("package", ["algorithms", "applications", "environments", "laws"])
+def test_a_star_loads_all_names(package: str) -> None:
+    names = importlib.import_module(f"crossbandit.{package}").__all__
+    script = f"from crossbandit.{package} import *\nprint(*sorted(set(dir()) & set({names})))"
+    assert in_new_process(script).split() == names
+
+
+def test_registries_know_what_has_not_been_loaded() -> None:
+    shown = in_new_process(
+        "from crossbandit.environments.contexts import registered_distributions\n"
+        "from crossbandit.learners.algorithm import from_json\n"
+        "print(from_json({'id': 'elp'}), 'zipf' in registered_distributions())\n"
+    )
+    assert shown == "Elp(eta=None, rho=None, cross_learning=True) True\n"
+    taken = in_new_process(
+        "from crossbandit.errors import InvalidParameterError\n"
+        "from crossbandit.learners.algorithm import Algorithm, register\n"
+        "class Mine(Algorithm):\n"
+        "    id = 'elp'\n"
+        "try:\n"
+        "    register(Mine)\n"
+        "except InvalidParameterError as error:\n"
+        "    print(error)\n"
+    )
+    assert taken.startswith("The name 'elp' belongs to Elp.")
 
 
 def test_every_package_is_there_when_it_is_named() -> None:

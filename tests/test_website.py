@@ -138,7 +138,7 @@ def test_names_in_docstrings_are_links() -> None:
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 ANCHOR = re.compile(r"\]\(([^)#\s:]*)#([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+FILES = [*sorted(ROOT.glob("[ACR]*.md")), *sorted(DOCS.rglob("*.md"))]
 
 
 def anchors(path: Path) -> set[str]:
@@ -163,3 +163,12 @@ def test_a_page_begins_with_what_it_is_for(page: Path) -> None:
     assert title.startswith("# ")
     assert re.match(r"[\w*`\[(]", body.strip()), body.strip()[:40]
     assert not body.strip().startswith(("```", "- ", "* "))
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("decisions/*.md")), ids=lambda page: page.name)
+def test_a_decision_is_short(page: Path) -> None:
+    """Ten lines: what was decided, why, and what else was tried."""
+    text = page.read_text(encoding="utf-8")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 10
+    assert "\n*What.* " in text
+    assert "\n*Why.* " in text

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 # Files outside docs/ that are pages of the site.
 PROJECT = {
+    "project/architecture.md": "ARCHITECTURE.md",
     "project/contributing.md": "CONTRIBUTING.md",
     "project/changelog.md": "CHANGELOG.md",
     "project/proofs.md": "proofs/README.md",

@@ -90,21 +90,16 @@ def paths() -> dict[str, str]:
     """Return where each entry is, by what pages and docstrings call it.
 
     Returns:
-        The path of each class, by its name if no other has it, and of each entry, by its path. The
-        kernels give way to others of the same name.
+        The path of each class, by its name if no other has it, and of each entry, by its path.
     """
-    kernels: list[Entry] = []
-    others: list[Entry] = []
-    for found in entries().values():
-        for entry in found:
-            (kernels if entry.path.startswith("crossbandit.kernels.") else others).append(entry)
-    count = Counter(entry.name for entry in others)
+    found = [entry for page in entries().values() for entry in page]
+    count = Counter(entry.name for entry in found)
     names = {
         entry.name: entry.path
-        for entry in [*kernels, *others]
-        if count[entry.name] <= 1 and entry.name[0].isupper()
+        for entry in found
+        if count[entry.name] == 1 and entry.name[0].isupper()
     }
-    return {**names, **{entry.path: entry.path for entry in [*kernels, *others]}}
+    return {**names, **{entry.path: entry.path for entry in found}}
 
 
 def files() -> dict[str, str]:

@@ -170,11 +170,10 @@ PAGES = (
     Page(
         "extending",
         "Extending",
-        "What an algorithm of your own is written with: rows and readouts, kernels, checks of"
-        " arguments, random streams.",
+        "What an algorithm of your own is written with: rows and readouts, checks of arguments,"
+        " random streams.",
         (
             "crossbandit.losses",
-            "crossbandit.kernels",
             "crossbandit.validation",
             "crossbandit.streams.stream",
             "crossbandit.streams.fixed",

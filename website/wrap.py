@@ -24,7 +24,8 @@ _FENCE = "```"
 
 def pages() -> list[Path]:
     """Return the pages whose lines are wrapped."""
-    found = [ROOT / "CONTRIBUTING.md", ROOT / "proofs/README.md", *(ROOT / "docs").rglob("*.md")]
+    names = ("ARCHITECTURE.md", "CONTRIBUTING.md", "proofs/README.md")
+    found = [*(ROOT / name for name in names), *(ROOT / "docs").rglob("*.md")]
     return sorted(page for page in found if not page.relative_to(ROOT).as_posix().startswith(MADE))
 
 

@@ -12,8 +12,10 @@ Every name is loaded when it is first used, and so are the packages: `cb.applica
 `cb.limits` need no import of their own.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+from crossbandit.core import building as _building
 
 if TYPE_CHECKING:
     from crossbandit import environments, errors, graphs
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
+compiled = (
+    _building.all_compiled()
+)  # whether cores run as machine code; their sources give the same results
+
 __all__ = [
     "Algorithm",
     "CrossGraph",
@@ -58,6 +64,7 @@ __all__ = [
     "Problem",
     "Run",
     "SchneiderZimmert",
+    "compiled",
     "environments",
     "errors",
     "graphs",
@@ -67,55 +74,21 @@ __all__ = [
     "tuning",
 ]
 
-_PACKAGES = (
-    "adapters",
-    "algorithms",
-    "applications",
-    "checks",
-    "client",
-    "environments",
-    "errors",
-    "evaluate",
-    "graphs",
-    "gym",
-    "kernels",
-    "laws",
-    "limits",
-    "logs",
-    "losses",
-    "replay",
-    "report",
-    "service",
-    "simulation",
-    "studies",
-    "theory",
+# So the command line can handle Ctrl-C before anything heavy is loaded, and a worker process can
+# watch its parent.
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit": "adapters algorithms applications checks client environments errors "
+        "evaluate graphs gym laws limits logs losses replay report service simulation studies "
+        "theory",
+        "crossbandit.algorithms": "Algorithm CrossGraph CrossGraphAdaptive CrossGraphKnown "
+        "CrossGraphVarying CrossGraphWeak Decision Learner PerContextExp3 PerContextGraph "
+        "SchneiderZimmert load tuning",
+        "crossbandit.environments": "Environment",
+        "crossbandit.errors": "CrossbanditError",
+        "crossbandit.graphs": "FeedbackGraph",
+        "crossbandit.problem": "Problem",
+        "crossbandit.simulation": "Run simulate simulate_many",
+    },
 )
-# The modules that have the other names.
-_HOMES = {
-    "Environment": "environments",
-    "CrossbanditError": "errors",
-    "FeedbackGraph": "graphs",
-    "Problem": "problem",
-    "Run": "simulation",
-    "simulate": "simulation",
-    "simulate_many": "simulation",
-}
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """Load a name when it is first used.
-
-        So the command line can handle Ctrl-C before anything heavy is loaded, and a worker process
-        can watch its parent.
-        """
-        if name in _PACKAGES:
-            return import_module(f"crossbandit.{name}")
-        if name not in __all__:
-            raise AttributeError(f"module 'crossbandit' has no attribute {name!r}")
-        home = import_module(f"crossbandit.{_HOMES.get(name, 'algorithms')}")
-        globals()[name] = value = getattr(home, name)
-        return value
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_PACKAGES})

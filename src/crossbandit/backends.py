@@ -7,10 +7,15 @@ opens and closes its pool.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import logging
 import multiprocessing
 import os
+import signal
 import socket
+import threading
+import time
 import warnings
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -19,11 +24,63 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.errors import BackendError, InvalidParameterError
 from crossbandit.extras import require
-from crossbandit.processes import end_with_parent, ignore_interrupts, interrupts_blocked
 from crossbandit.validation import choice, integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+
+_WATCH_SECONDS = 0.25
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # options of glibc's `mallopt`
+
+
+def end_with_parent(parent: int) -> None:
+    """Prepare a worker process: it ignores Ctrl-C, and ends when its parent process has ended."""
+    ignore_interrupts()
+    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    _keep_freed_memory()
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C, which a terminal sends to every process; the parent reacts to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C in this thread, and in the processes that it starts meanwhile.
+
+    A process that is still loading its modules would print a traceback otherwise. The signal is
+    not lost: it arrives when the block ends.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_WATCH_SECONDS)
+    os._exit(1)
+
+
+def _keep_freed_memory() -> None:
+    """Let the process keep memory that it frees, because it needs it again within milliseconds.
+
+    By default, glibc returns the arrays of a batch of rounds to the system after every batch.
+    Getting them back costs a third of a long run, and more if several workers ask at once.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        tune = ctypes.CDLL(None).mallopt
+        for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            tune(option, 2**30)
+
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -42,11 +99,7 @@ class Pool:
     died: tuple[type[BaseException], ...] = ()
 
     def map(
-        self,
-        work: Callable[[_Task], _Result],
-        tasks: Iterable[_Task],
-        *,
-        ahead: int | None = None,
+        self, work: Callable[[_Task], _Result], tasks: Iterable[_Task], *, ahead: int | None = None
     ) -> Iterator[_Result]:
         """Yield the result of each task as it is done; at most `ahead` are sent in advance."""
         if self.workers == 1:
@@ -77,23 +130,7 @@ def open_pool(
     owner: str = "run",
     warning: type[Warning] = UserWarning,
 ) -> Iterator[Pool]:
-    """Yield a pool, and close everything that was opened for it.
-
-    Args:
-        backend: "local", "ray" or "dask".
-        jobs: The number of workers; None for one per core.
-        address: The address of a Ray or Dask cluster; None to start one here.
-        owner: The function that messages name.
-        warning: The kind of warnings.
-
-    Yields:
-        The pool.
-
-    Raises:
-        BackendError: The backend does not answer.
-        InvalidParameterError: An argument is invalid.
-        MissingPackageError: The backend is not installed.
-    """
+    """Yield a pool, and close everything that was opened for it."""
     choice(owner, "backend", backend, BACKENDS)
     if jobs is not None:
         integer(owner, "jobs", jobs, at_least=1)

@@ -75,7 +75,14 @@ __all__ = [
 
 
 class CrossbanditError(Exception):
-    """Base class of all errors that the package raises on purpose."""
+    """Base class of all errors that the package raises on purpose.
+
+    Attributes:
+        rows: If a batch was refused because of some of its rows: the numbers of all these rows,
+            ascending, so that the rest can be sent again. Otherwise empty.
+    """
+
+    rows: tuple[int, ...] = ()
 
 
 class InvalidInputError(CrossbanditError, ValueError):

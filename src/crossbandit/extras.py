@@ -1,6 +1,6 @@
 """Optional packages, and the error message if one is missing.
 
-An embedded learner needs NumPy and Numba only. Code that needs more calls `require` first:
+An embedded learner needs NumPy only. Code that needs more calls `require` first:
 
 >>> require("numpy", extra="cli", owner="This example")
 >>> require("no_such_package", extra="replay", owner="This example")
@@ -19,16 +19,7 @@ from crossbandit.errors import MissingPackageError
 
 
 def require(*packages: str, extra: str, owner: str) -> None:
-    """Raise if a package is not installed, with the command that installs it.
-
-    Args:
-        packages: The import names of the packages.
-        extra: The extra that installs them.
-        owner: The name of the code that needs them, for the message.
-
-    Raises:
-        MissingPackageError: One of them is not installed.
-    """
+    """Raise if a package is not installed, with the command that installs it."""
     missing = [package for package in packages if not installed(package)]
     if missing:
         verb, them = ("is", "it") if len(missing) == 1 else ("are", "them")
@@ -40,20 +31,12 @@ def require(*packages: str, extra: str, owner: str) -> None:
 
 
 def installed(package: str) -> bool:
-    """Return whether a package can be imported.
-
-    Args:
-        package: Its import name.
-    """
+    """Return whether a package can be imported."""
     if package in sys.modules:
         return sys.modules[package] is not None
     return find_spec(package) is not None
 
 
 def pip_line(extra: str) -> str:
-    """Return the command that installs an extra.
-
-    Args:
-        extra: Its name.
-    """
+    """Return the command that installs an extra."""
     return f'pip install "crossbandit[{extra}]", or in a checkout: pip install ".[{extra}]"'

@@ -14,7 +14,6 @@ import os
 import secrets
 import stat
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 try:
@@ -24,6 +23,7 @@ except ImportError:  # not a POSIX system: nothing is locked, so nothing is clea
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _LONGEST_SUFFIX = 16
 
@@ -31,14 +31,8 @@ _LONGEST_SUFFIX = 16
 def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Replace the content of a file, atomically and durably.
 
-    Args:
-        path: The file. Its folder must exist.
-        content: The new content. Text is encoded as UTF-8, and its line ends are kept.
-
-    Raises:
-        OSError: The file cannot be written. What was there before is unchanged.
-
     >>> import tempfile
+    >>> from pathlib import Path
     >>> path = Path(tempfile.mkdtemp(), "note.txt")
     >>> write_file(path, "first")
     >>> write_file(path, "second")
@@ -57,19 +51,9 @@ def replacing(path: str | os.PathLike[str], *, follow_links: bool = False) -> It
     The temporary file is empty, is in the same folder and has the same suffix. If the block raises,
     it is deleted and `path` is unchanged. An existing file keeps its permissions, and its owner and
     group where the process may set them.
-
-    Args:
-        path: The file to replace or to create. Its folder must exist.
-        follow_links: If `path` is a symbolic link, replace the file it points to. By default the
-            link itself is replaced, so that nothing outside the folder is written.
-
-    Yields:
-        The path of the temporary file.
-
-    Raises:
-        OSError: The file cannot be written, or is not a regular file. What was there before is
-            unchanged.
     """
+    from pathlib import Path
+
     target = _target(Path(path), follow_links=follow_links)
     before = _regular(target)
     _remove_stale(target)
@@ -90,7 +74,7 @@ def _target(path: Path, *, follow_links: bool) -> Path:
     """Return the file to replace."""
     if not follow_links or not path.is_symlink():
         return path
-    target = Path(os.path.realpath(path))
+    target = type(path)(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     return target

@@ -6,7 +6,6 @@ A web server often loads a bidder once and then forks its workers.
 from __future__ import annotations
 
 import os
-import sys
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -35,11 +34,7 @@ _objects: list[ForkAware] = []
 
 
 def know(one: ForkAware) -> None:
-    """Make forks wait until no thread holds a lock of an object, and then call its `after_fork`.
-
-    Args:
-        one: The object. It is not kept alive.
-    """
+    """Make forks wait until no thread holds a lock of an object, and then call its `after_fork`."""
     with _changing:
         _known.add(one)
 
@@ -53,11 +48,6 @@ def _before() -> None:
             if place < len(each) and each[place] is not None:
                 each[place].acquire()
                 _held.append(each[place])
-    # A thread that compiles, or loads compiled code, may hold a lock of an object. So this is last.
-    compiler = sys.modules.get("numba.core.compiler_lock")
-    if compiler is not None:
-        compiler.global_compiler_lock.acquire()
-        _held.append(compiler.global_compiler_lock)
 
 
 def _after() -> None:

@@ -27,15 +27,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.core.losses import write_rows
 from crossbandit.environments import BlockEnvironment, Environment, UniformVectors
-from crossbandit.environments.checking import availability, checked_block, checked_rows
-from crossbandit.environments.environment import horizon_of
-from crossbandit.environments.registry import build
-from crossbandit.environments.sleeping import Sleeping
+from crossbandit.environments.applied import Sleeping
+from crossbandit.environments.environment import (
+    availability,
+    build,
+    checked_block,
+    checked_rows,
+    horizon_of,
+)
 from crossbandit.extras import require
 from crossbandit.graphs.builders import build as build_graph
-from crossbandit.kernels.paced_rounds import limit_round, settle_round
-from crossbandit.kernels.rows import write_rows
 from crossbandit.validation import reject
 
 require("gymnasium", extra="gymnasium", owner="crossbandit.gym")
@@ -46,9 +49,9 @@ from gymnasium import spaces
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crossbandit.core.blocks import LossBlock
     from crossbandit.environments.environment import RunLimits
-    from crossbandit.kernels.paced_rounds import PacedRounds
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.limits.pace_core import PacedAuctions
     from crossbandit.types import Floats
 
 _BATCH = 256  # the number of rounds whose losses are computed at once
@@ -97,7 +100,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         self._round = 0
         self._batch: tuple[int, LossBlock] | None = None
         self._limits: RunLimits | None = None
-        self._paced: PacedRounds | None = None
+        self._paced: PacedAuctions | None = None
         self._drawn: npt.NDArray[Any] = np.empty(0)  # the context before limits
         self._context: npt.NDArray[Any] = np.empty(0)
         self._available: npt.NDArray[np.bool_] = np.empty(0, dtype=np.bool_)
@@ -152,7 +155,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             loss = float(problem.form.readout(self._drawn[0]).losses(rows[[arm]], [arm])[0])
             revealed[problem.graph.out_neighbors(arm)] = 1
         if self._paced is not None:
-            settle_round(self._paced, 0, arm if self._available[arm] else 0)
+            self._paced.settle(0, arm if self._available[arm] else 0)
         rows[revealed == 0] = np.inf  # not NaN, which Gymnasium's checker finds unequal to itself
         feedback = {"revealed": revealed, "losses": rows}
         self._round += 1
@@ -177,9 +180,10 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         mask = availability(self.environment, self._context)
         self._available = np.ones(self.environment.problem.arms, bool) if mask is None else mask[0]
         if self._limits is not None and self._round < horizon_of(self.environment):
-            self._paced = self._limits.rounds(self._round, self._drawn)
+            paced = self._limits.rounds(self._round, self._drawn)
             shown = self.environment.problem.form.block(self._drawn.copy(), self._available[None])
-            limit_round(self._paced, shown, 0)
+            self._paced = paced.core.auctions(paced, shown)
+            self._paced.limit(0)
             self._context, self._available = shown.table[0], shown.available[0]
 
     def _observation(self) -> Any:

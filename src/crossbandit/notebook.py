@@ -5,7 +5,6 @@ Text and axes have the colour of the notebook's text, so they are visible on whi
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,34 +24,23 @@ _POINTS = 200
 
 
 class Line(NamedTuple):
-    """A line of a chart.
-
-    Attributes:
-        name: The name of the line.
-        x: Ascending numbers.
-        y: A number for each x. Points that are not finite are not drawn.
-        color: An SVG colour.
-        dashed: Whether the line is dashed.
-    """
+    """A line of a chart."""
 
     name: str
-    x: Floats | Integers
-    y: Floats
+    x: Floats | Integers  # ascending numbers
+    y: Floats  # A number for each x. Points that are not finite are not drawn.
     color: str = BLUE
-    dashed: bool = False
+    dashed: bool = False  # whether the line is dashed
 
 
 def card(title: str, facts: Iterable[tuple[str, str]], picture: str = "") -> str:
     """Return a self-contained piece of HTML.
 
-    Args:
-        title: The name of the object.
-        facts: Pairs of a short fact and its explanation, which appears as a tooltip.
-        picture: An SVG picture above the facts; may be empty.
-
     >>> card("Law", [("5 < 6", "a fact")])[-68:]
     "<b>Law</b> &middot; <span title='a fact'>5 &lt; 6</span></div></div>"
     """
+    from html import escape
+
     listed = "".join(
         f" &middot; <span title='{escape(hint)}'>{escape(text)}</span>" for text, hint in facts
     )
@@ -65,10 +53,6 @@ def card(title: str, facts: Iterable[tuple[str, str]], picture: str = "") -> str
 def counted(count: float, noun: str) -> str:
     """Return a number with its noun.
 
-    Args:
-        count: The number.
-        noun: The noun in the singular.
-
     >>> counted(1, "arm"), counted(2_000, "arm")
     ('1 arm', '2,000 arms')
     """
@@ -76,16 +60,9 @@ def counted(count: float, noun: str) -> str:
 
 
 def chart(lines: Sequence[Line], x: str, y: str) -> str:
-    """Return a small chart as SVG: lines in one frame, with the ends of both axes.
+    """Return a small chart as SVG: lines in one frame, with the ends of both axes."""
+    from html import escape
 
-    Args:
-        lines: The lines, at least one. The last is drawn on top.
-        x: The name of the horizontal axis.
-        y: The name of the vertical axis.
-
-    Returns:
-        The picture; empty if there is no point to draw.
-    """
     drawn = [_thinned(line) for line in lines]
     xs = np.concatenate([line.x for line in drawn])
     ys = np.concatenate([line.y for line in drawn])
@@ -134,15 +111,7 @@ def _ends(numbers: Floats | Integers) -> tuple[float, float]:
 
 
 def new_axes(owner: str, size: tuple[float, float] = (5.2, 3.6)) -> Axes:
-    """Return the axes of a new Matplotlib figure, which a notebook shows below the cell.
-
-    Args:
-        owner: The method that draws, for the message if Matplotlib is missing.
-        size: Width and height in inches.
-
-    Raises:
-        MissingPackageError: Matplotlib is not installed.
-    """
+    """Return the axes of a new Matplotlib figure, which a notebook shows below the cell."""
     require("matplotlib", extra="notebook", owner=owner)
     from matplotlib import pyplot as plt
 

@@ -256,11 +256,6 @@ def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | Non
 
 
 def set_fields(instance: object, **fields: Any) -> None:
-    """Set fields of a frozen dataclass, in its `__post_init__`.
-
-    Args:
-        instance: The instance.
-        **fields: The values, by name.
-    """
+    """Set fields of a frozen dataclass, in its `__post_init__`."""
     for name, value in fields.items():
         object.__setattr__(instance, name, value)

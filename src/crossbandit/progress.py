@@ -23,11 +23,7 @@ _BAR = 20
 
 
 class ProgressLine:
-    """A line on the standard error, or in a notebook below the cell.
-
-    Attributes:
-        live: Whether the line can be rewritten. If not, a new line is written every 5 seconds.
-    """
+    """A line on the standard error, or in a notebook below the cell."""
 
     def __init__(self) -> None:
         notebook = in_notebook()
@@ -38,12 +34,7 @@ class ProgressLine:
         self._last = -math.inf
 
     def show(self, text: str, *, last: bool = False) -> None:
-        """Replace the text of the line, unless it was replaced a moment ago.
-
-        Args:
-            text: The text, without a line break.
-            last: Whether to show the text in any case.
-        """
+        """Replace the text of the line, unless it was replaced a moment ago."""
         now = time.monotonic()
         if now - self._last < self._pause and not last:
             return
@@ -64,16 +55,7 @@ class ProgressLine:
 
 @contextmanager
 def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable[[int], None]]:
-    """Show the progress of work that takes longer than a second.
-
-    Args:
-        label: The name of the work.
-        rounds: The number of rounds.
-        show: Whether to show it; None to show it on a terminal and in a notebook.
-
-    Yields:
-        A function that takes the number of rounds done.
-    """
+    """Show the progress of work that takes longer than a second."""
     line = ProgressLine()
     wanted = line.live if show is None else show
     began = time.monotonic()
@@ -96,7 +78,7 @@ def progress(label: str, rounds: int, *, show: bool | None) -> Iterator[Callable
 
 
 def _left(now: float, done: int, rounds: int, first: tuple[float, int] | None) -> str:
-    """Return the time left, by the speed since `first`. The time before may include compiling."""
+    """Return the time left, by the speed since `first`. The time before may include loading."""
     if done == rounds:
         return ", 0 s left"
     if first is None or done <= first[1]:
@@ -107,9 +89,6 @@ def _left(now: float, done: int, rounds: int, first: tuple[float, int] | None) -
 def bar(share: float) -> str:
     """Return a bar of plain characters.
 
-    Args:
-        share: The share that is filled, from 0 to 1.
-
     >>> bar(0.25)
     '[#####---------------]'
     """
@@ -119,9 +98,6 @@ def bar(share: float) -> str:
 
 def duration(seconds: float) -> str:
     """Return a time in a suitable unit.
-
-    Args:
-        seconds: The time.
 
     >>> duration(75), duration(600), duration(9_000)
     ('75 s', '10 min', '2.5 h')

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from crossbandit.errors import InvalidParameterError
+from crossbandit.lazy import load_all
 
 _Builder = TypeVar("_Builder", bound=Callable[..., Any])
 
@@ -16,10 +16,13 @@ class Registry:
 
     Args:
         kind: What the things are, for messages: "graph", "environment", "algorithm".
+        package: The package that has those of this library; it is loaded before a name is looked
+            up. None if it has been loaded.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, package: str | None = None) -> None:
         self.kind = kind
+        self._unloaded = package
         self._builders: dict[str, Callable[..., Any]] = {}
 
     def register(self, name: str) -> Callable[[_Builder], _Builder]:
@@ -33,6 +36,8 @@ class Registry:
         """
 
         def remember(builder: _Builder) -> _Builder:
+            if not builder.__module__.startswith("crossbandit."):
+                self._load()  # so that another name is refused here, not when the package is loaded
             known = self._builders.setdefault(name, builder)
             if _origin(known) != _origin(builder):
                 raise InvalidParameterError(
@@ -45,8 +50,9 @@ class Registry:
         return remember
 
     def registered(self) -> dict[str, Callable[..., Any]]:
-        """Return every registered builder by its name."""
-        return dict(self._builders)
+        """Return every registered builder by its name, in the order of the names."""
+        self._load()
+        return dict(sorted(self._builders.items()))
 
     def builder(self, name: object) -> Callable[..., Any]:
         """Return the builder of this name.
@@ -58,6 +64,10 @@ class Registry:
             InvalidParameterError: There is no such name; the message lists the registered ones.
         """
         if not isinstance(name, str) or name not in self._builders:
+            self._load()
+        if not isinstance(name, str) or name not in self._builders:
+            from difflib import get_close_matches
+
             hint = get_close_matches(str(name), self._builders, n=1)
             raise InvalidParameterError(
                 f"There is no {self.kind} {name!r}. Registered are: "
@@ -74,6 +84,11 @@ class Registry:
             **parameters: What the builder takes.
         """
         return self.builder(name)(**parameters)
+
+    def _load(self) -> None:
+        if self._unloaded is not None:
+            load_all(self._unloaded)
+            self._unloaded = None
 
 
 def _origin(builder: Callable[..., Any]) -> tuple[str, str]:

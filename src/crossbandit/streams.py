@@ -79,9 +79,6 @@ def _sequence(seed: Seed) -> np.random.SeedSequence:
 class Uniforms:
     """Random numbers from [0, 1), drawn in blocks: taking a few is faster than calling a generator.
 
-    Args:
-        generator: The generator. Nothing else may draw from it.
-
     >>> uniforms = Uniforms(np.random.default_rng(7))
     >>> [*uniforms.take(2), *uniforms.take(1)] == np.random.default_rng(7).random(3).tolist()
     True
@@ -97,11 +94,7 @@ class Uniforms:
         self._used = 0
 
     def take(self, count: int) -> Floats:
-        """Return the next numbers. The caller must not change the array.
-
-        Args:
-            count: How many.
-        """
+        """Return the next numbers. The caller must not change the array."""
         start = self._used
         stop = start + count
         if stop <= self._block.size:
@@ -116,15 +109,7 @@ class Uniforms:
         return self._block[:count]
 
     def rows(self, active: Booleans, each: int) -> Floats:
-        """Return the next numbers for some of n rounds. The caller must not change the array.
-
-        Args:
-            active: (n,). Whether there is something to choose in each round.
-            each: How many numbers are drawn for each such round.
-
-        Returns:
-            The numbers, (n, each); 0 in the other rounds.
-        """
+        """Return the next numbers for some of n rounds. The caller must not change the array."""
         count = int(np.count_nonzero(active))
         drawn = self.take(each * count).reshape(-1, each)
         if count == active.size:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
-from crossbandit.errors import InvalidInputError, InvalidParameterError
+from crossbandit.errors import CrossbanditError, InvalidInputError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     import numpy.typing as npt
 
@@ -25,6 +25,18 @@ MAX_SIZE = 10**8  # the most arms, for example: several arrays of this size take
 
 _SMALLEST_RATE = 1e-100  # quotients of two rates, summed over any horizon, stay finite
 _LONGEST_SHOWN = 500
+_Error = TypeVar("_Error", bound=CrossbanditError)
+
+
+def because_of(rows: Iterable[int], error: _Error) -> _Error:
+    """Return an error that says which rows of a batch are wrong.
+
+    Args:
+        rows: All rows that are wrong.
+        error: The error. Its message may name some of them only.
+    """
+    error.rows = tuple(sorted(rows))
+    return error
 
 
 def reject(
@@ -262,6 +274,8 @@ def is_masked(values: object, levels: int = 4) -> bool:
     >>> is_masked([[1.0, 2.0], np.ma.array([3.0, 4.0], mask=[True, False])])
     True
     """
+    if type(values) is np.ndarray:
+        return False  # without loading `np.ma`
     if isinstance(values, np.ma.MaskedArray):
         return bool(np.ma.is_masked(values))
     if isinstance(values, list | tuple) and levels > 0:

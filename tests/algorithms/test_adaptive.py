@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
-from crossbandit.algorithms.adaptive_learner import NO_ANCHORS, AdaptiveLearner, anchors_of
+from crossbandit.algorithms.cross_graph_adaptive import NO_ANCHORS, AdaptiveLearner, anchors_of
 from crossbandit.checks import check_algorithm
+from crossbandit.core.blocks import Rounds
 from crossbandit.environments import (
     BlockEnvironment,
     from_table,
@@ -23,16 +24,25 @@ from crossbandit.environments import (
     posted_price,
     switching,
 )
-from crossbandit.environments.auctions import AuctionRules, first_price
+from crossbandit.environments.applied import first_price
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.adaptive_arithmetic import mixability_gap
-from crossbandit.kernels.rounds import Rounds
+from crossbandit.rules import AuctionRules
 from crossbandit.streams import stream
 from crossbandit.types import Floats
 from tests.cases import asymmetric, environments, table
-from tests.drivers import act, clone, contexts_of, cumulative, inside, revealed, start
+from tests.drivers import (
+    act,
+    assert_same_state,
+    clone,
+    contexts_of,
+    cumulative,
+    inside,
+    revealed,
+    start,
+)
 from tests.reference import cross_graph_adaptive
 from tests.reference.common import Losses
+from tests.sources import interpreted
 
 ALL_GRAPHS = {
     "threshold": graphs.threshold(4),
@@ -116,6 +126,20 @@ def test_a_learning_rate_by_hand_stays() -> None:
         assert learner.learning_rate == 0.25
 
 
+def mixability_gap(
+    graph: FeedbackGraph, arm: int, chosen: Floats, estimates: Floats, eta: float
+) -> float:
+    """Return what the core adds to its sum of gaps; `chosen` and `estimates` are scratch rows."""
+    learner: Any = CrossGraphAdaptive().start(Problem(graph, contexts=1), seed=0)
+    module = interpreted("algorithms.adaptive_core")
+    core = module.AdaptiveCore(*learner.core.__reduce__()[1])
+    shown = graph.out_neighbors(arm)
+    core.revealed[: len(shown)] = shown
+    core.rows[module.CHOSEN], core.rows[module.INFERRED] = chosen, estimates
+    gap: float = core.mixability_gap(module.CHOSEN, len(shown), eta)
+    return gap
+
+
 @pytest.mark.parametrize("eta", [1e-12, 0.3, 40.0, 1e12])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
 def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> None:
@@ -126,7 +150,7 @@ def test_the_mixability_gap_is_exact_at_any_size(eta: float, scale: float) -> No
         chosen[rng.integers(5)] = 0.0
         chosen /= chosen.sum()
         estimates = scale * rng.normal(size=5) * graph.adjacency[arm]
-        gap = mixability_gap(chosen, estimates, graph.out_neighbors(arm), eta)
+        gap = mixability_gap(graph, arm, chosen, estimates, eta)
         seen = chosen > 0
         least = estimates[seen].min()
         logs = np.log(chosen[seen]) - eta * (estimates[seen] - least)
@@ -187,8 +211,8 @@ def expectation(
         mean += probability * (cumulative(after) - before)
         masses = after.state()["masses"]
         factor += probability * graph.adjacency[arm] / (masses + floor * owed)
-    state = learner._adaptive
-    return mean, factor, state.lost[0] / state.lost_weight[0]
+    state = learner.state()
+    return mean, factor, state["lost"][0] / state["lost_weight"][0]
 
 
 @pytest.mark.parametrize("anchored", [False, True])
@@ -326,8 +350,15 @@ def test_differences_of_rows_that_are_sums_of_terms() -> None:
 def test_features_that_differ_from_arm_to_arm_have_no_differences() -> None:
     table = np.random.default_rng(0).random((5, 4, 2))
     problem = Problem(graphs.threshold(4), features=table)
-    learner = CrossGraphAdaptive(anchored=True).start(problem, seed=0)
-    assert learner._adaptive_graph.anchors is NO_ANCHORS
+    rows = np.random.default_rng(1).uniform(0, 0.5, (30, 4, 2))
+    anchored, plain = (
+        CrossGraphAdaptive(anchored=one).start(problem, seed=0) for one in (True, False)
+    )
+    for t in range(30):
+        for learner in (anchored, plain):
+            decision = learner.act(t % 5)
+            learner.learn(decision, rows[t, list(decision.revealed)])
+    assert_same_state(anchored, plain)
 
 
 # ---------------------------------------------------------------------------------- forgetting
@@ -446,7 +477,7 @@ def test_equal_estimates_have_no_gap_although_probabilities_are_rounded() -> Non
     graph = graphs.complete(arms)
     chosen, estimates = np.full(arms, 0.1), np.full(arms, 5.0)
     assert sum(chosen) < 1  # by rounding
-    gap = mixability_gap(chosen, estimates, graph.out_neighbors(0), 1e-3)
+    gap = mixability_gap(graph, 0, chosen, estimates, 1e-3)
     assert 0 <= gap < 1e-14
 
 
@@ -464,18 +495,18 @@ def test_a_late_gap_counts_as_much_as_its_round_does_by_now(late: int) -> None:
     for _ in range(late):
         learner.act(1)
     rows = 0.25 + 0.5 * rng.random((len(decision.revealed), 2))  # within the range seen so far
-    state = learner._adaptive
-    before, eta = state.gap[0], learner.learning_rate
+    state = learner.state()
+    before, eta = state["gap"][0], learner.learning_rate
     # The exponential weights of the context by now: sums of losses as they count in the last round.
-    growth = 2.0 ** ((learner.round - 1 - state.reference[0]) / half_life)
-    scores = np.exp(-eta * (state.estimates[0, :, 0] + state.bias[0]) / growth)
+    growth = 2.0 ** ((learner.round - 1 - state["reference"][0]) / half_life)
+    scores = np.exp(-eta * (state["estimates"][0, :, 0] + state["bias"][0]) / growth)
     learner.learn(decision, rows)
-    np.testing.assert_allclose(state.softmax, scores / scores.sum(), rtol=1e-9)
+    np.testing.assert_allclose(state["softmax"], scores / scores.sum(), rtol=1e-9)
     age = 2.0 ** (-late / half_life)
     estimates = np.zeros(3)
-    estimates[list(decision.revealed)] = state.inferred[list(decision.revealed)]
-    probabilities = state.chosen / state.chosen.sum()
+    estimates[list(decision.revealed)] = state["inferred"][list(decision.revealed)]
+    probabilities = state["chosen"] / state["chosen"].sum()
     mixed = -np.log(probabilities @ np.exp(-eta * age * estimates)) / (eta * age)
     expected = age * (probabilities @ estimates - mixed)
     assert expected > 0
-    assert state.gap[0] - before == pytest.approx(expected, rel=1e-9)
+    assert state["gap"][0] - before == pytest.approx(expected, rel=1e-9)

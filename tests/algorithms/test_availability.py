@@ -19,6 +19,7 @@ from crossbandit import (
 )
 from crossbandit.algorithms import Algorithm
 from crossbandit.checks import check_environment
+from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import BlockEnvironment, FiniteContexts, first_price
 from crossbandit.environments.environment import row_block
 from crossbandit.errors import (
@@ -27,7 +28,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import LossBlock
 from crossbandit.types import Booleans, Floats
 from tests.cases import asymmetric, every_algorithm, table
 from tests.drivers import contexts_of, cumulative, play, start

@@ -20,7 +20,7 @@ from crossbandit.algorithms import (
     Exp3IX,
     Exp3Set,
 )
-from crossbandit.algorithms.exp3_g import covering
+from crossbandit.algorithms.exp3 import covering
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.learners.estimator import estimates_of

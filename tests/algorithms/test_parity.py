@@ -121,7 +121,7 @@ def test_the_cases_exercise_every_branch_of_algorithm_2() -> None:
     assert specials > 2
 
 
-def test_interpreted_kernels_play_the_same_arms() -> None:
+def test_interpreted_cores_play_the_same_arms() -> None:
     script = (
         "import json\n"
         "from tests import cases\n"
@@ -134,7 +134,7 @@ def test_interpreted_kernels_play_the_same_arms() -> None:
         [sys.executable, "-c", script],
         env={
             **os.environ,
-            "NUMBA_DISABLE_JIT": "1",
+            "CROSSBANDIT_INTERPRETED": "1",
             "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}",
         },
         capture_output=True,

@@ -15,11 +15,10 @@ from crossbandit.algorithms import (
     PerContextExp3,
     PerContextGraph,
     SchneiderZimmert,
-    regret_bound,
 )
+from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.algorithms.tuning import Constants, epoch_length
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.epochs import EpochParameters
 from tests.reference import tuning as reference
 
 RADIUS = {1: 8, 2: 3, 3: 2, 4: 1, 8: 0}
@@ -308,7 +307,7 @@ def test_the_proved_rule_satisfies_the_conditions_of_the_theorem(
     bound = tuning.proved_bound(problem)
     assert bound == tuning.proved_bound(problem, parameters)
     assert bound == pytest.approx(
-        regret_bound.bound2(graph.arms, graph.independence_number, horizon, parameters, iota)
+        tuning.bound2(graph.arms, graph.independence_number, horizon, parameters, iota)
     )
 
 
@@ -387,7 +386,7 @@ def test_a_last_epoch_that_is_cut_short_counts_in_the_bound() -> None:
     parameters = tuning.proved(Problem(graphs.complete(4), contexts=1, horizon=1_000_000))
     length = parameters.epoch_length
     bounds = [
-        regret_bound.bound2(4, 1, horizon, parameters, 5.0)
+        tuning.bound2(4, 1, horizon, parameters, 5.0)
         for horizon in (4 * length, 4 * length + 1, 5 * length)
     ]
     assert bounds[0] < bounds[1] == bounds[2]
@@ -397,7 +396,7 @@ def test_a_bound_needs_an_iota_that_kappa_allows() -> None:
     def bound(iota: float) -> float:  # where kappa allows iota and no more
         eta = 0.125 * 0.01 / (2 * iota + 10_000 * 0.04)
         parameters = EpochParameters(eta, 0.01, 0.01, 0.04, 20_000)
-        return regret_bound.smallest_bound(4, 1, 1_000_000, parameters)
+        return tuning.smallest_bound(4, 1, 1_000_000, parameters)
 
     assert math.isinf(bound(0.99))
     assert math.isfinite(bound(1.01))

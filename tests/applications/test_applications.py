@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any, cast
@@ -30,8 +31,6 @@ from crossbandit.applications import (
     SleepingArms,
     SpamFilter,
 )
-from crossbandit.environments.newsvendor import SALES_FEEDBACK
-from crossbandit.environments.posted_price import REPORTS
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -39,7 +38,8 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.learners.checkpoints import load_checkpoint, save
+from crossbandit.learners import files
+from crossbandit.rules import REPORTS, SALES_FEEDBACK
 from crossbandit.types import Floats
 
 ORDERS, DEMANDS = (0.0, 2.0, 3.0, 7.0), (0, 1, 2, 2.5, 3, 5, 7, 9)
@@ -267,7 +267,7 @@ def settle_truly(application: Any, play: Any, rng: np.random.Generator) -> None:
 
 
 PLAYS: dict[str, tuple[Callable[..., Any], Callable[[Any, int], Any]]] = {
-    "bidder": (bidder, lambda shop, t: shop.bid(t % 5)),
+    "bidder": (bidder, lambda shop, t: shop.bid(2 + t % 3)),
     "newsvendor": (newsvendor, lambda shop, t: shop.order(2 + t % 5, 1 + t % 3)),
     "seller": (seller, lambda shop, t: shop.price(1 + t % 4)),
     "sleeping": (sleeping, lambda arms, t: arms.choose(list(["abc", "ab", "c"][t % 3]))),
@@ -643,6 +643,10 @@ def test_a_missing_folder_is_named(
 WRONG: list[Any] = [None, True, -1, 0, 10**30, 1e300, "x", [], {}, [[1], [2, 3]], [None], {"a": 1}]
 
 
+def _noted(notes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    return notes, {}
+
+
 @every_application
 def test_settings_changed_in_the_file_are_refused_or_possible(
     make: Callable[..., Any], play: Callable[[Any, int], Any], tmp_path: Path
@@ -651,11 +655,12 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     application = make()
     play(application, 0)
     application.save(tmp_path / "file")
-    learner, notes, _ = load_checkpoint(tmp_path / "file")
+    file = files.read(tmp_path / "file")
+    learner, notes = files.graph_learner(file), file.header["notes"]
     refused = 0
     for name, wrong in [*product(notes["settings"], WRONG), ("more", 1)]:
         changed = {**notes, "settings": {**notes["settings"], name: wrong}}
-        save(learner, tmp_path / "file", changed)
+        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
         try:
             type(application).load(tmp_path / "file")
         except CheckpointError as error:
@@ -664,7 +669,8 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     assert refused > 0.8 * len(notes["settings"]) * len(WRONG)
     settings: Any
     for settings in (None, [], "x", 1):
-        save(learner, tmp_path / "file", {**notes, "settings": settings})
+        changed = {**notes, "settings": settings}
+        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
         with pytest.raises(CheckpointError, match="is inconsistent"):
             type(application).load(tmp_path / "file")
 

@@ -76,7 +76,7 @@ def test_a_fork_does_not_spend_the_money_of_its_parent(algorithm: Any) -> None:
         except InvalidParameterError as error:
             return str(error)
 
-    assert "forked" in str(in_fork(bids))
+    assert "A copy holds no money" in str(in_fork(bids))
     assert own.bid(9.0).reason is None
 
 
@@ -104,36 +104,11 @@ def test_a_fork_waits_until_a_bidder_with_limits_has_bid(algorithm: Any) -> None
             thread.join()
 
 
-@forks
-def test_a_fork_waits_until_another_thread_has_compiled() -> None:
-    """The lock of the compiler, if a thread held it, would never be released in the child."""
-    from numba.core.compiler_lock import global_compiler_lock
-
-    begun, ended = threading.Event(), threading.Event()
-
-    def compiling() -> None:
-        with global_compiler_lock:
-            begun.set()
-            ended.wait(0.2)
-
-    thread = threading.Thread(target=compiling)
-    thread.start()
-    begun.wait()
-
-    def compiled() -> str:
-        with global_compiler_lock:
-            return "compiled"
-
-    assert in_fork(compiled) == "compiled"
-    ended.set()
-    thread.join()
-
-
 def test_two_that_take_counts_of_each_other_do_not_wait_for_ever() -> None:
     one, two = (FirstPriceBidder(bids=11, value_range=(0, 10), seed=1) for _ in range(2))
 
     def taken(own: FirstPriceBidder, other: FirstPriceBidder) -> None:
-        for _ in range(200):
+        for _ in range(50):
             own.take_counts(other)
 
     threads = [

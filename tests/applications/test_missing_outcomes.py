@@ -10,10 +10,15 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.law_learner.cohorts import Cohort, Scores, alike_at_last, shares_of
-from crossbandit.applications.law_learner.decisions import SCALE
-from crossbandit.applications.law_learner.missing_outcomes import OutcomeWatch
 from crossbandit.errors import InvalidParameterError, MissingFeedbackWarning, MissingOutcomesError
+from crossbandit.learners.law_decisions import SCALE
+from crossbandit.learners.missing_outcomes import (
+    Cohort,
+    OutcomeWatch,
+    Scores,
+    alike_at_last,
+    shares_of,
+)
 
 
 def watch_of(low: int, high: int, missing: str = "refuse", cohorts: int = 4) -> OutcomeWatch:
@@ -30,6 +35,7 @@ def watch_of(low: int, high: int, missing: str = "refuse", cohorts: int = 4) -> 
             total += score
     now[0] += 100.0
     watch._check()
+    watch.warn()
     return watch
 
 

@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraphAdaptive
+from crossbandit import CrossGraphAdaptive, record
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.bidding.inputs import numbers_to_reach
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
-from crossbandit.environments.newsvendor import SALES_FEEDBACK
-from crossbandit.environments.posted_price import REPORTS
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -27,7 +24,7 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws import GuardedLaw, OutcomeLaw
-from crossbandit.learners import archive
+from crossbandit.rules import FEEDBACK, REPORTS, SALES_FEEDBACK, AuctionRules
 
 GRID = 21
 HIGHEST = 8.0
@@ -201,8 +198,8 @@ def test_the_policy_of_a_guarded_bidder_is_what_is_bid() -> None:
 
 
 def counts(own: Any) -> list[Any]:
-    arrays = own.learner.law.arrays()
-    return [arrays[name] for name in ("told", "hidden", "visits", "rounds")]
+    state = own.learner.law.state
+    return [getattr(state, name).copy() for name in ("told", "hidden", "visits", "rounds")]
 
 
 def test_late_and_unordered_outcomes_give_the_same_counts() -> None:
@@ -211,7 +208,7 @@ def test_late_and_unordered_outcomes_give_the_same_counts() -> None:
     prompt, late = bidder(feedback="always", bids=9), bidder(feedback="always", bids=9)
     play(prompt, log)
     waiting = [(late.bid(value), price) for value, price, _ in log]
-    assert late.pending == 300
+    assert late.pending == sum(bid.amount is not None for bid, _ in waiting) > 250
     for i in np.random.default_rng(1).permutation(300):
         bid, price = waiting[i]
         settle(late, Bid.from_json(json.loads(json.dumps(bid.to_json()))), price)
@@ -281,10 +278,10 @@ def test_other_applications_resume_exactly(tmp_path: Path) -> None:
 
 
 def changed(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
-    file = archive.read(path)
+    file = record.read(path)
     header, arrays = dict(file.header), dict(file.arrays)
     change(header, arrays)
-    archive.write(path, header, arrays, owner="test")
+    record.write(path, header, arrays, owner="test")
 
 
 CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
@@ -306,7 +303,7 @@ CHANGES: list[Callable[[dict[str, Any], dict[str, Any]], Any]] = [
     lambda header, _: header["notes"]["settings"].update(bids=[0, 1, 2]),
     lambda header, _: header["notes"]["settings"].update(guarded=True),
     lambda _, arrays: arrays.pop("law.told"),
-    lambda _, arrays: arrays.update({"law.roots": arrays["law.roots"] + 10**6}),
+    lambda _, arrays: arrays.update({"law.roots": np.array([10**6])}),
     lambda _, arrays: arrays.update({"test.sums": np.zeros(3)}),
     lambda _, arrays: arrays.update({"test.counts": -1 - arrays["test.counts"]}),
     lambda _, arrays: arrays.update({"seen.codes": arrays["seen.codes"][:, :5]}),
@@ -328,22 +325,22 @@ def test_an_impossible_file_is_refused(change: Any, tmp_path: Path) -> None:
         FirstPriceBidder.load(tmp_path / "file")
 
 
-@pytest.mark.parametrize("version", [1, 2, 4, None])
+@pytest.mark.parametrize("version", [1, 2, 5, None])
 def test_a_file_of_another_format_says_which_version_reads_it(
     version: int | None, tmp_path: Path
 ) -> None:
     own = bidder()
     own.save(tmp_path / "file")
     changed(tmp_path / "file", lambda header, _: header.update(version=version))
-    message = f"has format {version}, and this version of Crossbandit reads format 3. Load it with"
-    with pytest.raises(CheckpointError, match=f"{message} the version that wrote it"):
+    message = f"has format {version}, and this version of Crossbandit reads formats 3 to 4. Load it"
+    with pytest.raises(CheckpointError, match=f"{message} with the version that wrote it"):
         FirstPriceBidder.load(tmp_path / "file")
 
 
 def test_a_snapshot_of_another_format_says_which_version_reads_it() -> None:
-    file = archive.from_bytes(bidder().snapshot().to_bytes())
-    old = archive.to_bytes({**file.header, "version": 1}, file.arrays, owner="test")
-    message = "has format 1, and this version .* reads format 2. .* the version that wrote it"
+    file = record.from_bytes(bidder().snapshot().to_bytes())
+    old = record.to_bytes({**file.header, "version": 1}, file.arrays, owner="test")
+    message = "has format 1, and this version .* reads format 3. .* the version that wrote it"
     with pytest.raises(CheckpointError, match=message):
         FirstPriceBidder.from_bytes(old)
 

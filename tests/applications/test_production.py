@@ -20,12 +20,6 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
-from crossbandit.applications.law_learner.cohorts import COHORT, Cohort
-from crossbandit.applications.law_learner.decisions import TOP
-from crossbandit.applications.law_learner.missing_outcomes import OutcomeWatch, is_watched, watched
-from crossbandit.applications.law_learner.outcome_codes import code_of, outcome_of
-from crossbandit.applications.packing import packed, unpacked
-from crossbandit.environments.auctions import FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -40,6 +34,10 @@ from crossbandit.errors import (
     MissingFeedbackWarning,
     MissingOutcomesError,
 )
+from crossbandit.learners.law_decisions import TOP, code_of, outcome_of
+from crossbandit.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, is_watched, watched
+from crossbandit.learners.tokens import packed, unpacked
+from crossbandit.rules import FEEDBACK
 from crossbandit.streams import Uniforms
 from tests.forks import forks, in_fork
 
@@ -73,7 +71,7 @@ def play(own: FirstPriceBidder, count: int, seed: int = 0, **classes: Any) -> li
 
 
 def arrays(own: FirstPriceBidder) -> dict[str, Any]:
-    return dict(own.learner.law.arrays())
+    return {name: part.copy() for name, part in own.learner.law.state._asdict().items()}
 
 
 def same(one: FirstPriceBidder, other: FirstPriceBidder) -> None:
@@ -293,7 +291,7 @@ def test_a_batch_carries_the_same_as_bids_in_turns() -> None:
             assert single.decision is None
             continue
         own: Any = single.decision
-        read: Any = action_of(bids[i].token, Bid, many.learner).decision
+        read: Any = action_of(bids[i].token, Bid, many.learner, None).decision
         for each in (own, read):
             assert (each.round, each.score, each.total) == (
                 batched.round,
@@ -341,7 +339,6 @@ def test_a_batch_is_a_sequence_of_bids() -> None:
         ),
         ({"won": [1, 0, 0, 0]}, InvalidLossesError, "row 0: .* cannot have won against"),
         ({"bids": "text"}, DecisionError, "settle_many takes the Bids"),
-        ({"bids": [None] * 4}, DecisionError, "4 rows are wrong"),
         ({"bids": [0, 1, 1, 2]}, LearnedBeforeError, "Row 2 of 4 has .* come twice"),
     ],
 )
@@ -370,7 +367,9 @@ def test_bad_rows_are_named_and_nothing_is_learned(
         ({"values": [1.0], "reserve": [1.0, 2.0]}, "1 amounts. Got 2"),
         ({"values": [1.0], "site": "a", "more": 1}, "'classes'"),
         ({"values": [1.0, 2.0], "site": ["a"]}, "'site' .* 2 labels"),
-        ({"values": [1.0], "site": [1.5]}, "'site'"),
+        ({"values": [1.0], "site": [1.5]}, r"'site\[0\]' .* a text or an integer"),
+        ({"values": [1.0] * 2, "site": ["a", 2**63]}, r"'site\[1\]' .* an integer of 64 bits"),
+        ({"values": [1.0], "site": np.array([2**63], np.uint64)}, "an integer of 64 bits"),
     ],
 )
 def test_a_bad_batch_makes_no_bid(given: dict[str, Any], message: str) -> None:
@@ -441,12 +440,12 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
 
 
 def test_damaged_snapshots_are_refused() -> None:
-    from crossbandit.learners import archive
+    from crossbandit import record
 
     own = bidder(classes=["site"])
     play(own, 30, site="a")
     data = own.snapshot().to_bytes()
-    file = archive.from_bytes(data)
+    file = record.from_bytes(data)
     changes: list[tuple[dict[str, Any], dict[str, Any]]] = [
         ({"version": 9}, {}),
         ({"application": "newsvendor"}, {}),
@@ -454,15 +453,13 @@ def test_damaged_snapshots_are_refused() -> None:
         ({"levels": [[7, ["a"]]]}, {}),
         ({"settings": {}}, {}),
         ({"class_limit": 1}, {}),
-        ({}, {"rows": file.arrays["rows"][::-1]}),
-        ({}, {"rows": file.arrays["rows"] + 10**6}),
+        ({}, {"law.rows": file.arrays["law.rows"][::-1]}),
+        ({}, {"law.rows": file.arrays["law.rows"] + 10**6}),
         ({}, {"law.law": file.arrays["law.law"][:, 1:]}),
         ({}, {"law.roots": file.arrays["law.roots"] + 10**6}),
     ]
     for header, members in changes:
-        wrong = archive.to_bytes(
-            {**file.header, **header}, {**file.arrays, **members}, owner="test"
-        )
+        wrong = record.to_bytes({**file.header, **header}, {**file.arrays, **members}, owner="test")
         with pytest.raises(CheckpointError):
             FirstPriceBidder.from_bytes(wrong)
     with pytest.raises(CheckpointError):
@@ -490,7 +487,8 @@ def test_tokens_of_older_snapshots_count_once_each() -> None:
 def trade(own: FirstPriceBidder, count: int, seed: int) -> None:
     site: dict[str, Any] = {"site": seed} if own.classes else {}
     for value, price in zip(*auctions(count, seed), strict=True):
-        bid = own.bid(value, **site)
+        while (bid := own.bid(value, **site)).amount is None:
+            pass
         own.settle(bid.token, **outcome(own, float(bid), price))
 
 
@@ -512,12 +510,16 @@ def test_eight_threads_on_one_bidder(options: dict[str, Any], tmp_path: Path) ->
     with ThreadPoolExecutor(8) as threads:
         lookers = [threads.submit(look, own, tmp_path / str(i), done) for i in range(4)]
         traders = [threads.submit(trade, own, each, i) for i in range(4)]
-        for one in traders:
-            one.result()
-        done.set()
+        try:
+            for one in traders:
+                one.result()
+        finally:
+            done.set()
         for one in lookers:
             one.result()
-    assert (own.rounds, own.pending) == (4 * each, 0)
+    assert own.rounds - own.pending == 4 * each
+    if not options.get("algorithm"):  # such an algorithm has a round for each auction without a bid
+        assert own.pending == 0
     assert FirstPriceBidder.load(tmp_path / "0").pending >= 0
     if options.get("algorithm"):
         return
@@ -784,8 +786,11 @@ def test_missing_losses_are_refused() -> None:
 
 def test_missing_wins_are_refused() -> None:
     own = bidder()
+    assert share_missing(own, 60, lost=0.0, won=1.0) > 5
+    with pytest.raises(MissingOutcomesError, match="those that won are missing"):
+        own.settle(own.bid(5.0), won=False, highest_competing_bid=9.0)
     with pytest.warns(MissingFeedbackWarning, match="those that won are missing"):
-        assert share_missing(own, 60, lost=0.0, won=1.0) > 5
+        share_missing(bidder(missing="warn"), 60, lost=0.0, won=1.0)
 
 
 def test_late_losses_stop_learning_until_they_come() -> None:
@@ -951,12 +956,15 @@ def test_a_batch_of_several_snapshots_is_settled_in_its_order_and_its_rows_are_n
         own.settle_many(made, won=[False, True, False, True])
 
 
-def test_a_token_of_a_bid_that_was_not_made_is_explained() -> None:
+def test_a_bid_that_was_not_made_has_no_token_and_needs_none() -> None:
     own = bidder()
     tokens: list[Any] = own.bid_many([1.0, 8.0], reserve=5.0).tokens
-    with pytest.raises(DecisionError, match=r"row 0: .* Got None. .* leave it out"):
-        own.settle_many(tokens, won=[False, True])
-    own.settle_many(tokens[1:], won=[True])
+    with pytest.raises(InvalidLossesError, match="row 0: No bid was made"):
+        own.settle_many(tokens, won=[True, True])
+    with pytest.raises(DecisionError, match=r"Got None. .* leave it out"):
+        own.settle(tokens[0], won=False)
+    own.settle_many(tokens, won=[False, True])
+    assert own.learner.law.rounds == 1
 
 
 def test_decimal_bids_are_taken() -> None:
@@ -985,6 +993,7 @@ def test_settings_that_cannot_change_on_load_are_named(tmp_path: Path, changed: 
 def test_a_file_with_impossibly_large_counts_is_refused(tmp_path: Path) -> None:
     """Their sum would overflow, and the next outcome would never be learned to its end."""
     own = bidder()
+    play(own, 1)
     own.learner.law.state.told[:] = 1e308
     own.save(tmp_path / "file")
     with pytest.raises(CheckpointError, match="told"):

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.environments.auctions import FEEDBACK
-from crossbandit.errors import InvalidLossesError, LearnedBeforeError
+from crossbandit.errors import DamagedTokenError, InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.rounds import shown_by
+from crossbandit.rules import FEEDBACK
 
 GRID = [0.0, 1.0, 2.0, 4.0]
 LAWS = {
@@ -128,7 +129,46 @@ def test_some_bids_of_a_batch_are_settled_and_the_others_are_not() -> None:
 @pytest.mark.parametrize(("won", "told"), [(True, np.nan), (True, 0.0), (False, -1.0)])
 def test_a_batch_refuses_what_cannot_be(won: bool, told: float) -> None:
     own = FirstPriceBidder(bids=11, value_range=(0, 10), reserve=2.0, seed=1)
-    bids = own.bid_many([1.0, 1.0])  # below the reserve price, so neither can win
+    bids = own.bid_many([1.0, 1.0])  # below the reserve price, so no bids are made
     with pytest.raises(InvalidLossesError):
         own.settle_many(bids, won=np.array([won] * 2), highest_competing_bid=np.full(2, told))
-    assert own.pending == 2
+    assert own.learner.law.rounds == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"guarded": True}, {"algorithm": CrossGraphAdaptive()}], ids=str
+)
+def test_an_error_has_all_rows_that_come_twice(options: dict[str, Any]) -> None:
+    """So an at-least-once queue can leave them out, and send the rest again."""
+    own = FirstPriceBidder(bids=21, value_range=(0, 10), seed=1, **options)
+    bids = own.bid_many([9.0] * 40)
+    again = list(range(0, 40, 2))
+    own.settle_many([bids[i] for i in again], won=[False] * 20, highest_competing_bid=[9.5] * 20)
+    with pytest.raises(LearnedBeforeError) as caught:
+        own.settle_many(bids, won=[False] * 40, highest_competing_bid=[9.5] * 40)
+    assert caught.value.rows == tuple(again)
+    rest = [bids[i] for i in range(40) if i not in caught.value.rows]
+    with pytest.raises(LearnedBeforeError) as caught:
+        own.settle_many([*rest, *rest], won=[False] * 40, highest_competing_bid=[9.5] * 40)
+    assert caught.value.rows == tuple(range(20, 40))
+    own.settle_many(rest, won=[False] * 20, highest_competing_bid=[9.5] * 20)
+    assert own.pending == 0
+
+
+def test_an_error_has_all_rows_whose_outcomes_or_tokens_are_wrong() -> None:
+    own = FirstPriceBidder(bids=21, value_range=(0, 10), seed=1)
+    bids = own.bid_many([9.0] * 20)
+    wrong = [i % 2 == 0 for i in range(20)]
+    prices = [0.0 if bad else 9.5 for bad in wrong]
+    with pytest.raises(InvalidLossesError) as caught:
+        own.settle_many(bids, won=[False] * 20, highest_competing_bid=prices)
+    assert caught.value.rows == tuple(range(0, 20, 2))
+    tokens: list[Any] = [
+        (token or b"")[:-1] if bad else token for token, bad in zip(bids.tokens, wrong, strict=True)
+    ]
+    with pytest.raises(DamagedTokenError) as damaged:
+        own.settle_many(tokens, won=[False] * 20, highest_competing_bid=[9.5] * 20)
+    assert damaged.value.rows == tuple(range(0, 20, 2))
+    with pytest.raises(DamagedTokenError) as damaged:
+        own.settle(tokens[0], won=False, highest_competing_bid=9.5)
+    assert damaged.value.rows == ()

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import action_of
-from crossbandit.applications.packing import packed, unpacked
 from crossbandit.errors import DamagedTokenError
 from crossbandit.laws.levels import Levels, short
-from crossbandit.learners.tokens import LAW, Token
+from crossbandit.learners.tokens import LAW, Token, packed, unpacked
 
 LABELS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
@@ -40,7 +39,7 @@ def test_a_token_with_two_classes_and_a_reserve_has_less_than_100_bytes(
     bid = OWN.bid(9.0, reserve=1.0, site=site, device=device)
     token = bid.token
     assert len(token) < 100
-    found = action_of(token, Bid, OWN.learner)
+    found = action_of(token, Bid, OWN.learner, None)
     assert found.classes == (short(site), short(device))
     assert (found.amount, found.value, found.reserve) == (bid.amount, 9.0, 1.0)
     assert found.decision is not None
@@ -101,7 +100,7 @@ def test_a_token_with_another_content_is_refused(content: Any, message: str) -> 
     decision: Any = own.bid(9.0, site="a", device="b").decision
     ids = (decision.learner, decision.decider, decision.round, decision.time)
     with pytest.raises(DamagedTokenError, match=message):
-        action_of(Token(LAW, *ids, packed(content)).encode(), Bid, own.learner)
+        action_of(Token(LAW, *ids, packed(content)).encode(), Bid, own.learner, None)
 
 
 @pytest.mark.parametrize("value", [0, 127, 128, 2**32, 2**63 - 1, -1, -(2**63)])

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import crossbandit
 from crossbandit.cli.app import app, run_command
-from crossbandit.cli.run import _study
+from crossbandit.cli.study import _study
 from tests.studies.helpers import SMALL, mischief, start
 
 
@@ -52,7 +52,7 @@ main()
 
 
 # Everything that takes long to load is loaded after the command can handle Ctrl-C.
-@pytest.mark.parametrize("module", ["numpy", "numba", "crossbandit.cli.app", "duckdb", "joblib"])
+@pytest.mark.parametrize("module", ["numpy", "crossbandit.cli.app", "duckdb", "joblib"])
 def test_an_interrupt_while_loading_is_one_line(module: str, tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SMALL)
     arguments = ["run", str(tmp_path / "small.toml"), "--out", str(tmp_path / "out"), "--jobs", "2"]

@@ -1,6 +1,6 @@
 import pytest
 
-from crossbandit.cli.list_names import _first_sentence
+from crossbandit.cli.study import _first_sentence
 
 
 @pytest.mark.parametrize(

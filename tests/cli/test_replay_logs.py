@@ -1,6 +1,9 @@
 """Options of `crossbandit replay` about logs."""
 
+import html
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pandas as pd
@@ -65,8 +68,28 @@ def test_prices_of_losses_only_are_refused_with_the_way_out(tmp_path: Path) -> N
     assert isinstance(result.exception, LogError)
     message = str(result.exception)
     assert "14 of 27 auctions have no highest competing bid" in message
-    assert "of auctions that you lost only" in message
+    known = "0 of the 14 auctions that you won (0 %) and 13 of the 13 that you lost (100 %)"
+    assert f"They are known in {known}." in message
     assert "`crossbandit evaluate` works with such a log" in message
+
+
+def test_the_command_of_a_page_makes_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run in the folder of the logs; they may be in several folders below it."""
+    for day, seed in (("mon", 1), ("tue", 2)):
+        (tmp_path / "logs" / day).mkdir(parents=True)
+        make_log(tmp_path / "logs" / day / "log 1.csv", 150, seed=seed)
+    monkeypatch.chdir(tmp_path)
+    logs = ["logs/mon/log 1.csv", tmp_path / "logs" / "tue" / "log 1.csv"]
+    assert run(*logs, "--out", tmp_path / "one").exit_code == 0
+    page = (tmp_path / "one" / "index.html").read_text()
+    (command,) = re.findall("<code>(crossbandit replay [^<]*)</code>", page)
+    assert str(tmp_path) not in page
+    monkeypatch.chdir(tmp_path / "logs")
+    words = [*shlex.split(html.unescape(command))[1:], "--out", str(tmp_path / "two")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert (tmp_path / "two" / "index.html").read_text() == page
 
 
 def test_the_standard_input_is_a_log(tmp_path: Path) -> None:
@@ -75,7 +98,9 @@ def test_the_standard_input_is_a_log(tmp_path: Path) -> None:
     assert piped.exit_code == 0, piped.output
     assert run(path, "--out", tmp_path / "named").exit_code == 0
     assert surplus(tmp_path / "piped") == surplus(tmp_path / "named")
-    assert "the standard input, replayed" in (tmp_path / "piped" / "index.html").read_text()
+    page = (tmp_path / "piped" / "index.html").read_text()
+    assert "the standard input, replayed" in page
+    assert "<code>crossbandit replay - " in page
 
 
 def test_each_campaign_has_its_page(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
 from crossbandit.learners import algorithm
 from crossbandit.studies.page import paper
+from tests.studies.conftest import forget
 
 WRITTEN = {
     "results.duckdb",
@@ -135,6 +136,7 @@ def test_an_algorithm_of_ones_own_is_added(
     assert list(studies.load(tmp_path)["algorithm_name"]).count("own") == 2
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert "crossbandit reproduce --quick --module own.py --add own" in page
+    forget()
 
 
 def test_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:

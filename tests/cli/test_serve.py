@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,13 +17,13 @@ import pytest
 from crossbandit.cli.serve import serve
 from crossbandit.client.transport import Transport
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.bidders_file import add_bidders
 from crossbandit.service.serving import (
     bound_socket,
     default_url,
     is_loopback,
     read_key,
 )
+from crossbandit.service.settings import add_bidders
 from tests.service.live import eventually
 
 if TYPE_CHECKING:
@@ -111,6 +113,27 @@ def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=60)
         assert process.returncode == 130
         assert err.splitlines()[-1] == "Stopped."
+
+
+def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
+    options = ("--log-format", "json", "--log-level", "info")
+    with serving(tmp_path, *options) as (url, process):
+        with Transport(url) as transport:
+            assert transport.request("GET", "/v1/bidders/example").status == 200
+            assert transport.request("GET", "/v1/bidders/none").status == 404
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    found = [json.loads(line) for line in err.splitlines()]  # every line is JSON
+    requests = [one for one in found if "status" in one]
+    assert [(one["bidder"], one["status"]) for one in requests] == [("example", 200), ("none", 404)]
+    assert found[-1]["message"] == "Stopped."
+    assert all({"time", "level", "logger", "message"} <= set(one) for one in found)
+    with serving(tmp_path) as (url, process):
+        with Transport(url) as transport:
+            assert transport.request("GET", "/v1/bidders/none").status == 404
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert "/v1/bidders" not in err  # by default, warnings and errors only
 
 
 def test_another_host_needs_tokens() -> None:
@@ -240,3 +263,30 @@ def test_the_example_and_what_it_answers(tmp_path: Path) -> None:
         assert (tmp_path / "crossbandit.db").exists()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+REQUEST = b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", 3 * REQUEST], ids=["idle", "not reading"])
+def test_thousands_of_clients_that_do_nothing_keep_nobody_out(tmp_path: Path, sent: bytes) -> None:
+    count = 2_600
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count + 200:
+        if hard < count + 200:
+            pytest.skip(f"This process may open {hard} files only.")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count + 200, hard))
+    with serving(tmp_path) as (url, _), ExitStack() as stack:
+        host, port = url.removeprefix("http://").split(":")
+        for _ in range(count):
+            made = stack.enter_context(socket.socket())
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            made.settimeout(30)
+            made.connect((host, int(port)))
+            with suppress(ConnectionError):
+                made.sendall(sent)
+        with Transport(url, timeout=20.0) as transport:
+            assert transport.request("GET", "/healthz").json() == {"status": "ok"}
+        with Transport(url, timeout=20.0) as transport:
+            path = "/v1/bidders/example/decide"
+            eventually(lambda: transport.request("POST", path, {"value": 5.0}).status == 200)

@@ -1,13 +1,20 @@
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import crossbandit
 from crossbandit import theory
 from crossbandit.cli.app import app
+from crossbandit.core.building import INTERPRETED, fingerprint
 from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.theory import CheckResult, Effort
-from crossbandit.theory.proofs import PROVED_BOUND
+from crossbandit.theory.statements import PROVED_BOUND
 
 
 def verify(*arguments: object, columns: int = 140) -> Result:
@@ -16,13 +23,72 @@ def verify(*arguments: object, columns: int = 140) -> Result:
 
 
 def test_statements_are_checked_and_written(tmp_path: Path) -> None:
-    result = verify("--quick", "--only", "Lemma 5", "--out", tmp_path)
+    result = verify("--quick", "--only", "Lemma 13, proof", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "1 of 1 checks passed." in result.output
+    assert "1 of 1 checks passed; 1 holds only in a corrected form." in result.output
     assert f"Open {tmp_path / 'index.html'}" in result.output
+    assert f"Cores: {fingerprint()}." in result.output
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "crossbandit verify --quick --only &#34;Lemma 5&#34;" in page
+    assert "crossbandit verify --quick --only &#34;Lemma 13, proof&#34;" in page
+    assert fingerprint() in page
     assert (tmp_path / "statements.csv").read_text(encoding="utf-8").count("\n") == 2
+
+
+def test_machine_code_of_another_source_fails_even_if_no_statement_needs_it(
+    tmp_path: Path,
+) -> None:
+    package = Path(crossbandit.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(package, tmp_path / "crossbandit", ignore=ignored)
+    command = [
+        sys.executable,
+        "-m",
+        "crossbandit",
+        "verify",
+        "--quick",
+        "--only",
+        "Lemma 13, proof",
+    ]
+    settings = {**os.environ, "PYTHONPATH": str(tmp_path), INTERPRETED: ""}
+    core = tmp_path / "crossbandit" / "laws" / "price_core.py"
+    core.write_text(core.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    result = subprocess.run(
+        [*command, "--out", str(tmp_path / "out")],
+        env=settings,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 1
+    assert "laws.price_core was compiled from another version of price_core.py" in (
+        " ".join(result.stderr.split())
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fingerprint_stands_for_the_sources(tmp_path: Path) -> None:
+    """Any core that changes changes it, and it says whether sources run."""
+    shutil.copytree(Path(crossbandit.__file__).parent, tmp_path / "crossbandit")
+    script = "from crossbandit.core.building import fingerprint; print(fingerprint())"
+
+    def found(interpreted: str) -> str:
+        settings = {**os.environ, "PYTHONPATH": str(tmp_path), INTERPRETED: interpreted}
+        return subprocess.run(
+            [sys.executable, "-c", script],
+            env=settings,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+
+    assert re.fullmatch("[0-9a-f]{8}", found(""))
+    assert found("1") == f"{found('')}, interpreted"
+    before, core = found(""), tmp_path / "crossbandit" / "limits" / "pace_core.py"
+    core.write_text(core.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    assert found("") != before
 
 
 OUTCOMES = [
@@ -115,7 +181,7 @@ def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
     rates = [s for s in theory.statements.all_statements() if str(asked[1]["only"]) in s.parts[0]]
-    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates.rate_checks"]
+    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates"]
 
 
 def test_a_foreign_folder_is_left_alone(asked: list[dict[str, object]], tmp_path: Path) -> None:

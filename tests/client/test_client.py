@@ -13,6 +13,7 @@ import pytest
 
 from crossbandit.client import AsyncClient, Client, ServedBid
 from crossbandit.errors import (
+    DamagedTokenError,
     DecisionError,
     InvalidContextError,
     InvalidLossesError,
@@ -63,6 +64,19 @@ def learned(node: Node, name: str = "plain") -> int:
     return figures.won + figures.lost
 
 
+def test_an_outcome_that_contradicts_an_earlier_one_is_refused(url: str) -> None:
+    with Client(url, bidder="plain") as client:
+        bid = next(one for one in client.decide_many([9.0] * 50) if one.amount)
+        for won in (True, True, False):
+            client.outcome(bid, won=won, highest_competing_bid=None if won else 9.5)
+        client.flush()
+        assert (client.accepted, client.refused) == (2, 1)
+        assert client.refusals[0].code == "reported-otherwise"
+        client.outcome(bid, won=False, highest_competing_bid=9.5, correction=True)
+        client.flush()
+        assert client.accepted == 3
+
+
 def test_decides_locally_and_ships_outcomes(url: str, node: Node) -> None:
     before = learned(node)
     with Client(url, bidder="plain", poll=0.05, batch=7) as client:
@@ -96,7 +110,7 @@ def test_a_client_remains_one_decider(url: str) -> None:
 def test_many_at_once(url: str, node: Node) -> None:
     before = learned(node)
     with Client(url, bidder="plain") as client:
-        bids = client.decide_many([1.0, 5.0, 9.0, 3.0], reserve=[np.nan, 2.0, np.nan, 8.0])
+        bids = client.decide_many([2.0, 5.0, 9.0, 3.0], reserve=[np.nan, 2.0, np.nan, 8.0])
         assert np.isnan(bids.amounts).tolist() == [False, False, False, True]
         client.outcomes(bids, won=[False] * 4, highest_competing_bid=[9.5, 9.5, 9.5, np.nan])
         client.outcomes([client.decide(5.0).text], won=False, highest_competing_bid=10.0)
@@ -338,6 +352,18 @@ def test_signed_tokens(tmp_path: Path) -> None:
     node.close()
 
 
+def test_a_client_gets_the_key_that_the_store_keeps(url: str, node: Node) -> None:
+    before = learned(node)
+    with Client(url, bidder="plain") as client:
+        bid = client.decide(6.0)
+        assert client.local
+        with pytest.raises(DamagedTokenError):
+            Token.decode(bid.token)  # it is signed
+        client.outcome(bid, won=False, highest_competing_bid=9.0)
+    assert (client.accepted, client.refused) == (1, 0)
+    eventually(lambda: learned(node) == before + 1)
+
+
 def test_many_threads(url: str, node: Node) -> None:
     before = learned(node)
     with Client(url, bidder="plain", poll=0.01, batch=10) as client:
@@ -402,13 +428,13 @@ def test_a_bidder_that_was_created_again_gets_the_outcomes_of_its_own_decisions(
 ) -> None:
     node.create("again", SETTINGS["plain"])
     with Client(url, bidder="again", poll=0.02) as client:
-        owner = Token.decode(client.decide(5.0).token).learner
+        owner = Token.decode(client.decide(5.0).token, node.key).learner
         node.delete("again")
         node.create("again", SETTINGS["plain"])  # at the same version, and with the same settings
 
         def renewed() -> bool:
             try:
-                return Token.decode(client.decide(5.0).token).learner != owner
+                return Token.decode(client.decide(5.0).token, node.key).learner != owner
             except RefusedError:  # it asked while there was no such bidder
                 return False
 

@@ -8,8 +8,8 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive, graphs, simulate
 from crossbandit.environments import FiniteContexts, paper_benchmark, zipf, zipf_benchmark
-from crossbandit.environments.benchmark import PaperBenchmark
 from crossbandit.environments.environment import LONGEST_BATCH
+from crossbandit.environments.synthetic import PaperBenchmark
 from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import stream
 from crossbandit.types import Booleans
@@ -150,7 +150,7 @@ def test_the_linear_form_is_exact_because_nothing_is_clipped() -> None:
 def test_coefficients_are_the_same_kept_or_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = paper_benchmark(300, alpha=4, contexts=10)
     before = [kept.losses(t) for t in (0, 299)]
-    monkeypatch.setattr("crossbandit.environments.benchmark._KEPT_BYTES", 0)
+    monkeypatch.setattr("crossbandit.environments.synthetic._KEPT_BYTES", 0)
     anew = paper_benchmark(300, alpha=4, contexts=10)
     np.testing.assert_array_equal([anew.losses(t) for t in (0, 299)], before)
     np.testing.assert_array_equal(anew.factored().losses(299), kept.factored().losses(299))

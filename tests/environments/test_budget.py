@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from crossbandit import CrossGraph, CrossGraphAdaptive, simulate
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import first_price_budget
-from crossbandit.environments.budget import FirstPriceBudget
+from crossbandit.environments.applied import FirstPriceBudget
 from crossbandit.errors import InvalidParameterError
 from crossbandit.simulation.run import Run
 
@@ -64,12 +64,11 @@ def test_pseudo_values_follow_the_formula() -> None:
     paid = spend(environment, run.arms)
     limits = environment.limits()
     rounds = limits.rounds(0, run.contexts)
-    from crossbandit.kernels.paced_rounds import limit_round, settle_round
-
     block = environment.problem.form.block(run.contexts.copy(), np.ones((200, 11), dtype=np.bool_))
+    auctions = rounds.core.auctions(rounds, block)
     log, squares, left = 0.0, 0.0, environment.total
     for i, arm in enumerate(run.arms.tolist()):
-        limit_round(rounds, block, i)
+        auctions.limit(i)
         pseudo = run.contexts[i, 1] * math.exp(log)
         assert rounds.pseudo[i] == pytest.approx(pseudo, rel=1e-9)
         assert limits.share_left == pytest.approx(left / environment.total)
@@ -81,7 +80,7 @@ def test_pseudo_values_follow_the_formula() -> None:
         squares += gradient**2
         log = min(0.0, log - gradient / math.sqrt(squares))
         left -= paid[i]
-        settle_round(rounds, i, arm)
+        auctions.settle(i, arm)
     assert limits.factor == pytest.approx(math.exp(log))
     assert limits.spent == pytest.approx(paid.sum())
 

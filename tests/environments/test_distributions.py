@@ -18,7 +18,7 @@ from crossbandit.environments import (
     recommendation,
     sleeping,
 )
-from crossbandit.environments.posted_price import SellerRules
+from crossbandit.rules import SellerRules
 
 ROUNDS = 40_000
 

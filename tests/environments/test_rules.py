@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from crossbandit import FeedbackGraph
-from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
-from crossbandit.environments.posted_price import REPORTS, SellerRules
-from crossbandit.environments.recommendation import similar_items
-from crossbandit.environments.spam import BLOCK, DELIVER, mail_rows
+from crossbandit.environments.applied import BLOCK, DELIVER, mail_rows, similar_items
 from crossbandit.graphs import apple_tasting
+from crossbandit.rules import REPORTS, SALES_FEEDBACK, NewsvendorRules, SellerRules
 
 ORDERS, DEMANDS = [1, 3, 4, 7], range(10)
 PRICES, WILLING = [2.0, 3.0, 5.0], [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]

@@ -7,7 +7,7 @@ import pytest
 
 from crossbandit import graphs
 from crossbandit.environments import stochastic, zipf
-from crossbandit.environments.stochastic import Stochastic
+from crossbandit.environments.synthetic import Stochastic
 from crossbandit.errors import InvalidParameterError
 
 MEANS = [[0.2, 0.7], [0.5, 0.5], [0.9, 0.0], [1.0, 0.3]]

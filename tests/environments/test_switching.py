@@ -5,7 +5,7 @@ import pytest
 
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.environments import switching, zipf
-from crossbandit.environments.switching import Switching
+from crossbandit.environments.synthetic import Switching
 
 
 def all_losses(environment: Switching) -> np.ndarray:

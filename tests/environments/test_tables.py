@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crossbandit import Problem, graphs
+from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
@@ -13,7 +14,6 @@ from crossbandit.environments import (
     zipf,
 )
 from crossbandit.environments.environment import LONGEST_BATCH
-from crossbandit.kernels.rounds import LossBlock
 from tests.cases import environments
 
 CASES = dict(environments())

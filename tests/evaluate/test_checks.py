@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.evaluate.dependence import (
+from crossbandit.evaluate.evaluation import (
     DependenceTest,
     by_expected_ranks,
     conclude,
     find_trends,
     log_rank,
 )
-from crossbandit.evaluate.groups import Groups, make_groups
-from crossbandit.evaluate.prices import PriceDistribution
-from tests.evaluate.worlds import censor, full_log
+from crossbandit.evaluate.groups import Groups, PriceDistribution, make_groups
+from tests.evaluate.worlds import censor, full_log, grouped
 
 
 def independence(groups: Groups) -> tuple[DependenceTest, ...]:
@@ -58,11 +57,24 @@ def test_independent_prices_raise_few_alarms(feedback: str) -> None:
     assert alarms <= 4
 
 
+@pytest.mark.parametrize(
+    ("p_value", "said"),
+    [
+        (0.4, "Nothing shows that prices go with time within bands (p = 0.40)."),
+        (0.05, "Nothing shows that prices go with time within bands (p = 0.05)."),
+        (0.03, "Prices may fall with time within bands: this is not clear (p = 0.03)."),
+        (0.009, "Prices fall with time within bands (p = 0.009)."),
+    ],
+)
+def test_what_a_p_value_shows_is_said(p_value: float, said: str) -> None:
+    assert str(DependenceTest("time", -2.0, p_value)) == said
+
+
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost", "mixed"])
 def test_prices_that_go_with_values_or_time_are_noticed(feedback: str) -> None:
     values, prices, bids = full_log(3_000, 1, correlation=0.7)
     log = censor(values, prices, bids, feedback)
-    one_group = Groups(log, np.zeros(3_000, dtype=np.int64))
+    one_group = grouped(log)
     found = {one.name: one for one in independence(one_group)}
     assert found["value"].doubtful
     assert str(found["value"]) == "Prices rise with values within bands (p < 0.001)."

@@ -11,14 +11,23 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.estimates import BandSums, KnownSums, band_sums, what_is_known
-from crossbandit.evaluate.groups import Groups, make_groups
-from crossbandit.evaluate.plans import Plan, best_response, own_bids, shading
-from crossbandit.evaluate.prices import PriceDistribution
-from crossbandit.evaluate.results import BY_BAND, INVERSE, ROBUST
+from crossbandit.evaluate.estimates import (
+    BY_BAND,
+    INVERSE,
+    ROBUST,
+    BandSums,
+    KnownSums,
+    Plan,
+    band_sums,
+    best_response,
+    own_bids,
+    shading,
+    what_is_known,
+)
+from crossbandit.evaluate.groups import PriceDistribution, make_groups, without_edges
 from crossbandit.report.statistics import student_quantile
 from crossbandit.types import Floats, Integers
-from tests.evaluate.worlds import by_band, censor, earned, full_log, weighted
+from tests.evaluate.worlds import by_band, censor, earned, full_log, grouped, weighted
 
 FEEDBACK = ["after-loss", "after-win", "won-lost", "mixed"]
 
@@ -54,71 +63,68 @@ def test_the_log_s_own_bids_are_known_exactly() -> None:
 
 
 def test_one_group_by_hand() -> None:
-    """Four bids of 3 and 2 at a value of 5; told after a loss: 2.5 and 4. What does 1 lack to 2?
+    """Bids of 3 and 2 at a value of 5, 8 times; told after a loss: 2.5 and 4. What do 2 earn?
 
     Above 2 the product limit is (1 - 1/4) at 4, at risk are all four. At 2.5 the told one and the
     bid of 2 that won are at risk, so F(2) = 3/4 * 1/2. A bid of 2 in place of the 3 that won wins
     with the chance F(2) / F(3) = 1/2.
     """
-    log = CensoredLog(
-        np.full(4, 5.0),
-        np.array([3.0, 2.0, 2.0, 3.0]),
-        np.array([True, True, False, False]),
-        np.array([np.nan, np.nan, 2.5, 4.0]),
-    )
-    groups = Groups(log, np.zeros(4, dtype=np.int64))
-    plan = Plan("two", "fixed", np.arange(4), np.full(4, 2.0), np.ones(4))
+    bids, won = np.array([3.0, 2.0, 2.0, 3.0]), np.array([True, True, False, False])
+    told = np.array([np.nan, np.nan, 2.5, 4.0])
+    log = CensoredLog(np.full(32, 5.0), np.tile(bids, 8), np.tile(won, 8), np.tile(told, 8))
+    groups = grouped(log)
+    plan = Plan("two", "fixed", np.arange(32), np.full(32, 2.0), np.ones(32))
     known = what_is_known(log, plan).whole
-    assert (known.exact, known.lower, known.upper, known.share) == (3.0, 3.0, 6.0, 0.75)
-    assert by_band(plan, groups).value == pytest.approx(3.0 + 3.0 * 0.5)
+    assert (known.exact, known.lower, known.upper, known.share) == (24.0, 24.0, 48.0, 0.75)
+    assert by_band(plan, groups).value == pytest.approx(8 * (3.0 + 3.0 * 0.5))
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 def test_influences_are_those_of_the_whole_estimate(feedback: str) -> None:
     """With one copy of an auction more or less among many, the estimate changes by its influence.
 
-    Where bids are pooled, more and less may differ: there is no derivative to compare with.
+    Where bids are pooled, more and less may differ: there is no derivative to compare with. The
+    ends are tested in test_ends.py.
     """
     values, prices, bids = full_log(60, 3)
     log = censor(values, prices, bids, feedback)
-    groups = Groups(log, np.zeros(60, dtype=np.int64))
+    groups = grouped(log)
+    groups.ends = [None]
     plan = shading(log, 0.5)
-    imputed = _imputed(log, 0.5, np.arange(60))
     known, _ = log.known(plan.rows, plan.bids)
     rows = np.flatnonzero(~known)
     gains = (values - plan.bids)[rows]
+    intervals = without_edges(log, np.arange(60), groups.scales, feedback)
+
+    def imputed(members: Integers) -> float:
+        low, high = (one[members] for one in intervals)
+        part = _chances(PriceDistribution(low, high), *intervals, rows, plan.bids[rows])
+        return float(gains @ part)
+
     sums = band_sums(plan, groups)  # with 60 auctions, a part of the time is one auction
-    assert sums.value == pytest.approx(imputed)
+    expected = imputed(np.arange(60))
+    assert sums.value == pytest.approx(expected)
+    np.testing.assert_array_equal(sums.below, sums.above)
     copies = 400
     compared = 0
     for i in range(1, 60, 6) if feedback == "won-lost" else (2, 17, 40):
         changes = []
         for step, drawn in ((1, np.append), (-1, np.delete)):
-            many = np.tile(np.arange(60), copies)
-            rows_changed = drawn(many, i)
-            prices_changed = PriceDistribution(log.low[rows_changed], log.high[rows_changed])
-            part = _chances(prices_changed, log, rows, plan.bids[rows])
-            changes.append(step * copies * (float(gains @ part) - imputed))
+            changed = drawn(np.tile(np.arange(60), copies), i)
+            changes.append(step * copies * (imputed(changed) - expected))
         if changes[0] == pytest.approx(changes[1], abs=1e-2):
             compared += 1
-            assert changes[0] == pytest.approx(sums.influences[i], abs=2e-2)
+            assert changes[0] == pytest.approx(sums.below[i], abs=2e-2)
     assert compared >= 3
 
 
-def _chances(prices: PriceDistribution, log: CensoredLog, rows: Integers, bids: Floats) -> Floats:
-    low, high = log.low[rows], np.minimum(log.high[rows], 1e300)
-    top = np.where(np.isinf(log.high[rows]), 1.0, prices.at(high))
+def _chances(
+    prices: PriceDistribution, lows: Floats, highs: Floats, rows: Integers, bids: Floats
+) -> Floats:
+    low, high = lows[rows], np.minimum(highs[rows], 1e300)
+    top = np.where(np.isinf(highs[rows]), 1.0, prices.at(high))
     found: Floats = (prices.at(bids) - prices.at(low)) / (top - prices.at(low))
-    return found
-
-
-def _imputed(log: CensoredLog, fraction: float, members: Integers) -> float:
-    prices = PriceDistribution(log.low[members], log.high[members])
-    bids = fraction * log.values
-    known, _ = log.known(np.arange(len(log)), bids)
-    rows = np.flatnonzero(~known)
-    chances = _chances(prices, log, rows, bids[rows])
-    return float((log.values - bids)[rows] @ chances)
+    return np.clip(found, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
@@ -198,7 +204,7 @@ def test_doubly_robust_estimates_cover_where_bands_are_wrong() -> None:
     covered = {BY_BAND: 0, INVERSE: 0, ROBUST: 0}
     for seed in range(40):
         log, values, prices = random_log(800, seed, correlation=0.8)
-        groups = Groups(log, np.zeros(800, dtype=np.int64))
+        groups = grouped(log)
         plan = shading(log, 0.35)
         truth = earned(values, prices, plan.bids)
         for found in (
@@ -232,7 +238,7 @@ def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None
     half = make_groups(log).halves.labels % 2 == 1
     other_prices = np.where(half, 0.9 * bids, prices)
     changed = censor(values, other_prices, bids, "after-loss")
-    again = best_response(Groups(changed, make_groups(log).labels))
+    again = best_response(grouped(changed, make_groups(log).labels))
     np.testing.assert_array_equal(plan.bids[half], again.bids[half])
     assert (plan.bids[~half] != again.bids[~half]).any()
     assert (plan.bids <= values).all()
@@ -303,21 +309,24 @@ def test_the_errors_of_an_interval_by_hand() -> None:
         least=49.0,
         most=52.0,
         luck=9.0,
-        influences=influences,
-        by_turns=52.0,
-        narrower=56.0,
-        higher_power=55.0,
-        lower_power=31.0,
+        below=influences,
+        above=influences,
+        doubts=np.array([3 * 144.0, 0.0]),
+        blocks=3,
+        bias=2.0,
+        by_turns=53.0,
+        narrower=57.0,
+        powers=np.array([51.0, 49.5, 44.0, 43.0]),
     )
     found = sums.estimate(known)
     assert found.value == 10.0 + 50.0 - 2.0
-    # Blocks have 32 parts, so their sums are 0. Luck 3^2, bands (56 - 52)^2, power (24 / 2)^2 make
-    # 13^2; a bias of 2 may be 1 / (2^(1/3) - 1) times as large, and once it was subtracted.
+    # Blocks have 32 parts, so their sums are 0. Luck 3^2 and bands (57 - 53)^2 make 5^2; the doubt
+    # of an end, 12^2 on average, makes it 13^2 below. The powers reach 1 above and 7 below. A bias
+    # of 2 may be 1 / (2^(1/3) - 1) times as large, and once it was subtracted.
     quantile = student_quantile(28)
     rest = 2 * (1 / (2 ** (1 / 3) - 1) - 1)
-    half = np.hypot(13 * quantile, rest)
-    assert found.high == pytest.approx(58.0 + 2.0 + half)
-    assert found.low == pytest.approx(58.0 - 1.0 - half)
+    assert found.high == pytest.approx(58.0 + 2.0 + np.hypot(np.hypot(5 * quantile, rest), 1.0))
+    assert found.low == pytest.approx(58.0 - 1.0 - np.hypot(np.hypot(13 * quantile, rest), 7.0))
     assert found.open == 3.0
 
 
@@ -336,7 +345,10 @@ def test_extrapolation_is_flagged() -> None:
     values, prices, bids = full_log(1_500, 8)
     result = evaluate_log(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
     assert result["shading 0.10"].open_share > 0.3
-    assert any("bids beyond those" in note and "shading 0.10 (" in note for note in result.notes)
+    assert any(
+        "near or beyond the outermost bids" in note and "shading 0.10 (" in note
+        for note in result.notes
+    )
     assert not any("shading 0.50" in note for note in result.notes)
     assert result["shading 0.50"].open_share < 0.05
 

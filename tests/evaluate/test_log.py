@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
+from crossbandit.rules import AuctionRules
 
 AUCTION = st.tuples(
     st.integers(0, 6), st.integers(0, 6), st.booleans(), st.integers(0, 8)

@@ -8,10 +8,9 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate import plans as plans_module
-from crossbandit.evaluate.groups import Groups
-from crossbandit.evaluate.plans import policy, shading
-from tests.evaluate.worlds import censor, full_log
+from crossbandit.evaluate import estimates as plans_module
+from crossbandit.evaluate.estimates import policy, shading
+from tests.evaluate.worlds import censor, full_log, grouped
 
 
 def log_with_sites(count: int = 300) -> CensoredLog:
@@ -91,7 +90,7 @@ def test_beyond_the_outermost_bids_prices_are_left_open(feedback: str) -> None:
     rng = np.random.default_rng(2)
     prices, bids = rng.uniform(0, 4, 400), rng.uniform(1, 3, 400)
     log = censor(np.full(400, 5.0), prices, bids, feedback)
-    found = Groups(log, np.zeros(400, dtype=np.int64)).prices[0]
+    found = grouped(log).prices[0]
     ordered = np.sort(bids)
     beyond, tenth = {
         "after-loss": (ordered[0], ordered[9]),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.evaluate.prices import PriceDistribution
+from crossbandit.evaluate.groups import PriceDistribution
 from crossbandit.types import Booleans, Floats
 
 KINDS = ["always", "after-loss", "after-win", "won-lost", "mixed"]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.dependence import find_power
+from crossbandit.evaluate.estimates import best_response, shading
+from crossbandit.evaluate.evaluation import find_power
 from crossbandit.evaluate.groups import Groups, make_groups
-from crossbandit.evaluate.plans import best_response, shading
 from crossbandit.types import Floats
-from tests.evaluate.worlds import by_band, censor
+from tests.evaluate.worlds import by_band, censor, grouped
 
 KINDS = ("after-loss", "after-win", "won-lost", "mixed")
 
@@ -68,7 +68,7 @@ def test_a_constant_scale_changes_nothing() -> None:
     log = censor(np.full(500, 2.0), prices, np.minimum(bids, 2.0), "after-loss")
     labels = np.zeros(500, dtype=np.int64)
     plan = shading(log, 0.4)
-    scaled, plain = (by_band(plan, Groups(log, labels, power)) for power in (1.3, 0.0))
+    scaled, plain = (by_band(plan, grouped(log, labels, power)) for power in (1.3, 0.0))
     assert np.isfinite(plain.value)
     assert repr(scaled) == repr(plain)  # some fields are NaN
 

@@ -12,8 +12,8 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import LogError
 from crossbandit.evaluate import CensoredLog, StoredLog, evaluate_log, open_censored, read_censored
-from crossbandit.evaluate import facts as facts_module
-from crossbandit.evaluate import stored as stored_module
+from crossbandit.evaluate import censored as facts_module
+from crossbandit.evaluate import reading as stored_module
 from crossbandit.evaluate.groups import make_groups
 from crossbandit.logs import AuctionLog
 from tests.evaluate.worlds import full_log
@@ -92,6 +92,49 @@ def test_bids_drawn_at_random_have_the_same_propensities() -> None:
 
 
 @pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+@pytest.mark.parametrize("given", [False, True])
+def test_bids_rounded_to_cents_have_propensities(scale: float, given: bool) -> None:
+    """Fractions of 0.4, 0.6 and 0.8 of the value; low values have the same bid for two of them."""
+    count, (fractions, chances) = 6_000, ([0.4, 0.6, 0.8], [0.2, 0.5, 0.3])
+    values, prices, _ = full_log(count, 8, correlation=0.4)
+    values, prices = scale * values, scale * prices
+    values[:200] = np.linspace(0.021, 0.06, 200)
+    drawn = np.random.default_rng(9).choice(3, count, p=chances)
+    every = np.round(np.outer(fractions, values), 2)
+    bids = every[drawn, np.arange(count)]
+    true = (np.array(chances)[:, None] * (every == bids)).sum(axis=0)
+    won = (bids >= prices) & (bids > 0)
+    data = pd.DataFrame({"value": values, "bid": bids, "won": won, "min_bid_to_win": np.nan})
+    data["p"] = true
+    columns = {"propensity": "p"} if given else {}
+    logs = both(data, columns=columns)
+    if not given:
+        found = np.asarray(facts_module.with_propensities(logs[0]).propensities)  # type: ignore[union-attr]
+        # A bid that is half a cent off both fractions may count as either.
+        assert (np.abs(found - true) < 0.02).mean() > 0.999
+    bid = np.round(0.6 * values, 2)
+    truth = np.where((bid >= prices) & (bid > 0), values - bid, 0.0).sum()
+    for log in logs:
+        one = evaluate_log(log, shadings=[0.6], random_bids=not given)["shading 0.60"]
+        assert one.best.method == "doubly robust"
+        assert one.best.low < truth < one.best.high
+        weighted = one.estimate("inverse propensity")
+        assert weighted is not None
+        assert weighted.weight == pytest.approx(1, abs=0.04)
+
+
+def test_amounts_are_not_taken_for_rounded_fractions() -> None:
+    values, prices, _ = full_log(2_000, 3)
+    values = np.maximum(values, 2.0)
+    bids = np.random.default_rng(4).choice([0.5, 1.0, 1.5, 2.0], 2_000)
+    log = CensoredLog(values, bids, bids >= prices)
+    found = np.asarray(facts_module.with_propensities(log).propensities)  # type: ignore[union-attr]
+    assert np.unique(found).size <= 4
+    np.testing.assert_allclose(found, 0.25, atol=0.04)
+
+
+@pytest.mark.usefixtures("small_pieces")
 def test_many_equal_values_make_the_same_bands() -> None:
     data = frame(4_000, "after-loss")
     data["value"] = np.maximum(np.round(data["value"]), np.ceil(data["bid"]))
@@ -128,6 +171,7 @@ def test_rounded_amounts_have_the_same_numbers() -> None:
     memory, disk = both(data)
     one, other = (evaluate_log(log, shadings=[0.5]) for log in (memory, disk))
     assert memory.outcomes.rounded
+    assert memory.ties == disk.ties == "both"
     assert one.notes == other.notes
     assert "so amounts were rounded" in one.notes[1]
     known = one["shading 0.50"].known

@@ -8,11 +8,11 @@ import numpy as np
 
 from crossbandit.evaluate import CensoredLog, ValueEstimate
 from crossbandit.evaluate.estimates import band_sums, weight_sums, what_is_known
-from crossbandit.types import Floats
+from crossbandit.evaluate.groups import Groups
+from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.groups import Groups
-    from crossbandit.evaluate.plans import Plan
+    from crossbandit.evaluate.estimates import Plan
 
 
 def full_log(count: int, seed: int, correlation: float = 0.0) -> tuple[Floats, Floats, Floats]:
@@ -39,6 +39,13 @@ def censor(values: Floats, prices: Floats, bids: Floats, feedback: str) -> Censo
 
 def earned(values: Floats, prices: Floats, bids: Floats) -> float:
     return float(np.where((bids >= prices) & (bids > 0), values - bids, 0.0).sum())
+
+
+def grouped(log: CensoredLog, labels: Integers | None = None, power: float = 0.0) -> Groups:
+    """Return the groups of a whole log; one for all auctions without labels."""
+    count = len(log)
+    of = np.zeros(count, dtype=np.int64) if labels is None else labels
+    return Groups(log, of, log.facts, np.arange(count), power)
 
 
 def by_band(plan: Plan, groups: Groups) -> ValueEstimate:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from crossbandit import graphs
 from crossbandit.errors import IndependenceNumberError
-from crossbandit.graphs import FeedbackGraph, independence, neighborhoods, search
+from crossbandit.graphs import FeedbackGraph, independence, neighborhoods
 from tests.graphs.strategies import (
     Bools,
     brute_force_independence_number,
@@ -46,13 +46,13 @@ def test_each_search_agrees_with_brute_force(adjacency: Bools) -> None:
     assert witness.size <= truth <= upper
     nothing = np.zeros(0, dtype=np.int64)
     for start in (nothing, witness):
-        found, upper = search.by_clique_search(closed, start, graph.arms, deadline)
+        found, upper = independence.by_clique_search(closed, start, graph.arms, deadline)
         assert found.size == upper == truth
         assert is_independent(adjacency, tuple(found))
     if (closed.last > closed.first).any() or closed.first.size > graph.arms:
-        rows = search.clique_rows(closed)
-        assert truth <= search.relaxed_bound(rows, deadline) <= graph.arms
-        found, upper = search.by_integer_program(rows, nothing, graph.arms, deadline)
+        rows = independence.clique_rows(closed)
+        assert truth <= independence.relaxed_bound(rows, deadline) <= graph.arms
+        found, upper = independence.by_integer_program(rows, nothing, graph.arms, deadline)
         assert found.size == upper == truth
         assert is_independent(adjacency, tuple(found))
 
@@ -113,7 +113,7 @@ def test_the_papers_five_graphs() -> None:
 def test_large_structured_graphs_are_settled_without_a_search(
     name: str, arguments: tuple[int, ...], number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(search, "improved")
+    monkeypatch.delattr(independence, "improved")
     graph = getattr(graphs, name)(*arguments)
     assert graph.independence_number == number
     assert len(graph.independent_set) == number
@@ -162,17 +162,17 @@ def test_two_searches_agree_on_a_graph_that_is_out_of_reach_of_brute_force() -> 
     closed = neighborhoods.closed_union(graph.out_ranges, graph.in_ranges)
     deadline = time.monotonic() + 60
     nothing = np.zeros(0, dtype=np.int64)
-    by_cliques, upper = search.by_clique_search(closed, nothing, 60, deadline)
+    by_cliques, upper = independence.by_clique_search(closed, nothing, 60, deadline)
     assert by_cliques.size == upper
-    rows = search.clique_rows(closed)
-    by_program, upper = search.by_integer_program(rows, nothing, 60, deadline)
+    rows = independence.clique_rows(closed)
+    by_program, upper = independence.by_integer_program(rows, nothing, 60, deadline)
     assert by_cliques.size == by_program.size == upper
 
 
 def test_many_points_in_a_plane_are_left_to_the_integer_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delattr(search, "by_clique_search")
+    monkeypatch.delattr(independence, "by_clique_search")
     points = np.random.default_rng(0).random((500, 2))
     distance = np.hypot(*(points[:, None] - points).T)
     adjacency = np.asarray(distance < 0.1)
@@ -223,10 +223,10 @@ def test_a_search_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_past_every_limit_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "_PROGRAM_ARMS", 100)
-    monkeypatch.setattr(search, "_SEARCH_ARMS", 100)
-    monkeypatch.delattr(search, "by_integer_program")
-    monkeypatch.delattr(search, "by_clique_search")
+    monkeypatch.setattr(independence, "_PROGRAM_ARMS", 100)
+    monkeypatch.setattr(independence, "_SEARCH_ARMS", 100)
+    monkeypatch.delattr(independence, "by_integer_program")
+    monkeypatch.delattr(independence, "by_clique_search")
     for density in (0.05, 0.5):
         with pytest.raises(IndependenceNumberError):
             _ = FeedbackGraph(random_undirected(200, density, seed=0)).independence_number

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crossbandit.graphs import FeedbackGraph, acyclic, set_covers
+from crossbandit.graphs import FeedbackGraph, acyclic, domination
 from crossbandit.types import Integers
 
 Sets = tuple[list[Integers], int]
@@ -34,22 +34,22 @@ def smallest(sets: list[Integers], arms: int) -> int:
 def test_the_smallest_cover_is_one(family: Sets) -> None:
     sets, arms = family
     size = smallest(sets, arms)
-    found = set_covers.smallest_cover(sets, arms, 1, arms)
+    found = domination.smallest_cover(sets, arms, 1, arms)
     assert found is not None
     assert len(found) == size
     assert all(set(found) & set(one.tolist()) for one in sets)
     assert list(found) == sorted(found)
-    assert set_covers.smallest_cover(sets, arms, 1, size - 1) == ()
+    assert domination.smallest_cover(sets, arms, 1, size - 1) == ()
 
 
 @given(families())
 @settings(max_examples=50)
 def test_the_weights_are_those_of_the_linear_program(family: Sets) -> None:
     sets, arms = family
-    weights = set_covers.fractional_cover(sets, arms)
+    weights = domination.fractional_cover(sets, arms)
     assert (weights >= 0).all()
     assert all(weights[one].sum() >= 1 - 1e-9 for one in sets)
-    assert weights.sum() == pytest.approx(set_covers._by_linear_program(sets, arms).sum())
+    assert weights.sum() == pytest.approx(domination._by_linear_program(sets, arms).sum())
 
 
 def random_sets(arms: int, density: float) -> list[Integers]:
@@ -61,23 +61,23 @@ def random_sets(arms: int, density: float) -> list[Integers]:
 
 @pytest.mark.parametrize("density", [0.03, 0.1, 0.5])
 def test_programs_of_the_largest_size(density: float) -> None:
-    arms = set_covers._SMALL
+    arms = domination._SMALL
     sets = random_sets(arms, density)
-    weights = set_covers._simplex(sets, arms)
+    weights = domination._simplex(sets, arms)
     assert weights is not None  # within the limit of pivots
     assert min(weights[one].sum() for one in sets) >= 1 - 1e-9
-    assert weights.sum() == pytest.approx(set_covers._by_linear_program(sets, arms).sum())
+    assert weights.sum() == pytest.approx(domination._by_linear_program(sets, arms).sum())
 
 
 def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     sets = random_sets(30, 0.1)
-    assert set_covers.smallest_cover(sets, 30, 1, 30)
-    monkeypatch.setattr(set_covers, "_NODES", 5)
-    assert set_covers.smallest_cover(sets, 30, 1, 30) is None
-    monkeypatch.setattr(set_covers, "_PIVOTS", 2)
-    assert set_covers._simplex(sets, 30) is None
-    number = set_covers._by_linear_program(sets, 30).sum()
-    assert set_covers.fractional_cover(sets, 30).sum() == pytest.approx(number)
+    assert domination.smallest_cover(sets, 30, 1, 30)
+    monkeypatch.setattr(domination, "_NODES", 5)
+    assert domination.smallest_cover(sets, 30, 1, 30) is None
+    monkeypatch.setattr(domination, "_PIVOTS", 2)
+    assert domination._simplex(sets, 30) is None
+    number = domination._by_linear_program(sets, 30).sum()
+    assert domination.fractional_cover(sets, 30).sum() == pytest.approx(number)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 20), st.floats(0, 0.4))

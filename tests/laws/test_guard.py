@@ -5,22 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.kernels.laws.guard import (
-    GuardState,
-    draw,
-    guarded_learn,
-    law_weight,
-    learner_chances,
-    see,
-)
 from crossbandit.laws import GuardedLaw, OutcomeLaw
+from crossbandit.laws.guard_core import GuardCore
+from crossbandit.laws.state import GuardState
 
 AMOUNTS = np.array([0.0, 1.0, 2.5, 3.0, 4.5])
 SIZE, TOP, WORTH, BID, ROUNDS = 5, 5.0, 4.5, 2, 24.0
 LEAST = 0.25 / np.sqrt(1 + ROUNDS)
+NONE = np.zeros(0, dtype=np.int64)
 
 
-def _guard() -> GuardState:
+def _state() -> GuardState:
     return GuardState(
         wins=np.array([0.0, 3.0, 9.0, 11.0, 12.0]),
         spent=np.array([3.0, 2.0, ROUNDS]),
@@ -30,25 +25,36 @@ def _guard() -> GuardState:
     )
 
 
+def _core(state: GuardState, feedback: str = "after-loss") -> GuardCore:
+    return GuardCore(OutcomeLaw(AMOUNTS, (0, TOP), feedback=feedback).core, state, TOP)
+
+
+def _decide(core: GuardCore, last: int = SIZE - 1, *drawn: float) -> tuple[int, int, float]:
+    """Let the guard decide: it sets its policy, and what this shows."""
+    uniforms = np.array([0.5, 0.5, 0.5, *(drawn or (0.5, 0.5))])
+    amount, bid, weight = core.decide(WORTH, NONE, WORTH, 0, last, uniforms)
+    return amount, bid, weight
+
+
 def test_weights_are_those_of_the_definition() -> None:
-    guard, rules = _guard(), OutcomeLaw(AMOUNTS, (0, TOP))._rules
-    learner_chances(rules, guard, WORTH, TOP, 3)
-    scores = np.sqrt(np.log(SIZE) / 4.0) * (WORTH - AMOUNTS) / TOP * guard.wins
+    state = _state()
+    core = _core(state)
+    _, _, weight = _decide(core, 3)
+    scores = np.sqrt(np.log(SIZE) / 4.0) * (WORTH - AMOUNTS) / TOP * state.wins
     expected = np.exp(scores) * (np.arange(SIZE) <= 3)
-    np.testing.assert_allclose(guard.chances, expected / expected.sum(), rtol=1e-13)
+    np.testing.assert_allclose(state.chances, expected / expected.sum(), rtol=1e-13)
     lead = np.sqrt(np.log(2) / 3.0) * (1.0 - 4.0) + np.log(SIZE)
-    assert law_weight(guard) == pytest.approx(1 / (1 + np.exp(-lead)), rel=1e-13)
-    guard.gains[:] = 1e6, 0.0
-    assert law_weight(guard) == pytest.approx(1 - LEAST, rel=1e-13)
+    assert core.law_weight() == weight == pytest.approx(1 / (1 + np.exp(-lead)), rel=1e-13)
+    state.gains[:] = 1e6, 0.0
+    assert core.law_weight() == pytest.approx(1 - LEAST, rel=1e-13)
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
 def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
-    rules = OutcomeLaw(AMOUNTS, (0, TOP), feedback=feedback)._rules
-    start = _guard()
-    learner_chances(rules, start, WORTH, TOP, SIZE - 1)
-    weight = law_weight(start)
-    see(rules, start, weight, BID)
+    start = _state()
+    core = _core(start, feedback)
+    _, _, weight = _decide(core)
+    core.see(weight, BID)
     law = np.arange(SIZE) == BID
     played = weight * law + (1 - weight) * start.chances
     shown = {
@@ -61,11 +67,11 @@ def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
     for cell in range(SIZE + 1):
         wins, gains = np.zeros(SIZE), np.zeros(2)
         for k, chance in enumerate(played):
-            guard = GuardState(*(part.copy() for part in start))
-            guarded_learn(rules, guard, WORTH, TOP, BID, k, cell)
-            wins += chance * (guard.wins - start.wins)
-            gains += chance * (guard.gains - start.gains)
-            assert guard.spent[2] == ROUNDS + 1
+            state = GuardState(*(part.copy() for part in start))
+            _core(state, feedback).learn(WORTH, BID, k, cell)
+            wins += chance * (state.wins - start.wins)
+            gains += chance * (state.gains - start.gains)
+            assert state.spent[2] == ROUNDS + 1
         expected = (cell <= np.arange(SIZE)) * shown / (shown + LEAST)
         earned = expected * (WORTH - AMOUNTS) / TOP
         np.testing.assert_allclose(wins, expected, rtol=1e-12)
@@ -73,27 +79,33 @@ def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
 
 
 def test_squares_are_of_what_is_learned_in_a_round() -> None:
-    rules = OutcomeLaw(AMOUNTS, (0, TOP), feedback="always")._rules
-    guard = _guard()
-    learner_chances(rules, guard, WORTH, TOP, SIZE - 1)
-    see(rules, guard, 0.5, BID)
-    guarded_learn(rules, guard, WORTH, TOP, BID, 0, 1)
+    state = _state()
+    core = _core(state, "always")
+    _decide(core)
+    core.see(0.5, BID)
+    core.learn(WORTH, BID, 0, 1)
     gains = (np.arange(SIZE) >= 1) / (1 + LEAST) * (WORTH - AMOUNTS) / TOP
-    mean, square = guard.chances @ gains, guard.chances @ gains**2
-    np.testing.assert_allclose(guard.spent[0] - 3.0, square - mean**2, rtol=1e-12)
-    np.testing.assert_allclose(guard.spent[1] - 2.0, (gains[BID] - mean) ** 2, rtol=1e-12)
+    mean, square = state.chances @ gains, state.chances @ gains**2
+    np.testing.assert_allclose(state.spent[0] - 3.0, square - mean**2, rtol=1e-12)
+    np.testing.assert_allclose(state.spent[1] - 2.0, (gains[BID] - mean) ** 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("first", "second", "amount"),
-    [(0.39, 0.0, BID), (0.4, 0.0, 0), (0.4, 0.25, 1), (0.4, 0.99, 3), (0.9, 1.0, 3)],
+    [(0.39, 0.0, None), (0.41, 0.0, 0), (0.41, 0.25, 1), (0.41, 0.99, 3), (0.9, 1.0, 3)],
 )
 def test_the_law_is_followed_as_often_as_its_weight(
-    first: float, second: float, amount: int
+    first: float, second: float, amount: int | None
 ) -> None:
-    guard = _guard()
-    guard.chances[:] = 0.25, 0.25, 0.25, 0.25, 0.0
-    assert draw(guard, 0.4, BID, 3, first, second) == amount
+    """Its weight is 0.4; the learner has learned nothing, and four amounts may be played."""
+    state = _state()
+    state.wins[:] = 0.0
+    lead = np.log(0.4 / 0.6) - np.log(SIZE)
+    state.gains[:] = lead / np.sqrt(np.log(2) / 3.0), 0.0
+    found, bid, weight = _decide(_core(state), 3, first, second)
+    assert weight == pytest.approx(0.4)
+    np.testing.assert_array_equal(state.chances, [0.25, 0.25, 0.25, 0.25, 0.0])
+    assert found == (bid if amount is None else amount)
 
 
 def test_a_law_that_is_wrong_is_left() -> None:

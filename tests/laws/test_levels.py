@@ -172,7 +172,7 @@ def test_the_bands_of_dropped_classes_are_free() -> None:
     values, prices, _ = auctions(3_000, 1)
     law.warm_up(values, prices, classes={"site": [0] * 3_000})
     assert (law.state.children >= 0).any()
-    law.levels._uses[0] = 0  # so the ninth level takes its place
+    law.levels.uses[0] = 0  # so the ninth level takes its place
     law.warm_up(values[:8], prices[:8], classes={"site": np.arange(1, 9)})
     state = law.state
     assert (state.children == -1).all()

@@ -16,12 +16,10 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.laws.choice import best_amount
-from crossbandit.kernels.laws.outcomes import correct
-from crossbandit.kernels.laws.state import AT_MOST, TOLD
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
-from crossbandit.laws.merging import row_units
+from crossbandit.laws.memory import row_units
 from crossbandit.laws.rounds import prepared, shown_by
+from crossbandit.laws.state import AT_MOST, TOLD
 
 GRID = np.linspace(0.0, 1.0, 11)
 FEEDBACK = ["after-loss", "after-win", "always", "won-lost"]
@@ -41,9 +39,11 @@ def auctions(rounds: int, seed: int = 0, slope: float = 0.5) -> tuple[np.ndarray
 
 
 def test_before_anything_is_seen_every_cell_is_as_likely() -> None:
-    np.testing.assert_allclose(made().law(0.5).chances, np.arange(1, 12) / 12)
-    np.testing.assert_allclose(made(feedback="after-win").law(0.5).chances, np.arange(1, 12) / 12)
-    np.testing.assert_allclose(made(feedback="won-lost").law(0.5).chances, np.arange(1, 12) / 12)
+    """But a bid of 0 wins nothing."""
+    even = np.arange(1, 12) / 12
+    even[0] = 0.0
+    for feedback in ("after-loss", "after-win", "won-lost"):
+        np.testing.assert_allclose(made(feedback=feedback).law(0.5).chances, even)
 
 
 def test_the_root_adds_one_round_that_is_anywhere() -> None:
@@ -82,7 +82,7 @@ def test_after_win_is_after_loss_seen_from_the_other_end() -> None:
             high.observe(value, "above", bid, amount=bid)
     for value in (0.2, 0.8):
         np.testing.assert_allclose(
-            low.law(value).chances, 1 - high.law(value).chances[::-1], rtol=1e-12
+            low.law(value).chances[1:-1], 1 - high.law(value).chances[-2:0:-1], rtol=1e-12
         )
 
 
@@ -181,7 +181,7 @@ def test_deciding_changes_nothing() -> None:
 @pytest.mark.parametrize("feedback", FEEDBACK)
 def test_merging_is_learning_both(feedback: str) -> None:
     values, prices = auctions(3_000)
-    played = np.arange(3_000) % 11
+    played = 1 + np.arange(3_000) % 10  # 0 would mean not to bid
     half = slice(0, 1_500), slice(1_500, 3_000)
     both, first, second = (made(feedback=feedback) for _ in range(3))
     both.warm_up(values, prices, played=played)
@@ -446,11 +446,23 @@ def test_a_law_survives_a_file() -> None:
     )
 
 
+def test_arrays_of_all_nodes_are_read() -> None:
+    """Files of format 3 have them."""
+    law = made(classes=["site"])
+    values, prices = auctions(900)
+    classes = {"site": np.arange(900) % 7}
+    law.play(values, prices, classes=classes)
+    again = OutcomeLaw.restore(law.settings(), law.state._asdict())
+    np.testing.assert_array_equal(
+        law.play(values, prices, classes=classes), again.play(values, prices, classes=classes)
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
         ("told", lambda part: part * np.nan),
-        ("visits", lambda part: part - 1),
+        ("visits", lambda part: -part),
         ("law", lambda part: part[:, :-1]),
         ("weights", lambda part: part * 2),
         ("children", lambda part: part * 0 + 5),
@@ -460,6 +472,7 @@ def test_a_law_survives_a_file() -> None:
 )
 def test_impossible_arrays_are_refused(name: str, change: Any) -> None:
     law = made(classes=["site"])
+    law.play(*auctions(50), classes={"site": np.zeros(50, dtype=int)})
     arrays = law.arrays()
     with pytest.raises(CheckpointError):
         OutcomeLaw.restore(law.settings(), {**arrays, name: change(arrays[name])})
@@ -506,9 +519,9 @@ def test_a_corrected_outcome_counts_as_the_right_one(*, won_first: bool) -> None
     corrected, expected = made(), made()
     corrected.observe(0.5, wrong[0], wrong[2], amount=4)
     expected.observe(0.5, right[0], right[2], amount=4)
-    test = IndependenceTest(corrected).state
+    test = IndependenceTest(corrected).core
     slots = corrected.levels.slots(())
-    correct(*corrected.parts, test, 0.5, slots, *wrong[1:], *right[1:], 4)
+    corrected.core.correct(test, 0.5, slots, *wrong[1:], *right[1:], 4)
     for name in ("told", "hidden", "visits", "asked", "reached"):
         found = corrected.arrays()[name]
         np.testing.assert_array_equal(found, expected.arrays()[name], err_msg=name)
@@ -544,16 +557,17 @@ def test_a_quantile_is_the_lowest_amount_that_reaches_it() -> None:
 def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
     rng = np.random.default_rng(4)
     amounts = np.array([0.0, 1.0, 1.5, 4.0, 6.0, 7.0])
-    rules = OutcomeLaw(amounts, (0, 9), feedback=feedback, payoff="newsvendor")._rules
+    demands = np.append(amounts, 99.0)  # the last demand is beyond all amounts
     for _ in range(50):
-        shares = rng.dirichlet(np.ones(7))  # of the cells; the last demand is beyond all amounts
-        demands = np.append(amounts, 99.0)
+        law = OutcomeLaw(amounts, (0, 9), feedback=feedback, payoff="newsvendor")
+        shown = rng.choice(demands, 20, p=rng.dirichlet(np.ones(7)))
+        law.warm_up(np.full(20, 5.0), shown, played=np.full(20, 5))
         price, cost = rng.uniform(2, 9), rng.uniform(0, 2)
+        shares = np.diff(law.law(5.0).chances, prepend=0.0, append=1.0)
         profits = [shares @ (price * np.minimum(demands, a)) - cost * a for a in amounts]
-        chances = np.cumsum(shares)[:-1]
-        if rules.mirrored:
-            chances = 1 - chances[::-1]
-        best = best_amount(rules, chances, np.zeros(6), 0.0, price, cost, 0, 5)
+        uniforms = np.array([0.0, 0.0, 1.0])  # which move the law by nothing, and try nothing
+        slots = law.levels.slots(())
+        best = law.core.decide(5.0, slots, price, cost, 0, 5, uniforms)
         assert best == int(np.argmax(profits))
 
 
@@ -595,8 +609,9 @@ def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) ->
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:
-    rules = OutcomeLaw(np.linspace(0, 1, 6), (0, 1))._rules
-    assert best_amount(rules, np.zeros(6), np.zeros(6), 0.0, 1.0, 0.0, 2, 5) == 2
+    """At a price of 0 and no cost, every order earns nothing."""
+    law = OutcomeLaw(np.linspace(0, 1, 6), (0, 1), feedback="always", payoff="newsvendor")
+    assert law.decide(0.5, worth=0.0, cost=0.0, first=2).index == 2
 
 
 def test_discounted_counts_stay_finite_in_long_runs() -> None:

@@ -25,7 +25,7 @@ from crossbandit.algorithms import (
 )
 from crossbandit.environments import BlockEnvironment
 from crossbandit.errors import CheckpointError, DecisionError
-from crossbandit.learners.checkpoints import VERSION
+from crossbandit.learners.files import VERSION
 from tests.cases import PAIRED, asymmetric, every_algorithm, linear, name, table
 from tests.drivers import assert_same_state, contexts_of, play, revealed, start
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.errors import ExpiredDecisionError, InvalidParameterError
-from crossbandit.learners.seen import SeenDecisions
-from crossbandit.learners.seen_pages import PAGE
+from crossbandit.core.steps import at_once
+from crossbandit.errors import CheckpointError, ExpiredDecisionError, InvalidParameterError
+from crossbandit.learners.seen import PAGE, SeenDecisions
 
 A, B = "0" * 16, "ffffffffffffffff"
 
@@ -22,6 +22,10 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def put(seen: SeenDecisions, decider: str, counter: int, time: float, code: int = 1) -> None:
+    seen.put_many(decider, np.array([counter]), np.array([time]), code)
 
 
 def outcome(seen: SeenDecisions, decider: str, counter: int, time: float) -> int | str:
@@ -67,9 +71,9 @@ def test_a_decision_counts_once_whatever_the_clock_does(
             if found != "expired":
                 code = 1 + len(learned)
                 if code % 2:
-                    seen.put(decider, counter, time, code)
+                    put(seen, decider, counter, time, code)
                 else:
-                    seen.page_of(decider, counter, time)[counter % PAGE] = code
+                    seen.page_of(decider, counter, time).codes[counter % PAGE] = code
                 learned[name] = (time, code)
         if save:
             arrays = seen.freeze()()
@@ -83,13 +87,13 @@ def test_within_the_window_nothing_expires_and_after_it_everything() -> None:
     seen = SeenDecisions(window=50.0, clock=clock)
     for counter in range(3 * PAGE):
         clock.now = 1_000.0 + counter / PAGE
-        seen.put(A, counter, clock.now)
+        put(seen, A, counter, clock.now)
     clock.now = 1_050.0
     assert [outcome(seen, A, c, 1_000.0 + c / PAGE) for c in (0, 1400, 3000)] == [1, 1, 1]
     assert outcome(seen, A, 3 * PAGE, 1_000.5) == 0  # late, and not learned from
     clock.now = 1_051.1
     assert outcome(seen, A, 0, 1_000.0) == "expired"
-    seen.put(B, 0, clock.now)  # a new page drops old ones
+    put(seen, B, 0, clock.now)  # a new page drops old ones
     assert seen.nbytes == 2 * PAGE * 3
     assert outcome(seen, A, 1400, 1_000.0 + 1400 / PAGE) == 1
 
@@ -97,9 +101,9 @@ def test_within_the_window_nothing_expires_and_after_it_everything() -> None:
 def test_a_clock_that_was_ahead_for_a_while_costs_only_what_was_dropped() -> None:
     clock = Clock()
     seen = SeenDecisions(window=50.0, clock=clock)
-    seen.put(A, 0, 1_000.0)
+    put(seen, A, 0, 1_000.0)
     clock.now = 9_000.0
-    seen.put(B, 0, 9_000.0)  # drops the page of A
+    put(seen, B, 0, 9_000.0)  # drops the page of A
     clock.now = 1_001.0
     assert outcome(seen, A, 0, 1_000.0) == "expired"  # not a new decision
     assert outcome(seen, A, 1, 1_000.5) == 0  # made after what was dropped
@@ -109,10 +113,10 @@ def test_a_clock_that_was_ahead_for_a_while_costs_only_what_was_dropped() -> Non
 def test_a_page_to_be_set_is_not_the_one_that_is_being_saved() -> None:
     clock = Clock()
     seen = SeenDecisions(window=50.0, clock=clock)
-    seen.put(A, 3, 1_000.0, 7)
+    put(seen, A, 3, 1_000.0, 7)
     arrays = seen.freeze()
     clock.now = 1_010.0
-    seen.page_of(A, 4, 1_010.0)[4] = 8
+    seen.page_of(A, 4, 1_010.0).codes[4] = 8
     assert arrays()["codes"][0, :6].tolist() == [0, 0, 0, 7, 0, 0]
     assert (seen.code(A, 3), seen.code(A, 4)) == (7, 8)
     assert seen.freeze()()["newest"].tolist() == [1_010.0]
@@ -133,16 +137,16 @@ def test_dates_in_the_future_are_taken_within_a_window_only() -> None:
     st.lists(st.tuples(st.integers(0, 5 * PAGE), st.integers(1, 65535)), max_size=60),
     st.lists(st.integers(0, 5 * PAGE), max_size=60),
 )
-def test_many_at_once_are_as_one_after_the_other(put: Any, asked: list[int]) -> None:
+def test_many_at_once_are_as_one_after_the_other(written: Any, asked: list[int]) -> None:
     clock = Clock()
     one, many = SeenDecisions(clock=clock), SeenDecisions(clock=clock)
-    for counter, code in put:
-        one.put(A, counter, 999.0, code)
-    counters = np.array([counter for counter, _ in put], dtype=np.int64)
-    many.put_many(A, counters, np.full(len(put), 999.0), [code for _, code in put])
+    for counter, code in written:
+        put(one, A, counter, 999.0, code)
+    counters = np.array([counter for counter, _ in written], dtype=np.int64)
+    many.put_many(A, counters, np.full(len(written), 999.0), [code for _, code in written])
     found = many.codes(A, np.array(asked, dtype=np.int64))
     assert found.tolist() == [one.check(A, counter, 999.0) for counter in asked]
-    assert many.codes(B, counters).tolist() == [0] * len(put)
+    assert many.codes(B, counters).tolist() == [0] * len(written)
 
 
 def test_many_times_expire_as_one_does() -> None:
@@ -154,11 +158,11 @@ def test_many_times_expire_as_one_does() -> None:
 
 def test_what_was_frozen_does_not_change_any_more() -> None:
     seen = SeenDecisions(clock=Clock())
-    seen.put(A, 5, 1_000.0, 7)
+    put(seen, A, 5, 1_000.0, 7)
     arrays = seen.freeze()
-    seen.put(A, 5, 1_001.0, 9)
-    seen.put(A, 6, 1_001.0, 9)
-    seen.put(B, 0, 1_001.0, 9)
+    put(seen, A, 5, 1_001.0, 9)
+    put(seen, A, 6, 1_001.0, 9)
+    put(seen, B, 0, 1_001.0, 9)
     frozen = arrays()
     assert (frozen["codes"].sum(), len(frozen["codes"]), frozen["newest"][0]) == (7, 1, 1_000.0)
     assert [seen.code(A, 5), seen.code(A, 6), seen.code(B, 0)] == [9, 9, 9]
@@ -188,11 +192,11 @@ BAD: dict[str, Any] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_arrays_are_refused_and_change_nothing(name: str) -> None:
     seen = SeenDecisions(clock=Clock())
-    seen.put(A, 5, 1_000.0, 7)
+    put(seen, A, 5, 1_000.0, 7)
     arrays = seen.freeze()()
-    with pytest.raises(ValueError, match="memory of decisions"):
+    with pytest.raises(CheckpointError, match="memory of decisions"):
         seen.restore({**arrays, name: BAD[name]})
-    with pytest.raises(ValueError, match="a page twice"):
+    with pytest.raises(CheckpointError, match="a page twice"):
         seen.restore(
             {
                 **{k: np.repeat(v, 2, axis=0) for k, v in arrays.items() if v.size},
@@ -212,12 +216,11 @@ def test_bounds_must_be_positive(wrong: Any) -> None:
 def test_a_run_is_remembered_as_its_decisions_one_by_one(first: int, count: int) -> None:
     run, single = (SeenDecisions(clock=lambda: 100.0) for _ in range(2))
     codes = np.arange(count) % 60_000 + 4
-    assert run.is_new("00000000000000aa", first, count, 95.0)
-    run.put_run("00000000000000aa", first, 95.0, codes)
-    for i, code in enumerate(codes.tolist()):
-        single.put("00000000000000aa", first + i, 95.0, code)
+    numbers, times = np.arange(first, first + count), np.full(count, 95.0)
+    at_once(*run.putting(A, numbers, times, codes, run=True))
+    for number, code in zip(numbers.tolist(), codes.tolist(), strict=True):
+        put(single, A, number, 95.0, code)
     one, other = run.freeze()(), single.freeze()()
     assert all(np.array_equal(one[name], other[name]) for name in one)
-    assert not run.is_new("00000000000000aa", first + count - 1, 7, 95.0)
-    assert run.is_new("00000000000000aa", first + count, 7, 95.0)
-    assert not run.is_new("00000000000000aa", first + count, 7, 100.0 - 8 * 86_400)
+    assert np.array_equal(run.codes(A, numbers, run=True), codes)
+    assert not run.codes(A, numbers + count, run=True).any()

@@ -18,7 +18,7 @@ LEARNER, DECIDER = "00112233445566ff", "a0b1c2d3e4f50617"
 ids = st.binary(min_size=8, max_size=8).map(bytes.hex)
 tokens = st.builds(
     Token,
-    st.sampled_from([GRAPH, LAW, 255]),
+    st.sampled_from([GRAPH, LAW, 127]),
     ids,
     ids,
     st.integers(0, 2**63 - 1),
@@ -46,7 +46,8 @@ def test_the_layout_of_a_token_is_fixed() -> None:
     body = bytes([2, 2]) + bytes.fromhex(LEARNER) + bytes.fromhex(DECIDER)
     body += struct.pack("<q", 258) + struct.pack("<d", 1.5) + b"xyz"
     assert token.encode() == body + blake2b(body, digest_size=8).digest()
-    assert token.encode(b"k") == body + blake2b(body, digest_size=8, key=b"k").digest()
+    signed = bytes([2, 2 + 128]) + body[2:]
+    assert token.encode(b"k") == signed + blake2b(signed, digest_size=8, key=b"k").digest()
 
 
 @given(tokens, keys, st.data())
@@ -69,6 +70,27 @@ def test_a_token_of_another_key_is_refused(token: Token, one: Any, other: Any) -
         return
     with pytest.raises(DamagedTokenError, match="with the key with which it was made"):
         Token.decode(token.encode(one), other)
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "found"),
+    [
+        (b"one", None, "that is signed, where no key is set.*set 'token_key' again after 'load'"),
+        (None, b"one", "that was made without a key, where one is set now"),
+        (b"one", b"two", "whose digest is wrong, or that was made with another key"),
+    ],
+)
+def test_a_missing_key_is_not_taken_for_damage(made: Any, read: Any, found: str) -> None:
+    with pytest.raises(DamagedTokenError, match=found):
+        Token.decode(Token(GRAPH, LEARNER, DECIDER, 0, 0.0).encode(made), read)
+
+
+def test_a_signed_token_that_does_not_say_so_is_still_read() -> None:
+    """Tokens had no such bit at first."""
+    plain = Token(GRAPH, LEARNER, DECIDER, 3, 1.0, b"weights")
+    body = plain.encode()[:-8]
+    old = body + blake2b(body, digest_size=8, key=b"one").digest()
+    assert Token.decode(old, b"one") == Token.decode(plain.encode(b"one"), b"one") == plain
 
 
 @pytest.mark.parametrize("wrong", [None, 7, "", b"", "not base64!", "ä" * 60, "A" * 57, object()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from crossbandit.kernels.pacing import BID_FOR, COSTS
+from crossbandit.limits.state import BID_FOR, COSTS
 
 if TYPE_CHECKING:
     from crossbandit.limits import Pacer

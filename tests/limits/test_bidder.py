@@ -17,9 +17,9 @@ from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.spending import cut
-from crossbandit.applications.law_learner.decisions import GuardPart, LawDecision
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
+from crossbandit.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget
 
 if TYPE_CHECKING:
@@ -118,9 +118,9 @@ def test_a_target_that_cannot_be_met_bids_nothing() -> None:
     assert np.isfinite(bidder.limits[0].multiplier)
 
 
-def test_without_a_possible_bid_there_is_no_reason() -> None:
+def test_without_a_possible_bid_the_reason_is_no_limit() -> None:
     bidder = made(bids=[0.5, 1.0], budget=Budget(10, per=100))
-    assert bidder.bid(0.3).reason is None
+    assert bidder.bid(0.3).reason == "The lowest bid above 0, 0.5, is above the value, 0.3."
     assert bidder.bid(0.3).amount is None
     assert bidder.limits[0].auctions == 2
 
@@ -194,7 +194,6 @@ def test_a_copy_counts_its_own_money() -> None:
     assert twin.limits[0].spent == 0 < bidder.limits[0].spent
     twin.settle(bid, won=False, highest_competing_bid=0.95)
     assert twin.limits[0].left == Decimal("0.5")
-    assert twin.bid(0.9, at=AT).amount is not None
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
@@ -246,7 +245,7 @@ def test_many_bids_at_once_keep_the_limits(name: str) -> None:
         assert [bid.amount for bid in bids] == [bid.amount for bid in alone]
         won = np.nan_to_num(bids.amounts) >= prices[part]
         won &= np.nan_to_num(bids.amounts) > 0
-        told = np.where(won, np.nan, prices[part])
+        told = np.where(won | np.isnan(bids.amounts), np.nan, prices[part])
         bidder.settle_many(bids, won=won, highest_competing_bid=told)
         for bid, price in zip(alone, prices[part].tolist(), strict=True):
             settle(single, bid, price)

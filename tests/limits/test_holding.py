@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.kernels.pace_steps import cost_of_holding, weigh_holding
-from crossbandit.kernels.pacing import GIVEN, HOLDING, HOLDING_SQUARES, RESERVED, WAITING
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
+from crossbandit.limits.state import GIVEN, HOLDING, HOLDING_SQUARES, RESERVED, WAITING
 
 AMOUNTS = np.linspace(0, 1, 11)
 
@@ -20,19 +19,27 @@ def pacer(amount: float = 10.0, limits: Any = None) -> Pacer:
     return made
 
 
+def decide(own: Pacer, key: int, *, last: int = 10) -> None:
+    """Let a law decide that wants to bid 0.6, which has always won; or less if it must."""
+    law = OutcomeLaw(AMOUNTS, (0, 1), feedback="always", seed=1)
+    law.warm_up(np.full(400, 1.0), np.full(400, 0.55))
+    assert law.decide(1.0).index == 6
+    own.choose(key, law, (), 1.0, 0.0, 0, last)
+
+
 def test_the_cost_follows_its_definition() -> None:
     own = pacer()
     state, unit = own.state, int(own.rules.prices[1])  # of 0.1
     assert state.money[0, GIVEN] == 100 * unit
     state.money[0, RESERVED], state.duals[0, WAITING] = 98 * unit, 30.0
-    weigh_holding(own.rules, state, 12 * unit)  # 110 of 100: the gradient is 12 * 0.1
-    assert state.duals[0, HOLDING_SQUARES] == pytest.approx((1.2 * unit) ** 2)
+    decide(own, 0)  # 104 of 100: the gradient is 6 * 0.04
+    assert state.duals[0, HOLDING_SQUARES] == pytest.approx((0.24 * unit) ** 2)
     assert state.duals[0, HOLDING] == pytest.approx(1.0)
-    assert cost_of_holding(state) == pytest.approx(math.exp(1.0 - 7.0))
-    state.money[0, RESERVED] = 40 * unit
-    weigh_holding(own.rules, state, 0)  # the usual bid is 40 / 30, and 40 of 100 are reserved
+    assert own.cost_of_holding == pytest.approx(math.exp(1.0 - 7.0))
+    state.money[0, RESERVED], state.duals[0, WAITING] = 40 * unit, 30.0
+    decide(own, 1, last=0)  # the usual bid is 40 / 30, and 40 of 100 are reserved
     gradient = -40 / 30 * 0.6
-    squares = 1.2**2 + gradient**2
+    squares = 0.24**2 + gradient**2
     assert state.duals[0, HOLDING_SQUARES] == pytest.approx(squares * unit**2)
     expected = max(1.0 + gradient / math.sqrt(squares), 0.0)
     assert state.duals[0, HOLDING] == pytest.approx(expected)
@@ -41,14 +48,14 @@ def test_the_cost_follows_its_definition() -> None:
 def test_nothing_is_charged_where_nothing_waits() -> None:
     own = pacer()
     own.state.duals[0, HOLDING] = 3.0
-    weigh_holding(own.rules, own.state, int(own.rules.prices[10]))
+    decide(own, 0)
     assert own.cost_of_holding == 0.0
 
 
 def test_only_budgets_hold_money() -> None:
     own = pacer(limits=[ReturnOnSpend(2.0)])
     own.state.duals[0, WAITING], own.state.money[0, RESERVED] = 5.0, 10**6
-    weigh_holding(own.rules, own.state, 10**6)
+    decide(own, 0)
     assert own.cost_of_holding == 0.0
 
 

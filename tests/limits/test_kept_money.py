@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.pacing import OPEN
 from crossbandit.limits import Budget, Lease, Limit, Pacer, SharedBudget
-from crossbandit.limits.saved import freeze, restore
+from crossbandit.limits.pacer import freeze, restore
+from crossbandit.limits.state import OPEN
 from crossbandit.limits.status import reason, status
 
 GRID = np.round(np.linspace(0.0, 1.0, 21), 2)
@@ -119,3 +120,55 @@ def test_a_clock_that_was_ahead_is_named_in_the_reason() -> None:
     bidder.settle(bidder.bid(9.0, at=10 * DAY), won=True)
     assert "before that of an earlier auction, 1970-01-11" in str(bidder.bid(9.0, at=DAY).reason)
     assert "earlier auction" not in str(bidder.bid(9.0, at=10 * DAY - 1).reason)
+
+
+@pytest.mark.parametrize("batches", [False, True])
+def test_wins_that_were_reported_as_lost_are_paid_and_stop_the_bidder(batches: bool) -> None:
+    """The money of a lost bid is free. If it has won after all, the truth counts."""
+    bidder = FirstPriceBidder(
+        bids=[0.0, 5.0],
+        value_range=(0, 10),
+        budget=Budget(10, per="day", pacing="asap"),
+        missing="accept",
+        seed=1,
+    )
+    bids = []
+    for _ in range(23):
+        bids += list(bidder.bid_many([9.0], at=DAY)) if batches else [bidder.bid(9.0, at=DAY)]
+        bidder.settle(bids[-1], won=False, highest_competing_bid=6.0)
+    assert bidder.limits[0].overspent == 0
+    for bid in bids[:3]:
+        bidder.settle(bid, won=True, correction=True)
+    status = bidder.limits[0]
+    assert [status.spent, status.overspent, status.left] == [15, 5, 0]
+    assert "spent 15, which is 5 too much" in str(status)
+    refused = bidder.bid_many([9.0], at=DAY)[0] if batches else bidder.bid(9.0, at=DAY)
+    assert refused.amount is None
+    assert refused.reason == "The budget of 10 per day is exceeded by 5, so nothing is bid."
+    file = io.BytesIO()
+    bidder.save(file)
+    again = FirstPriceBidder.load(io.BytesIO(file.getvalue()))
+    assert again.limits[0].overspent == 5
+    assert again.bid(9.0, at=DAY).amount is None
+    bidder.settle(bids[0], won=False, highest_competing_bid=6.0, correction=True)
+    assert bidder.limits[0].overspent == 0
+    assert bidder.bid(9.0, at=DAY).amount is None
+    bidder.settle(bids[1], won=False, highest_competing_bid=6.0, correction=True)
+    assert bidder.bid(9.0, at=DAY).amount == 5.0
+    assert bidder.bid(9.0, at=2 * DAY).amount == 5.0  # another day, another budget
+
+
+def test_a_lease_that_was_exceeded_is_reported_as_it_is() -> None:
+    shared = Budget(20, per="day").share()
+    bidder = FirstPriceBidder(
+        bids=[0.0, 5.0], value_range=(0, 10), budget=shared.lease(10, pacing="asap", at=DAY), seed=1
+    )
+    bids = []
+    for _ in range(3):
+        bids.append(bidder.bid(9.0, at=DAY))
+        bidder.settle(bids[-1], won=False, highest_competing_bid=6.0)
+    for bid in bids:
+        bidder.settle(bid, won=True, correction=True)
+    assert bidder.limits[0].overspent == 5
+    assert shared.take_back(*bidder.renew(), at=DAY)
+    assert shared.left(at=DAY) == 5

@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from crossbandit.limits.knapsack import Level
 from crossbandit.limits.optima import (
     Ceiling,
+    Level,
     Map,
+    Purchases,
     Solution,
     Terms,
     best_at_all_multipliers,
@@ -17,7 +18,6 @@ from crossbandit.limits.optima import (
     paced_maps,
     tight,
 )
-from crossbandit.limits.purchases import Purchases
 from crossbandit.types import Floats, Integers
 
 CEILINGS = (

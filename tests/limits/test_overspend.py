@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
-from crossbandit.limits.saved import freeze, restore
+from crossbandit.limits.pacer import freeze, restore
 from tests.limits.rows import held
 
 WORLDS = 10_000

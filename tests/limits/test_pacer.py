@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.applications.law_learner.decider import LawDecider, Round
-from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.kernels.pacing import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
+from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
+from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
-from crossbandit.limits.saved import freeze, restore
+from crossbandit.limits.pacer import freeze, restore
+from crossbandit.limits.state import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
 from crossbandit.limits.status import reason, status
 from tests.limits.rows import held
 from tests.reference.pacing import literal_pacing
@@ -473,7 +473,7 @@ def test_a_damaged_state_is_refused() -> None:
         "bins": good["bins"][:, :, :3],
         "times": good["times"].astype(np.float32),
     }.items():
-        with pytest.raises(ValueError, match="impossible"):
+        with pytest.raises(CheckpointError, match="impossible"):
             restore(made(Budget(5)), {**good, name: bad})
 
 
@@ -544,9 +544,10 @@ def test_the_status_says_what_is_planned() -> None:
     assert target.planned is None
     assert "kept" in str(target)
     day = made(Budget(24, per="day", pacing="even"))
-    day.open(1.0, DAY * 100 + 6 * 3600, 0, 20)
-    assert status(day)[0].planned == pytest.approx(6)
-    assert status(day)[0].ends == 101 * DAY
+    for hour, planned in ((6, 0), (15, 12), (24 + 6, 6)):  # it begins in the morning
+        day.open(1.0, DAY * 100 + hour * 3600, 0, 20)
+        assert status(day)[0].planned == pytest.approx(planned)
+    assert status(day)[0].ends == 102 * DAY
 
 
 def planned_in_batch(pacer: Pacer, now: float, count: int, paid: int) -> list[float]:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.pacing import BINS
 from crossbandit.limits.periods import Traffic, period_around, seconds
+from crossbandit.limits.state import BINS
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY = 86_400.0

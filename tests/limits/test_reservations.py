@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossbandit.core.steps import at_once
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
-from crossbandit.limits.batches import choose_many, settle_many
-from crossbandit.limits.saved import freeze
+from crossbandit.limits.pacer import choose_many, freeze, settled_many
 from tests.limits.rows import held
 
 GRID = np.linspace(0, 1, 21)
@@ -33,6 +33,34 @@ def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) ->
     pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
     made: list[int] = keys[chosen.bids >= 0].tolist()
     return made
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_bid_that_may_have_been_made_costs_what_its_outcome_says(many: bool) -> None:
+    unknown, known = made(), made()
+    for pacer in (unknown, known):
+        pacer.open(0.8, 1e9, 0, 20)
+        pacer.reserve(1, 0.8, 10, 10)
+    before = unknown.state.money.copy()
+    unknown.reserve_unknown(np.arange(2, 6), 1e9)
+    assert (unknown.state.money[:, 2] - before[:, 2] == 4 * unknown.rules.prices[-1]).all()
+    outcomes = {2: (0.1, 0.9, True), 3: (0.8, 0.05, True), 4: (0.5, 0.5, False)}
+    for key, (value, amount, won) in outcomes.items():
+        known.open(value, 1e9, 0, 20)
+        known.reserve(key, value, round(20 * amount), round(20 * amount))
+        known.settle(key, value, amount, won, 0.0 if won else np.inf)
+        if not many:
+            unknown.settle(key, value, amount, won, 0.0 if won else np.inf)
+    if many:
+        values, amounts, wins = (np.array(one) for one in zip(*outcomes.values(), strict=True))
+        least = np.where(wins, 0.0, np.inf)
+        at_once(*settled_many(unknown, np.arange(2, 5), values, amounts, wins, least))
+    assert unknown.reserved.rows.keys() == {1, 5}
+    unknown.expire(2e9)
+    known.expire(2e9)
+    assert (unknown.state.money == known.state.money).all()
+    assert not unknown.state.money[:, 2].any()
+    assert unknown.state.duals[0, 5] == 0.0
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -62,7 +90,7 @@ def test_each_bid_keeps_what_was_noted_of_it(seed: int) -> None:
             zeros = np.zeros(len(over))
             values = np.array([expected.pop(one) for one in over])
             outcomes = (np.zeros(len(over), dtype=bool), np.full(len(over), np.inf))
-            settle_many(pacer, np.array(over), values, zeros, *outcomes)
+            at_once(*settled_many(pacer, np.array(over), values, zeros, *outcomes))
         sizes.add(pacer.reserved.table.held.shape[0])
         assert list(pacer.reserved.rows) == list(expected)
         assert [held(pacer, one).value for one in expected] == list(expected.values())

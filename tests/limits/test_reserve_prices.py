@@ -10,15 +10,21 @@ import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.environments.auctions import AuctionRules
-from crossbandit.kernels.pacing import LOG
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Pacer
+from crossbandit.limits.state import LOG
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.learning import BestResponse, LawStrategy, LearnerStrategy
-from crossbandit.replay.limited import ReplayLimits
-from crossbandit.replay.strategies import Setting, Strategy, make_chunk
+from crossbandit.replay.limits import ReplayLimits
+from crossbandit.replay.strategies import (
+    BestResponse,
+    LawStrategy,
+    LearnerStrategy,
+    ReplaySetting,
+    Strategy,
+    make_chunk,
+)
+from crossbandit.rules import AuctionRules
 
 if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bid
@@ -62,12 +68,12 @@ def auctions(seed: int = 0) -> tuple[Any, Any, Any]:
 
 def settle(bidder: FirstPriceBidder, bid: Bid, price: float) -> float:
     """Settle a bid, and return what it costs."""
-    if bid.amount is None:
+    if bid.decision is None:
         return 0.0
-    won = bid.amount >= max(price, bid.reserve or 0.0) and bid.amount > 0
+    won = float(bid) >= max(price, bid.reserve or 0.0) and float(bid) > 0
     told = bidder.feedback == "after-loss" and not won
     bidder.settle(bid, won=won, highest_competing_bid=price if told else None)
-    return bid.amount if won else 0.0
+    return float(bid) if won else 0.0
 
 
 def known(reserve: float) -> float | None:
@@ -84,7 +90,7 @@ def test_no_bid_is_above_the_pseudo_value(name: str) -> None:
         possible = [one for one in bidder.bids.tolist() if one >= (floor or 0.0) and one <= value]
         policy = bidder.policy(value, reserve=floor)
         bid = bidder.bid(value, reserve=floor)
-        assert (bid.amount is None) == (policy.sum() == 0)
+        assert (bid.decision is None) == (policy.sum() == 0)
         if bid.amount is not None:
             assert bid.amount <= worth
         elif floor is not None and possible and possible[0] > worth:
@@ -168,8 +174,8 @@ def compare(bidder: FirstPriceBidder, values: Any, prices: Any, reserves: Any, b
     for i, (value, price, reserve) in enumerate(zip(values, prices, reserves, strict=True)):
         bid = bidder.bid(value, reserve=known(reserve), at=0.0)
         settle(bidder, bid, price)
-        if bid.amount is not None:
-            assert bid.amount == bidder.bids[bids[i]], i
+        if bid.decision is not None:
+            assert float(bid) == bidder.bids[bids[i]], i
             continue
         assert bids[i] == -1, i
         first = np.searchsorted(bidder.bids, np.nan_to_num(reserve))
@@ -178,9 +184,9 @@ def compare(bidder: FirstPriceBidder, values: Any, prices: Any, reserves: Any, b
             law.law.uniforms.take(5)  # a log draws random numbers also where it makes no bid
 
 
-def replayed(rules: AuctionRules, limits: list[Any]) -> Setting:
+def replayed(rules: AuctionRules, limits: list[Any]) -> ReplaySetting:
     problem = Problem(rules.graph("after-loss"), features=2, horizon=COUNT)
-    return Setting(rules, "after-loss", problem, limits=ReplayLimits(tuple(limits), COUNT))
+    return ReplaySetting(rules, "after-loss", problem, limits=ReplayLimits(tuple(limits), COUNT))
 
 
 @pytest.mark.parametrize("name", ["law", "guarded"])

@@ -9,8 +9,8 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault
-from crossbandit.logs.faults import check_survey
-from crossbandit.logs.survey import survey_log
+from crossbandit.logs.survey import check_survey, survey_log
+from crossbandit.replay import replay
 
 LINES = """value,bid,won,mtw,p,when
 2,1,1,,0.5,2026-01-05T00:00:00
@@ -83,6 +83,11 @@ def test_a_time_zone_moves_only_times_without_an_offset(tmp_path: Path) -> None:
         ([1, 0], [0, 0], "won-lost"),
         ([1, 1], [0, 0], "won-lost"),
         ([0, 0], [1, 1], "always"),
+        ([1, 0, 0], [1, 1, 0], "mixed"),
+        ([1, 1, 0], [1, 0, 0], "mixed"),
+        ([1] + [0] * 20, [1] * 20 + [0], "mixed"),
+        ([1] + [0] * 200, [1] * 200 + [0], "always"),
+        ([1] * 200 + [0], [1] + [0] * 200, "won-lost"),
     ],
 )
 def test_who_was_told_the_price_is_read_from_the_log(
@@ -91,7 +96,7 @@ def test_who_was_told_the_price_is_read_from_the_log(
     frame = pd.DataFrame({"value": 2.0, "won": won, "market_price": np.where(known, 1.0, np.nan)})
     survey = survey_log(AuctionLog(frame, columns={"won": "won"}))
     assert survey.feedback == feedback
-    assert survey.without_price == 2 - sum(known)
+    assert survey.without_price == len(known) - sum(known)
 
 
 def test_a_log_of_wins_and_losses_is_read_but_not_replayed() -> None:
@@ -101,10 +106,25 @@ def test_a_log_of_wins_and_losses_is_read_but_not_replayed() -> None:
     with pytest.raises(LogError) as refused:
         check_survey(log, survey_log(log))
     assert "2 of 2 auctions have no highest competing bid" in str(refused.value)
-    assert "It has no highest competing bids, only who won." in str(refused.value)
+    known = "0 of the 1 auctions that you won (0 %) and 0 of the 1 that you lost (0 %)"
+    assert f"They are known in {known}." in str(refused.value)
     assert "`crossbandit evaluate` works with such a log" in str(refused.value)
     with pytest.raises(LogError, match="Without any such column, a log cannot be replayed; `cross"):
         AuctionLog(frame)
+
+
+def test_a_log_that_lacks_some_prices_is_refused_with_the_shares() -> None:
+    """All winners and 95 % of the losers were told: that is not "of auctions that you won only"."""
+    prices = np.where(np.arange(400) < 385, 1.0, np.nan)
+    frame = pd.DataFrame({"value": 2.0, "won": np.arange(400) < 100, "market_price": prices})
+    with pytest.raises(LogError) as refused:
+        replay(AuctionLog(frame, columns={"won": "won"}))
+    assert (
+        "15 of 400 auctions have no highest competing bid. They are known in 100 of the 100 "
+        in (said := str(refused.value))
+    )
+    assert "auctions that you won (100 %) and 285 of the 300 that you lost (95 %). A repl" in said
+    assert "only" not in said
 
 
 def test_units_become_units_of_money() -> None:

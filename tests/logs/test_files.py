@@ -14,9 +14,9 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault, make_log
-from crossbandit.logs.layout import WHITE_SPACE
-from crossbandit.logs.source import Source
-from crossbandit.logs.survey import steps_back_in_time, survey_log
+from crossbandit.logs import survey as survey_module
+from crossbandit.logs.files import WHITE_SPACE, Source
+from crossbandit.logs.survey import find_repeats, steps_back_in_time, survey_log
 
 HEADER = "value,competing_bid\n"
 
@@ -236,6 +236,62 @@ def test_numbers_that_are_no_times_are_not_taken_for_times() -> None:
         {"value": 1.0, "market_price": 1.0, "id": [5, 3, 4], "day": ["b", "a", ""]}
     )
     assert steps_back_in_time(AuctionLog(frame)) == ("", 0)
+
+
+TWICE = HEADER.replace("\n", ",auction,noted\n") + (
+    "3,1,a,1\n4,1,b,1\n3,1,a,2\n5,1,c,1\n4,2,b,3\n6,1,,1\n3,1,a,1\n6,1,d,2\n"
+)
+
+
+def test_an_auction_with_an_id_counts_once(tmp_path: Path) -> None:
+    """A line with the same id and entries is left out; one with other entries is bad."""
+    path = written(tmp_path / "log.csv", TWICE)
+    plain = AuctionLog(path)
+    assert values(plain) == [3, 4, 3, 5, 4, 6, 3, 6]
+    log = AuctionLog(path, columns={"id": "Auction"})
+    assert values(log) == [3, 4, 5, 6]
+    assert survey_log(log).faults == (
+        Fault(6, "an earlier line has the same id and other entries"),
+        Fault(7, "no id"),
+    )
+    said = "Lines that repeat an auction, with the same id, were not used: 2."
+    assert log.remarks == (said,)
+    assert log.description.endswith("(guessed by name). The id is column 'auction'.")
+    latest = AuctionLog(path, columns={"id": "auction"}, sort_by="noted", limit=3)
+    assert values(latest) == [3, 4, 5]
+    frame = pd.read_csv(path, dtype={"auction": "str"})
+    assert values(AuctionLog(frame, columns={"id": "auction"})) == [3, 4, 5, 6]
+    with pytest.raises(LogError, match="has no column 'nothing'"):
+        AuctionLog(path, columns={"id": "nothing"})
+
+
+@pytest.mark.parametrize("compared", [10**6, 400])
+@pytest.mark.parametrize("options", [{}, {"sort_by": "time"}, {"limit": 5_050}])
+def test_lines_that_repeat_others_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compared: int, options: dict[str, Any]
+) -> None:
+    """50 of 5,050 lines. A long log is not compared as a whole, and the number is estimated."""
+    monkeypatch.setattr(survey_module, "_COMPARED", compared)
+    lines = [f"{i % 7 + 2},{i % 11 / 10},{i % 50},{i}" for i in range(5_000)]
+    head = "value,competing_bid,site,time\n"
+    path = written(tmp_path / "log.csv", head + "\n".join([*lines, *lines[:50]]))
+    log = AuctionLog(path, **options)
+    said = list(find_repeats(log, survey_log(log)))
+    assert len(said) == 1
+    if compared > 5_050:
+        assert said[0].startswith("50 of the 5,050 lines have the entries of an earlier line")
+    else:
+        count = int(said[0].split()[1])
+        assert 10 <= count <= 150
+    assert "--id-column" in said[0]
+    with_id = AuctionLog(path, columns={"id": "time"}, **options)
+    assert not list(find_repeats(with_id, survey_log(with_id)))
+
+
+def test_lines_that_are_mostly_alike_say_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.csv", HEADER + "3,1\n4,1\n" * 50)
+    log = AuctionLog(path)
+    assert not list(find_repeats(log, survey_log(log)))
 
 
 def test_a_log_is_split_in_order_and_whole(tmp_path: Path) -> None:

@@ -164,6 +164,17 @@ def test_lines_that_have_all_are_not_joined(tmp_path: Path, kind: str) -> None:
     assert plain.remarks == ()
 
 
+def test_lines_that_have_all_count_once_if_their_id_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "flat.csv"
+    path.write_text(FLAT.replace("1,3,2,102,2.5", "2,3,2,102,2.5") + "4,3,1,100,2\n4,3,1,100,2\n")
+    once = [(3, 1.5, 2, 1), (3, 2.5, 2, 0), (3, 2, 1, 0)]
+    plain, log = AuctionLog(path), AuctionLog(path, columns={"id": "id"})
+    assert (plain.identified, log.identified) == (False, True)
+    assert table(plain) == [*once, once[-1], once[-1]]
+    assert table(log) == once
+    assert log.remarks[-1] == "Lines that repeat a bid were not used: 2."
+
+
 def test_without_notices_of_losses_silence_is_a_loss(tmp_path: Path) -> None:
     path = lines(
         tmp_path / "log.jsonl", bid("a", 3, 2), bid("b", 3, 2), notice("win", "a", PRICE=2)

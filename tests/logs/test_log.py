@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault, make_log
-from crossbandit.logs.faults import line_numbers
-from crossbandit.logs.opening import find_source
-from crossbandit.logs.survey import steps_back_in_time, survey_log
+from crossbandit.logs.log import find_source
+from crossbandit.logs.survey import line_numbers, steps_back_in_time, survey_log
 
 GOOD = "timestamp,value,competing_bid\n1,2.0,1.5\n2,3,2\n"
 

@@ -8,7 +8,7 @@ import pytest
 from crossbandit import CrossGraphAdaptive, Problem, graphs
 from crossbandit.environments import from_table
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.losses.linear import LinearForm
+from crossbandit.losses.forms import LinearForm
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.random((5, 2))

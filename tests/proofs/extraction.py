@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.types import Booleans, Floats, Integers
 
 PROOFS = Path(__file__).parents[2] / "proofs"

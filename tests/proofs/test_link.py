@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, Problem
-from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.theory.exact.enumeration import act, policies
+from crossbandit.algorithms.epoch_core import EpochParameters
+from crossbandit.checks.enumeration import ScriptedGenerator, policies_of
 from crossbandit.types import Floats, Integers
 from tests.proofs.extraction import (
     PROOFS,
@@ -68,8 +68,9 @@ def run_learner(script: Script) -> tuple[Integers, Floats]:
     for t in range(rounds):
         closes_pair = script.algorithm == 2 and t % 2 == 1
         numbers = script.uniforms[t] if closes_pair else script.uniforms[t, :1]
-        played.append(policies(learner, contexts))
-        decision = act(learner, int(script.contexts[t]), *numbers.tolist())
+        played.append(policies_of(learner, contexts))
+        learner.generator = ScriptedGenerator(numbers.tolist())
+        decision = learner.act(int(script.contexts[t]))
         learner.learn(decision, script.losses[t].T[list(decision.revealed)])
         arms.append(decision.arm)
     return np.array(arms), np.array(played)

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.regret_bound import best_parameters, bound2, smallest_bound
-from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.theory import proofs
-from crossbandit.theory.proofs import Proof, proofs_of
+from crossbandit.algorithms.epoch_core import EpochParameters
+from crossbandit.algorithms.tuning import best_parameters, bound2, smallest_bound
+from crossbandit.theory import statements
+from crossbandit.theory.statements import Proof, proofs_of
 from tests.proofs.extraction import PROOFS
 
-NAMED = sorted({proof for found in proofs._PROOFS.values() for proof in found})
+NAMED = sorted({proof for found in statements._PROOFS.values() for proof in found})
 
 
 @pytest.mark.parametrize("proof", NAMED, ids=str)

@@ -70,7 +70,7 @@ def shares(plays: list[tuple[int, Bools]], K: int) -> Floats:
 def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
     """Return the parameters of `run`."""
     del nu
-    setting = algorithm.setting(problem)
+    setting = algorithm.schedule(problem)
     return {
         "warm_up": setting.warm_up,
         "eta": algorithm.eta,

@@ -36,6 +36,7 @@ class Reference:
         self.low, self.high, self.probing = low, high, probing
         self.feedback, self.mirrored = feedback, feedback == "after-win"
         self.odds = feedback == "won-lost"
+        self.lowest = int(amounts[0] == 0)  # the lowest amount that means to bid
         self.half_lives = (math.inf, 2.0**15) if self.odds else HALF_LIVES
         self.cuts = np.linspace(low, high, 2**DEPTH + 1)[1:-1]
         self.nodes: dict[tuple[int, int, int], Node] = {}
@@ -103,6 +104,9 @@ class Reference:
         F, V = np.zeros(self.K), np.zeros(self.K)
         for w, f, s in zip(self.weights, chances, spreads, strict=True):
             F, V = F + w * f, V + w * s
+        if self.lowest > 0:  # a bid of 0 means not to bid: it does not win
+            never = self.K - 1 if self.mirrored else 0
+            F[never], V[never] = (1.0 if self.mirrored else 0.0), 0.0
         radius, angle = math.sqrt(-2 * math.log(1 - u[0])), 2 * math.pi * u[1]
         z = {"always": 0.0, "after-loss": 0.5}.get(self.feedback, 1.0) * radius * math.cos(angle)
         z = z if self.odds else max(z, 0.0)
@@ -122,7 +126,7 @@ class Reference:
             visits = self.node(0, *self.leaf(band)).visits
             width = 0.25 * (1 + visits) ** -0.25
             step = radius * math.sin(angle) * width * (best + 1)
-            return int(min(max(math.floor(best + step + 0.5), 0), last))
+            return int(min(max(math.floor(best + step + 0.5), min(best, self.lowest)), last))
         return self.tries(band, best, value, F, u[2]) if self.feedback == "after-loss" else best
 
     def leaf(self, band: int) -> tuple[int, int]:
@@ -151,7 +155,7 @@ class Reference:
         tried = often[0] if len(often) else self.K
         if tried > best / 2:
             possible = (value - self.a[0]) * highest
-            return (best // 2 if possible >= 2 * most else best), possible
+            return (max(best // 2, self.lowest) if possible >= 2 * most else best), possible
         upper = 0.0
         for low in range(tried + 1):
             n, wins = asked[low : tried + 1].sum(), reached[low : tried + 1].sum()
@@ -159,11 +163,12 @@ class Reference:
                 p = wins / n
                 upper = max(upper, p + 2 * math.sqrt(p * (1 - p) / n))
         upper = min(upper, 1.0)
-        possible = (value - self.a[tried]) * upper
+        amount = max(tried, self.lowest)
+        possible = (value - self.a[amount]) * upper
         if asked[: tried + 1].sum() < 128 and possible >= 1.2 * most:
-            return tried, possible
-        possible = (value - self.a[0]) * upper
-        return (tried // 2 if tried > 0 and possible >= 1.2 * most else best), possible
+            return amount, possible
+        possible, amount = (value - self.a[0]) * upper, max(tried // 2, self.lowest)
+        return (amount if amount < tried and possible >= 1.2 * most else best), possible
 
     def learn(self, value: float, played: int, cell: int) -> None:
         """Learn what `feedback` shows of a cell to who has played an amount."""
@@ -172,6 +177,8 @@ class Reference:
         shown = self.feedback == "always" or (
             not self.odds and reached == (self.feedback == "after-win")
         )
+        if not shown and played < self.lowest:
+            return
         if shown:
             column = self.K - cell if self.mirrored else cell
         else:

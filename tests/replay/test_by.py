@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossbandit.errors import LogError
+from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.limits import Budget
 from crossbandit.logs import AuctionLog, make_log
-from crossbandit.replay import LogWarning, ReplayRules, Shading, by, replay, replay_by
+from crossbandit.replay import LogWarning, ReplayRules, Shading, play, replay, replay_by
 from crossbandit.replay import page as page_of_part
-from crossbandit.replay.page_by import overview, write_by
+from crossbandit.replay.page import overview, write_by
 
 SETTINGS: dict[str, Any] = {
     "rules": ReplayRules(bids=7),
@@ -54,6 +54,19 @@ def test_the_limits_of_parts_are_explained(log: Path) -> None:
     assert all(one.limits is not None and one.limits.total > 5 for one in results.replays.values())
 
 
+def test_a_part_with_its_own_error_does_not_end_the_others() -> None:
+    """The lowest bid is that of each part, so that a budget can be too small for one of them."""
+    frame = pd.DataFrame(
+        {"value": [3.0] * 10 + [9e6] * 2, "market_price": 1.0, "ad": ["a"] * 10 + ["b"] * 2}
+    )
+    settings = SETTINGS | {"limits": [Budget(5, per=None)]}
+    results = replay_by(frame, by="ad", jobs=1, **settings)
+    assert list(results.replays) == ["a"]
+    assert "at least the lowest bid, 1500000" in results.failed["b"]
+    with pytest.raises(InvalidParameterError, match="at least the lowest bid"):
+        replay_by(frame[frame.ad == "b"], by="ad", jobs=1, **settings)
+
+
 class Dying:
     """A pool whose worker dies after the first part."""
 
@@ -72,7 +85,7 @@ def test_parts_of_a_worker_that_died_are_replayed_here(
         assert arguments == ("ray", None, "there:1")
         yield Dying()
 
-    monkeypatch.setattr(by, "open_pool", open_pool)
+    monkeypatch.setattr(play, "open_pool", open_pool)
     results = replay_by(log, by="site", backend="ray", address="there:1", **SETTINGS)
     assert (len(results.replays), len(results.failed)) == (2, 1)
 
@@ -86,18 +99,19 @@ def test_an_overview_and_a_page_for_each_part(
     paths = write_by(results, tmp_path / "out", log="log.csv", command="crossbandit replay")
     assert [path.name for path in paths] == ["index.html", "table.md", "table.csv"]
     table = overview(results)
-    assert table.head[-1] == "best fixed policy"
+    assert table.head[-1] == "best in hindsight"
     page = paths[0].read_text()
-    for row in table.rows:
-        assert (tmp_path / "out" / row.link).is_file()
-        assert f'href="{row.link}"' in page
-        assert all(amount in page for amount in row.amounts)
+    *parts, total = table.cells
+    for row in parts:
+        assert (tmp_path / "out" / row[0].link).is_file()
+        assert f'href="{row[0].link}"' in page
+        assert all(cell.text in page for cell in row[1:])
     assert "lonely" in page
     assert "The value is column" in page
-    assert table.auctions == "600"
+    assert [cell.text for cell in total[:2]] == ["all", "600"]
     assert "line 602" in page
-    total = sum(one.outcomes[0].mean_surplus for one in results.replays.values())
-    assert float(table.sums[0].replace(",", "")) == pytest.approx(total, rel=1e-3)
+    earned = sum(one.outcomes[0].mean_surplus for one in results.replays.values())
+    assert float(total[2].text.replace(",", "")) == pytest.approx(earned, rel=1e-3)
     write_by(results, tmp_path / "out", log="log.csv", command="again")
 
 

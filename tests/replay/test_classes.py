@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit
@@ -18,10 +17,10 @@ from crossbandit.logs import auctions
 from crossbandit.logs.auctions import OTHERS, SHOWN, Auctions, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
-from crossbandit.replay.learning import LawStrategy
 from crossbandit.replay.notes import find_dependence
 from crossbandit.replay.page import page, table_text
-from crossbandit.replay.strategies import Setting, make_chunk
+from crossbandit.replay.strategies import LawStrategy, ReplaySetting, make_chunk
+from crossbandit.rules import AuctionRules
 
 SITES = 14
 AUCTIONS = 6_000
@@ -157,7 +156,7 @@ def _law_bids(
     frame = frame_with_sites(auctions=3_000)
     rules = AuctionRules(bids=21, highest_value=10.0, reserve=reserve)
     problem = Problem(rules.graph(feedback), features=2)
-    strategy = LawStrategy(Setting(rules, feedback, problem, 1), 3, guarded=guarded)
+    strategy = LawStrategy(ReplaySetting(rules, feedback, problem, 1), 3, guarded=guarded)
     numbers = ClassTable(["site"]).numbers([frame["site"]])
     whole = Auctions(frame["value"].to_numpy(), frame["market_price"].to_numpy(), classes=numbers)
     cuts = np.linspace(0, 3_000, chunks + 1).astype(int)

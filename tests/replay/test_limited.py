@@ -12,17 +12,16 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
-from crossbandit.replay.learning import BestResponse
-from crossbandit.replay.limited import ReplayLimits
-from crossbandit.replay.limited_strategies import KNAPSACK, ONE_MULTIPLIER, PACED
-from crossbandit.replay.spending import Account, LimitedResult
-from crossbandit.replay.strategies import Setting, make_chunk
+from crossbandit.replay.limits import ReplayLimits
+from crossbandit.replay.oracles import ONE_MULTIPLIER, PACED, PerfectKnowledge
+from crossbandit.replay.results import LimitedResult, StrategyRun
+from crossbandit.replay.strategies import BestResponse, OwnBids, ReplaySetting, make_chunk
+from crossbandit.rules import AuctionRules
 
 LIMITS: dict[str, list[Limit]] = {
     "whole log": [Budget(120, per=None)],
@@ -42,6 +41,7 @@ STRATEGIES = [
     "best response",
     "shading 0.3",
 ]
+UNITS = ReplayRules(bids=[0, 1, 2, 3, 4])
 every_limit = pytest.mark.parametrize("case", LIMITS)
 
 
@@ -96,7 +96,7 @@ def test_nobody_earns_more_than_with_perfect_knowledge(
 ) -> None:
     limits, result = LIMITS[case], results(case)
     earned = {one.strategy: result.earned(one) for one in result.outcomes}
-    assert max(earned.values()) <= earned[KNAPSACK] * (1 + 1e-9)
+    assert max(earned.values()) <= earned[PerfectKnowledge.name] * (1 + 1e-9)
     paced = all(one.pacing != "asap" for one in limits if isinstance(one, Budget))
     assert earned["price law"] > (0.6 if paced else 0.2) * earned[result.comparator]
     assert result.regret(result.outcome("price law")) == pytest.approx(
@@ -104,6 +104,22 @@ def test_nobody_earns_more_than_with_perfect_knowledge(
     )
     if PACED in earned and result.limits is not None and result.limits.periodic:
         assert result.comparator == PACED
+
+
+@pytest.mark.parametrize("auctions", [2, 3, 7, 19, 20])
+def test_a_short_log_has_a_budget_too(auctions: int) -> None:
+    """A log without periods is divided into 20 parts; a shorter one has a part per auction."""
+    frame = pd.DataFrame({"value": 4.0, "market_price": np.arange(auctions) % 2 + 1.0})
+    limits = [Budget(auctions, per=None)]
+    result = replay(frame, limits=limits, strategies=["truthful"], rules=UNITS)
+    for name in (ONE_MULTIPLIER, PACED, PerfectKnowledge.name):
+        one = result.outcome(name)
+        assert one.spend.mean() <= auctions * (1 + 1e-9)
+        assert one.mean_surplus > 0
+    # Each auction has 1 to spend: the cheap ones are bought, and half of each other one.
+    cheap = -(-auctions // 2)
+    paced = result.outcome(PACED).mean_surplus
+    assert paced == pytest.approx(3 * cheap + (auctions - cheap))
 
 
 def test_threads_and_company_change_nothing(path: Path, results: Callable[[str], Replay]) -> None:
@@ -131,14 +147,17 @@ def test_the_knapsack_is_that_of_a_linear_program(ties: str, ratio: float | None
         frame, limits=limits, strategies=["truthful"], rules=ReplayRules(ties=ties, bids=11)
     )
     values = frame["value"].to_numpy()
-    prices = np.nextafter(frame["market_price"], 2 if ties == "lose" else 0)
+    grid = np.append(result.rules.amounts[1:], 1e6)  # what is paid is a bid of the grid
+    prices = grid[
+        np.searchsorted(grid, frame["market_price"], "right" if ties == "lose" else "left")
+    ]
     rows = [np.where(np.arange(30) // 10 == p, prices, 0.0) for p in range(3)]
     if ratio is not None:
         rows.append(prices - values / ratio)
     bounds = [0.5, 0.5, 0.5, 0.0][: len(rows)]
     may = [(0, float(v >= p)) for v, p in zip(values, prices, strict=True)]
     found = linprog(-(values - prices), np.array(rows), bounds, bounds=may)
-    assert result.outcome(KNAPSACK).mean_surplus == pytest.approx(-found.fun, abs=1e-9)
+    assert result.outcome(PerfectKnowledge.name).mean_surplus == pytest.approx(-found.fun, abs=1e-9)
 
 
 def test_with_several_budgets_the_knapsack_is_that_of_a_linear_program() -> None:
@@ -164,7 +183,7 @@ def test_with_several_budgets_the_knapsack_is_that_of_a_linear_program() -> None
         result = replay(
             frame, limits=limits, strategies=["truthful"], rules=ReplayRules(ties="win", bids=11)
         )
-        found = result.outcome(KNAPSACK)
+        found = result.outcome(PerfectKnowledge.name)
         assert found.mean_surplus == pytest.approx(optimum(kept), abs=1e-9)
         assert found.mean_surplus >= optimum(budgets) - 1e-9
         assert ("without a budget of 0.5 per 5 auctions" in found.note) == (budgets is crossing)
@@ -177,7 +196,7 @@ def test_a_budget_that_never_binds_changes_no_optimum(path: Path) -> None:
     alone = played(path, [day], strategies=["truthful"])
     for other in (Budget(1_000, per="hour"), Budget(9_000, per=300)):
         both = played(path, [day, other], strategies=["truthful"])
-        for name in (ONE_MULTIPLIER, PACED, KNAPSACK):
+        for name in (ONE_MULTIPLIER, PACED, PerfectKnowledge.name):
             expected = alone.outcome(name)
             assert both.outcome(name).mean_surplus == pytest.approx(expected.mean_surplus), name
             assert both.outcome(name).spend[0] == pytest.approx(expected.spend[0]), name
@@ -185,13 +204,13 @@ def test_a_budget_that_never_binds_changes_no_optimum(path: Path) -> None:
 
 def test_the_best_maps_keep_all_of_several_budgets(path: Path) -> None:
     """The budget of the log and those of some hours bind."""
-    limits: list[Limit] = [Budget(12, per="day"), Budget(1.2, per="hour"), Budget(30, per=None)]
+    limits: list[Limit] = [Budget(12, per="day"), Budget(0.8, per="hour"), Budget(30, per=None)]
     result = played(path, limits, strategies=["truthful"])
     rows = result.spending().query("strategy == @PACED")
     assert (rows["spend"] <= rows["budget"] * (1 + 1e-9)).all()
     assert (rows["spend"] > 0.999 * rows["budget"]).any()
     assert result.outcome(PACED).spend[0] <= 30 * (1 + 1e-9)
-    assert result.outcome(PACED).mean_surplus <= result.outcome(KNAPSACK).mean_surplus
+    assert result.outcome(PACED).mean_surplus <= result.outcome(PerfectKnowledge.name).mean_surplus
 
 
 def test_spending_has_the_periods_of_every_budget(path: Path) -> None:
@@ -402,10 +421,10 @@ def test_best_maps_show_no_bid_where_the_log_has_no_value() -> None:
     result = replay(frame, limits=[Budget(30, per=None)], strategies=["truthful"])
     for name in (PACED, ONE_MULTIPLIER):
         bids = result.outcome(name).bids
-        bands = [np.minimum((one * (25 / 9.0)).astype(int), 24) for one in (result.values, values)]
-        occupied = np.isin(*bands)
-        assert np.isnan(bids[~occupied]).all()
-        assert np.isfinite(bids[occupied]).all()
+        # The bands end just above 1 and 2, and all higher values are in one with 9.
+        assert np.isfinite(bids).all()
+    short = replay(frame, limits=[Budget(30, per=None)], strategies=["truthful"], rules=UNITS)
+    assert np.isfinite(short.outcome(PACED).bids).all()
 
 
 def test_too_many_periods_are_refused() -> None:
@@ -426,14 +445,13 @@ def test_a_target_that_cannot_be_met_is_told(path: Path) -> None:
 
 def test_a_target_that_is_broken_is_told() -> None:
     """In the long run only: values 1 and 9, each bought for 2, with a return on spend of 2."""
-    account = Account(ReplayLimits((ReturnOnSpend(2.0, keep="long-run"),), 2), np.array([1, 2]))
-    one = np.ones(2)
-    sections = np.zeros(2, dtype=np.int64)
-    account.add(np.array([1.0, 9.0]), 2 * one, one, sections, multipliers=3 * one)
-    np.testing.assert_allclose(account.slack, [[0.5 - 2.0, 5.0 - 4.0]])
-    np.testing.assert_allclose(account.spend_curve, [2.0, 4.0])
-    np.testing.assert_allclose(account.multipliers, 3.0)
-    result = LimitedResult.of([account])
+    limits = ReplayLimits((ReturnOnSpend(2.0, keep="long-run"),), 2)
+    ledger, one = StrategyRun(OwnBids(), np.array([1, 2]), limits=limits), np.ones(2)
+    ledger.add(np.array([1.0, 9.0]), 2 * one, one, multipliers=3 * one)
+    np.testing.assert_allclose(ledger.slack, [[0.5 - 2.0, 5.0 - 4.0]])
+    np.testing.assert_allclose(ledger.spend_curve, [2.0, 4.0])
+    np.testing.assert_allclose(ledger.multipliers, 3.0)
+    result = LimitedResult.of([ledger])
     assert result.least_slack[0] == -1.5
     assert result.slack[0] == 1.0
 
@@ -446,7 +464,7 @@ def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
     rules = AuctionRules(bids=11, highest_value=1.0)
     problem = Problem(rules.graph("always"), features=2, horizon=count)
     limits = ReplayLimits((Budget(amount, per=count),), count)
-    setting = Setting(rules, "always", problem, limits=limits)
+    setting = ReplaySetting(rules, "always", problem, limits=limits)
     response = BestResponse(rules, "always", "response", "", setting.pacer())
     made = response.bids(make_chunk(Auctions(values, prices), rules, problem))
     told = np.full(12, 1 / 12)

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.logs.auctions import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.learning import BestResponse
-from crossbandit.replay.lineup import ALL_TOLD, BEST_RESPONSES, build_strategies
-from crossbandit.replay.strategies import Setting, make_chunk
+from crossbandit.replay.play import BEST_RESPONSES, build_strategies
+from crossbandit.replay.strategies import ALL_TOLD, BestResponse, ReplaySetting, make_chunk
+from crossbandit.rules import AuctionRules
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
@@ -18,7 +17,7 @@ def test_all_told_is_told_every_price_whatever_the_feedback(feedback: str) -> No
     rules = AuctionRules(bids=21, highest_value=10)
     problem = Problem(rules.graph(feedback), features=2, horizon=400)
     chunk = make_chunk(log, rules, problem)
-    found, _ = build_strategies([BEST_RESPONSES], Setting(rules, feedback, problem), [0])
+    found, _ = build_strategies([BEST_RESPONSES], ReplaySetting(rules, feedback, problem), [0])
     bids = {one.name: one.bids(chunk) for one in found}
     for name, told in ((ALL_TOLD, "always"), ("best response", feedback)):
         np.testing.assert_array_equal(bids[name], BestResponse(rules, told, "", "").bids(chunk))

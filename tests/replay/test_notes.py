@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.logs.survey import survey_log
 from crossbandit.replay import AuctionLog, StrategyResult
 from crossbandit.replay.notes import find_notes
-from crossbandit.replay.oracles import collect_hindsight
+from crossbandit.replay.oracles import BandPolicy, band_edges, collect_hindsight
+from crossbandit.rules import AuctionRules
 
 
 def outcome(strategy: str, kind: str, *surplus: float) -> StrategyResult:
@@ -20,18 +20,19 @@ def outcome(strategy: str, kind: str, *surplus: float) -> StrategyResult:
 def notes(
     playing: StrategyResult, *, bids: int = 11, values: tuple[float, ...] = (6.0, 10.0)
 ) -> str:
-    """Return what is said if the best fixed policy earned 10 and perfect knowledge 20."""
+    """Return what is said if the best policy per band earned 10 and perfect knowledge 20."""
     prices = np.linspace(1, 3, len(values))
     frame = pd.DataFrame({"value": values, "market_price": prices})
     log = AuctionLog(frame)
     survey = survey_log(log)
     rules = AuctionRules(bids=bids, highest_value=survey.highest_value)
     oracles = (
-        outcome("best fixed policy", "oracle", 10.0),
+        outcome(BandPolicy.name, "oracle", 10.0),
         outcome("perfect knowledge", "oracle", 20.0),
     )
-    hindsight = collect_hindsight(log.chunks(64), rules)
-    return " ".join(find_notes(log, survey, rules, hindsight, (playing, *oracles)))
+    hindsight = collect_hindsight(log.chunks(64), rules, band_edges(survey))
+    outcomes = (playing, *oracles)
+    return " ".join(find_notes(log, survey, rules, hindsight, outcomes, BandPolicy.name))
 
 
 @pytest.mark.parametrize(
@@ -44,11 +45,11 @@ def notes(
         ("fitted", (10.0,), False),
     ],
 )
-def test_more_than_the_best_fixed_policy_is_told_unless_it_may_be_chance(
+def test_more_than_the_comparator_is_told_unless_it_may_be_chance(
     kind: str, surplus: tuple[float, ...], told: bool
 ) -> None:
     said = notes(outcome("somebody", kind, *surplus))
-    assert ("somebody earned more than the best fixed policy." in said) == told
+    assert ("somebody earned more than the best policy per band." in said) == told
 
 
 @pytest.mark.parametrize(

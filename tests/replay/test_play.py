@@ -9,6 +9,7 @@ import pytest
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder, geometric_bids
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
+from crossbandit.logs.survey import survey_log
 from crossbandit.replay import (
     AuctionLog,
     LogWarning,
@@ -20,8 +21,8 @@ from crossbandit.replay import (
     play,
     replay,
 )
-from crossbandit.replay.oracles import collect_hindsight
-from crossbandit.replay.runs import Ledger
+from crossbandit.replay.oracles import band_edges, collect_hindsight
+from crossbandit.replay.results import StrategyRun
 
 AUCTIONS = 6_001  # odd, and more than one chunk
 
@@ -66,16 +67,46 @@ def test_money_adds_up(result: Replay, log: Path) -> None:
         assert row["spend"] == pytest.approx(bids[won].sum())
         assert row["win_rate"] == pytest.approx(won.mean())
         assert row["average_price"] == pytest.approx(bids[won].mean())
-    perfect = np.maximum(values - prices, 0).sum()
+    # Perfect knowledge makes the lowest bid of the grid that wins, if it is worth that.
+    grid = np.append(result.rules.amounts[1:], np.inf)
+    lowest = grid[np.searchsorted(grid, prices)]
+    perfect = np.maximum(values - lowest, 0).sum()
     assert result.outcome("perfect knowledge").mean_surplus == pytest.approx(perfect)
 
 
-def test_regret_is_counted_from_the_best_fixed_policy(result: Replay) -> None:
+def test_regret_is_counted_from_the_best_policy_in_hindsight(result: Replay) -> None:
     table = result.table().set_index("strategy")
-    best = table.loc["best fixed policy"]
+    policies = table.loc[["best fixed policy", "best policy per band"]]
+    assert result.comparator == policies["surplus"].idxmax()
+    best = table.loc[result.comparator]
     assert best["regret"] == 0
+    assert best["note"].endswith("; regret is counted from it")
+    assert table["note"].str.endswith("regret is counted from it").sum() == 1
     np.testing.assert_allclose(table["regret"], best["surplus"] - table["surplus"])
     assert (table["surplus"] <= table.loc["perfect knowledge", "surplus"]).all()
+
+
+@pytest.mark.parametrize(
+    ("spread", "correlation", "by_site"), [(0.5, 0.9, 0.0), (2.0, 0.5, 0.0), (0.5, 0.0, 0.6)]
+)
+def test_the_price_law_hardly_beats_its_comparator(
+    spread: float, correlation: float, by_site: float
+) -> None:
+    """Prices go with values, a few values are very high, or prices go with the site."""
+    first, second, third = np.random.default_rng(5).standard_normal((3, 12_000))
+    rest = np.sqrt(1 - correlation**2 - by_site**2)
+    mixed = correlation * first + by_site * np.sign(third) + rest * second
+    prices = 0.6 * np.exp((1.5 if spread > 1 else 0.7) * mixed)
+    site = np.where(third > 0, "a", "b")
+    values = np.exp(spread * first)
+    frame = pd.DataFrame({"value": values, "market_price": prices, "site": site})
+    log = AuctionLog(frame, classes=["site"] if by_site else [])
+    result = replay(log, strategies=["law"], seeds=1)
+    law, best = result.outcomes[0], result.outcome(result.comparator)
+    assert result.comparator == f"best policy per {'class' if by_site else 'band'}"
+    assert -0.005 * best.mean_surplus < result.regret(law) < 0.15 * best.mean_surplus
+    # Regret to the policy that pools all prices would be negative.
+    assert result.outcome("best fixed policy").mean_surplus < law.mean_surplus
 
 
 def test_one_fraction_is_the_best_in_hindsight(result: Replay) -> None:
@@ -194,13 +225,13 @@ def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: str) -> None:
     wins = np.array([won(bid).sum() for bid in grid])
     sums = (values[:, None] - grid) * wins
     sums[grid > values[:, None]] = -np.inf
-    bands = np.minimum((values * 2.5).astype(int), 24)
+    bands = np.searchsorted(band_edges(survey_log(AuctionLog(frame))), values, "right")
     banded = np.zeros(2_000)
     for band in np.unique(bands):
         inside = bands == band
-        capped = np.minimum(grid[:, None], values)
-        earned = [np.where(won(bids), values - bids, 0.0)[inside].sum() for bids in capped]
-        banded[inside] = capped[int(np.argmax(np.round(earned, 9)))][inside]
+        sums_of_band = (values[:, None] - grid) * [won(bid)[inside].sum() for bid in grid]
+        sums_of_band[grid > values[:, None]] = -np.inf
+        banded[inside] = grid[sums_of_band.argmax(axis=1)][inside]
     table = result.table().set_index("strategy")
     for name, bids in (
         ("the log's own bids", own),
@@ -212,8 +243,7 @@ def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: str) -> None:
         assert table.loc[name, "surplus"] == pytest.approx((values - bids)[won(bids)].sum())
         assert table.loc[name, "spend"] == pytest.approx(bids[won(bids)].sum())
         assert table.loc[name, "win_rate"] == pytest.approx(won(bids).mean())
-    enough = np.maximum(prices, least)
-    cake = np.maximum(values - enough, 0).sum()
+    cake = np.max([np.where(won(bid), values - bid, 0.0) for bid in grid], axis=0).sum()
     assert table.loc["perfect knowledge", "surplus"] == pytest.approx(cake)
     assert table.loc["the log's own bids", "kind"] == "own"
     assert list(table["kind"].unique()) == ["learner", "own", "fitted", "fixed", "oracle"]
@@ -305,8 +335,10 @@ def test_an_own_bid_of_0_never_wins() -> None:
         assert result.outcome("the log's own bids").wins[0] == 20
         assert result.outcome("the log's own bids").mean_surplus == 20
         assert result.outcome("best fixed policy").bids[0] == 0  # at a value of 0
-        # Prices 0, 0, 0.5 and 1.5 are beaten by 0.25, 0.25, 0.5 and 1.5 of the grid.
-        assert result.outcome("perfect knowledge").mean_surplus == pytest.approx(60)
+        # Prices 0, 0, 0.5 and 1.5 are beaten by 0.25, 0.25, 0.5 and 1.5 of the grid; if ties lose,
+        # by 0.25, 0.25, 0.75 and 1.75.
+        earned = 10 * (2 * 1.75 + 1.5 + 0.5 - (0.5 if ties == "lose" else 0))
+        assert result.outcome("perfect knowledge").mean_surplus == pytest.approx(earned)
         best = result.outcome("best fixed policy")
         assert best.spend[0] / best.wins[0] > 0
 
@@ -654,9 +686,10 @@ def test_a_ledger_notes_the_points_whatever_the_chunks() -> None:
     margins, bids, won = rng.random(50), rng.random(50), rng.random(50) < 0.5
     points = np.array([1, 7, 20, 21, 50])
     for size in (1, 7, 20, 50):
-        ledger = Ledger(points)
+        ledger = StrategyRun(Shading(0.5), points)
         for i in range(0, 50, size):
-            ledger.add((margins * won)[i : i + size], (bids * won)[i : i + size], won[i : i + size])
+            some = slice(i, i + size)
+            ledger.add(((margins + bids) * won)[some], (bids * won)[some], won[some])
         earned = np.cumsum(np.where(won, margins, 0))
         np.testing.assert_allclose(ledger.curve, earned[points - 1])
         assert ledger.wins == won.sum()
@@ -675,7 +708,8 @@ def test_regret_grows_as_the_theorem_says(tmp_path: Path) -> None:
     for horizon in horizons:
         log = AuctionLog(path, limit=horizon)
         result = replay(log, rules=rules, strategies=["cross-graph"], seeds=4)
-        regrets.append(result.table()["regret"][0])
+        best = result.outcome("best fixed policy")  # the comparator of the theorem
+        regrets.append(best.mean_surplus - result.outcomes[0].mean_surplus)
     slope = np.polyfit(np.log(horizons), np.log(regrets), 1)[0]
     assert 0.3 < slope <= 0.6
     assert regrets[-1] / horizons[-1] < regrets[0] / horizons[0] / 2

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.environments.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError
-from crossbandit.replay.results import Replay
-from crossbandit.replay.runs import StrategyResult
+from crossbandit.replay.results import Replay, StrategyResult
+from crossbandit.rules import AuctionRules
 
 
 def outcome(
@@ -44,7 +43,7 @@ def result() -> Replay:
         outcomes=(
             outcome("learner", "learner", [3.0, 5.0], spend=[6.0, 14.0], wins=[3.0, 5.0]),
             outcome("truthful", "fixed", [0.0]),
-            outcome("best fixed policy", "oracle", [7.0], spend=[8.0], wins=[10.0]),
+            outcome("best policy per band", "oracle", [7.0], spend=[8.0], wins=[10.0]),
         ),
     )
 
@@ -60,7 +59,7 @@ def test_the_table_is_of_the_mean_over_the_seeds(result: Replay) -> None:
     assert learner["runs"] == 2
     # The standard error is 1, and 12.706 is Student's quantile for two seeds.
     assert learner["half_width"] == pytest.approx(12.7062, abs=1e-4)
-    best = table.loc["best fixed policy"]
+    best = table.loc["best policy per band"]
     assert (best["win_rate"], best["average_price"]) == (0.5, 0.8)
 
 
@@ -104,7 +103,7 @@ def test_intervals_are_over_time_and_seeds() -> None:
             strategy("learner", "learner", steps - 0.1, steps + 0.1),
             strategy("plain", "fixed", steps),
             strategy("more", "fixed", steps + 1),
-            strategy("best fixed policy", "oracle", steps + 2),
+            strategy("best policy per band", "oracle", steps + 2),
         ),
     )
     table = result.table().set_index("strategy")
@@ -125,7 +124,7 @@ def test_intervals_are_over_time_and_seeds() -> None:
         "learner": False,
         "plain": False,
         "more": True,
-        "best fixed policy": True,
+        "best policy per band": True,
     }
     assert result.compare()["compared_with"][0] == "learner"
     with pytest.raises(InvalidParameterError, match=r"'strategy' parameter of Replay\.compare"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from crossbandit.service.serving import TimedProtocol
+from crossbandit.service.connections import BoundedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def served(app: Any, port: int = 0) -> Iterator[str]:
     """Serve an application; the address is yielded."""
     config = uvicorn.Config(
-        app, port=port, http=TimedProtocol, ws="none", lifespan="on", log_level="error"
+        app, port=port, http=BoundedProtocol, ws="none", lifespan="on", log_level="error"
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

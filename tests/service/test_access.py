@@ -9,7 +9,8 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.http.access import Access, AccessToken, Bucket, read_tokens
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.http.bodies import Refusal
+from crossbandit.service.serving import read_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,3 +148,20 @@ def test_no_file_means_no_tokens() -> None:
 
 def test_a_token_does_not_show_its_secret() -> None:
     assert SECRET not in repr(AccessToken("web", ["decide"], secret=SECRET))
+
+
+@pytest.mark.parametrize(("mode", "count"), [(0o644, 1), (0o604, 1), (0o640, 0), (0o600, 0)])
+def test_secrets_that_everybody_can_read_are_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, count: int
+) -> None:
+    tokens, key = tmp_path / "tokens.toml", tmp_path / "key"
+    tokens.write_text('[[token]]\nname = "web"\nroles = ["decide"]\nsecret = "0123456789abcdef"')
+    key.write_text("a key")
+    for path in (tokens, key):
+        path.chmod(mode)
+    assert read_tokens(tokens, {})[0].name == "web"
+    assert read_key(key, {}) == b"a key"
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2 * count
+    for path, text in zip((tokens, key), said, strict=False):
+        assert f"chmod o-rwx {path}" in text

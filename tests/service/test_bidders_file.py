@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.bidders_file import read_bidders
-from crossbandit.service.settings import BidderSettings, BudgetSettings, CostPerSettings
+from crossbandit.service.settings import (
+    BidderSettings,
+    BudgetSettings,
+    CostPerSettings,
+    read_bidders,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

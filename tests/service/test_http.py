@@ -14,7 +14,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.client.transport import Transport
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.http.bodies import Refusal
 from crossbandit.service.http.gate import Gate
 from crossbandit.service.http.metrics import RequestMetrics
 from crossbandit.service.http.operations import OPERATIONS
@@ -31,6 +31,13 @@ PLAIN = BidderSettings(value_range=(0.0, 10.0), bids=11)
 LIMITED = BidderSettings(
     value_range=(0.0, 10.0), bids=11, budget=BudgetSettings(10.0, per=None, pacing="asap")
 )
+KEPT = BidderSettings(
+    value_range=(0.0, 10.0),
+    bids=11,
+    classes=("site",),
+    reserve=1.0,
+    budget=BudgetSettings(1000.0, per=None, pacing="asap"),
+)
 CLASSES = BidderSettings(value_range=(0.0, 10.0), bids=11, classes=("site",))
 
 
@@ -40,6 +47,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     made.start()
     for name, settings in (("plain", PLAIN), ("limited", LIMITED), ("sites", CLASSES)):
         made.create(name, settings)
+    made.create("kept", KEPT)
     yield made
     made.close()
 
@@ -79,24 +87,45 @@ def test_decide_report_and_learn(app: Starlette, node: Node) -> None:
     assert node.figures("plain").lost == before.lost + 1
 
 
+def test_an_outcome_that_contradicts_an_earlier_one_is_a_conflict(app: Starlette) -> None:
+    made = next(one for _ in range(200) if (one := decided(app, "plain", 9.0))["amount"] > 0)
+    lost = {"token": made["token"], "won": False, "highest_competing_bid": 9.5}
+    won = {"token": made["token"], "won": True}
+    assert post(app, "plain/outcome", lost).status == 200
+    answer = post(app, "plain/outcome", won)
+    assert (answer.status, answer.json["code"]) == (409, "reported-otherwise")
+    assert "'correction'" in answer.json["message"]
+    answer = post(app, "plain/outcomes", {"outcomes": [lost, won]})
+    assert (answer.status, answer.json["accepted"]) == (200, 1)
+    assert [(one["index"], one["cause"]) for one in answer.json["errors"]] == [
+        (1, "reported-otherwise")
+    ]
+
+
 def test_decide_many_and_report_many(app: Starlette, node: Node) -> None:
     count = 450  # more than are worked on at once
     values = [10.0 * i / count for i in range(count)]
     answer = post(app, "plain/decide-many", {"values": values, "reserve": [None] * count})
-    made = answer.json["decisions"]
-    assert all(one["amount"] <= value for one, value in zip(made, values, strict=True))
+    made = [one for one in answer.json["decisions"] if one["amount"] is not None]
+    silent = [one for one in answer.json["decisions"] if one["amount"] is None]
+    assert [one["token"] for one in silent] == [None] * len(silent)
+    assert silent[1]["reason"] == (
+        f"The lowest bid above 0, 1, is above the value, {values[1]:.6g}."
+    )
+    assert len(silent) > 30
+    count = len(made)
+    assert all(0 < one["amount"] <= value for one, value in zip(made, values[-count:], strict=True))
     assert len({one["token"] for one in made}) == count
-    rows: list[dict[str, Any]] = [  # a bid of 0 means not to bid
-        {"token": one["token"], "won": one["amount"] > 0, "highest_competing_bid": 0.0}
-        for one in made
+    rows: list[dict[str, Any]] = [
+        {"token": one["token"], "won": True, "highest_competing_bid": 0.0} for one in made
     ]
-    for wrong in (7, 199, 200, 449):
+    for wrong in (7, 199, 200, count - 1):
         rows[wrong]["token"] = rows[wrong]["token"][:-2] + "zz"
     before = node.figures("plain")
     answer = post(app, "plain/outcomes", {"outcomes": rows})
     assert answer.status == 200
     assert answer.json["accepted"] == count - 4
-    assert [one["index"] for one in answer.json["errors"]] == [7, 199, 200, 449]
+    assert [one["index"] for one in answer.json["errors"]] == [7, 199, 200, count - 1]
     assert {one["cause"] for one in answer.json["errors"]} == {"damaged-token"}
     eventually(lambda: node.figures("plain").learned == before.last + count - 4)
     after = node.figures("plain")
@@ -107,7 +136,7 @@ def test_a_reserve_price_may_leave_no_bid(app: Starlette) -> None:
     assert decided(app, "plain", 3.0, reserve=4.0) == {
         "amount": None,
         "token": None,
-        "reason": None,
+        "reason": "No bid lies between the reserve price, 4, and the value, 3.",
     }
     answer = post(app, "plain/decide-many", {"values": [3.0, 5.0], "reserve": 4.0})
     assert [one["amount"] is None for one in answer.json["decisions"]] == [True, False]
@@ -132,21 +161,30 @@ def test_a_bidder_with_limits_spends_no_more(app: Starlette, node: Node) -> None
     assert (refused.status, refused.json["code"]) == (400, "invalid")
 
 
-def test_if_a_row_is_wrong_nothing_is_decided(app: Starlette, node: Node) -> None:
-    before = node.figures("limited").limits[0].reserved
-    for body, message in (
-        ({"values": [1.0, 10.5]}, "'values' must be from 0 to 10. Got 10.5 in row 1."),
-        ({"values": [1.0, -0.5]}, "Got -0.5 in row 1. Nothing was decided."),
-        ({"values": [1.0, 2.0], "reserve": [None, -1.0]}, "Expected `float` >= 0"),
-        (
-            {"values": [1.0, 2.0], "reserve": [1.0]},
-            "'reserve' must be one value for all auctions, or a list of 2",
-        ),
-    ):
-        answer = post(app, "limited/decide-many", body)
-        assert answer.status == 400
-        assert message in answer.json["message"]
-    assert node.figures("limited").limits[0].reserved == before
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"values": [1.0, 10.5]}, "amounts from 0 to 10. Got 10.5 in row 1"),
+        ({"values": [1.0, -0.5]}, "Got -0.5 in row 1"),
+        ({"values": [9.0] * 11, "reserve": [None] * 10 + [-1.0]}, "Expected `float` >= 0"),
+        ({"values": [9.0] * 11, "reserve": [None] * 10 + [0.5]}, "Got 0.5 in row 10"),
+        ({"values": [9.0] * 11, "reserve": [1.0]}, "'reserve'"),
+        ({"classes": {"site": ["a"] * 10 + [2**63]}}, "'site[10]'"),
+        ({"classes": {"site": ["a"] * 10 + [2**64]}}, "'site[10]'"),
+        ({"classes": {"site": [1] * 10 + [2**64]}}, "'site[10]'"),
+        ({"classes": {"site": 2**63}}, "an integer of 64 bits"),
+        ({"classes": {"site": ["a"] * 10}}, "'site' parameter of decide_many"),
+        ({"at": 9e10}, "at most a day from now"),
+    ],
+)
+def test_if_a_row_is_wrong_nothing_is_decided(
+    app: Starlette, node: Node, body: dict[str, Any], message: str
+) -> None:
+    given = {"values": [9.0] * 11, "classes": {"site": "a"}, **body}
+    answer = post(app, "kept/decide-many", given)
+    assert answer.status == 400
+    assert message in answer.json["message"]
+    assert node.figures("kept").limits[0].reserved == 0.0
 
 
 def test_classes(app: Starlette) -> None:
@@ -158,10 +196,7 @@ def test_classes(app: Starlette) -> None:
         assert answer.status == 400
         assert "must hold 'site'" in answer.json["message"]
     answer = post(app, "sites/decide-many", {"values": [1.0, 2.0], "classes": {"site": ["a"]}})
-    assert (
-        "'site' must be one value for all auctions, or a list of 2. Got a list of 1"
-        in answer.json["message"]
-    )
+    assert "2 labels" in answer.json["message"]
     path = "/v1/bidders/sites/policy?value=5&classes=%7B%22site%22%3A%22a%22%7D"
     assert abs(sum(get(app, path).json["probabilities"]) - 1.0) < 1e-9
 
@@ -173,6 +208,7 @@ def test_a_request_for_another_node_is_forwarded_once(
         raise HeldElsewhereError("Another node decides.", "http://127.0.0.1:1")
 
     monkeypatch.setattr(node, "decide", elsewhere)
+    monkeypatch.setattr(node, "decide_many", elsewhere)
     path, many = "limited/decide", {"values": [5.0]}
     for answer in (post(app, path, {"value": 5.0}), post(app, f"{path}-many", many)):
         assert (answer.status, answer.json["code"]) == (503, "not-ready")
@@ -227,6 +263,7 @@ def test_policy_price_law_and_figures(app: Starlette) -> None:
         ("value=1&value=2", "given twice"),
         ("value=1&classes={", "The query is not valid"),
         ("value=1&classes=3", "Expected `object`"),
+        ('value=1&classes={"a":1,"a":2}', "it gives the key 'a' twice"),
         ("value=1&nothing=3", "unknown field `nothing`"),
         ("value=%FF", "cannot be read"),
         ("=&&", "cannot be read"),
@@ -241,7 +278,7 @@ def test_a_wrong_query_is_explained(app: Starlette, query: str, message: str) ->
 def test_a_snapshot_decides_as_the_service_does(app: Starlette, node: Node) -> None:
     answer = get(app, "/v1/bidders/plain/snapshot")
     assert answer.headers["content-type"] == "application/octet-stream"
-    assert answer.headers["crossbandit-signed"] == "0"
+    assert answer.headers["crossbandit-signed"] == "1"
     tag = answer.headers["etag"]
     assert tag.startswith(f'"{node.policy_bytes("plain")[0]}-')
     local = FirstPriceBidder.from_bytes(answer.content)
@@ -278,10 +315,68 @@ def test_a_bidder_is_created_paused_resumed_and_deleted(app: Starlette) -> None:
         assert request(app, method, path + rest).json["code"] == "unknown-bidder"
 
 
+def test_a_bidder_with_a_budget_decides_as_soon_as_it_is_created(app: Starlette) -> None:
+    for i in range(5):
+        path = f"/v1/bidders/paid{i}"
+        body = {"value_range": [0, 5], "bids": 6, "budget": {"amount": 10}}
+        assert request(app, "PUT", path, body).status == 201
+        assert decided(app, f"paid{i}", 3.0)["token"]
+        assert request(app, "DELETE", path).status == 204
+
+
 def test_impossible_settings_are_refused(app: Starlette) -> None:
     answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [5, 0]})
     assert (answer.status, answer.json["code"]) == (400, "invalid")
     assert "'value_range' parameter of FirstPriceBidder" in answer.json["message"]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:3000"},
+        {"origin": "http://localhost:8000"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "http://127.0.0.1:8000", "sec-fetch-site": "cross-site"},
+    ],
+)
+def test_a_page_of_another_origin_changes_nothing(
+    app: Starlette, node: Node, headers: dict[str, str]
+) -> None:
+    for method, path in (
+        ("POST", "/v1/bidders/plain/pause"),
+        ("DELETE", "/v1/bidders/plain"),
+        ("PUT", "/v1/bidders/other"),
+        ("PATCH", "/v1/bidders/limited"),
+        ("POST", "/v1/bidders/plain/decide"),
+    ):
+        answer = request(app, method, path, headers=headers)
+        assert (answer.status, answer.json["code"]) == (403, "forbidden")
+        assert "another origin" in answer.json["message"]
+    assert not node.figures("plain").paused
+    assert get(app, "/v1/bidders/plain", **headers).status == 200  # reading changes nothing
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "site"),
+    [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000", "same-origin"),
+        ("127.0.0.1:8000", None, "none"),
+        ("localhost", "http://localhost:80", None),
+        ("localhost:80", "http://localhost", None),
+        ("LOCALHOST:8000", "http://localhost:8000", None),
+        ("localhost", "https://localhost", None),  # behind a proxy with HTTPS
+    ],
+)
+def test_a_page_of_the_service_itself_may_change_a_bidder(
+    app: Starlette, host: str, origin: str | None, site: str | None
+) -> None:
+    given = {"host": host, "origin": origin, "sec-fetch-site": site}
+    headers = {name: text for name, text in given.items() if text is not None}
+    answer = request(app, "POST", "/v1/bidders/plain/resume", headers=headers)
+    assert answer.status == 200
 
 
 # --- bodies --------------------------------------------------------------------------------------
@@ -300,7 +395,11 @@ def test_impossible_settings_are_refused(app: Starlette) -> None:
         (b'{"value": 5, "vaule": 5}', "unknown field `vaule`"),
         (b'{"value": 5, "reserve": -1}', "Expected `float` >= 0"),
         (b'{"value": 5, "classes": {"a": null}}', "Expected `int | str`, got `null`"),
-        (b"\xff\xfe", "malformed"),
+        (b"\xff\xfe", "The body must be UTF-8. Byte 0 is not"),
+        (b'{"value": 5, "classes": {"a": "\xff\xfe"}}', "must be UTF-8. Byte 31 is not"),
+        (b'{"value": 5, "value": 6}', "it gives the key 'value' twice"),
+        (b'{"value": 5, "v\\u0061lue": 6}', "it gives the key 'value' twice"),
+        (b'{"value": 5, "classes": {"a": 1, "b": 2, "a": 1}}', "it gives the key 'a' twice"),
         (b"[" * 100_000, "Expected `object`"),
     ],
 )
@@ -346,6 +445,14 @@ def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyP
         asyncio.run(asyncio.wait_for(ask(), 5.0))
 
 
+def test_a_large_body_with_a_key_given_twice_is_refused(app: Starlette) -> None:
+    rows = [b'{"token": "a", "won": true}'] * 4000 + [b'{"token": "a", "won": true, "won": false}']
+    content = b'{"outcomes": [' + b",".join(rows) + b"]}"
+    answer = request(app, "POST", "/v1/bidders/plain/outcomes", parts=[content])
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
+    assert "it gives the key 'won' twice" in answer.json["message"]
+
+
 def test_a_query_that_is_nested_deeply_is_refused(app: Starlette) -> None:
     answer = get(app, "/v1/bidders/plain/policy?value=5&classes={%22a%22:" + "[" * 20_000)
     assert (answer.status, answer.json["code"]) == (400, "invalid")
@@ -367,7 +474,7 @@ def exchanged(url: str, *parts: bytes) -> bytes:
 def test_headers_that_do_not_come_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 0.2)
+    monkeypatch.setattr("crossbandit.service.connections._HEADER_SECONDS", 0.2)
     whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with served(app) as url:
         for parts in ([], [b"GET /healthz HTTP/1.1\r\nHost: "]):
@@ -380,8 +487,8 @@ def test_headers_that_do_not_come_are_refused(
 def test_headers_that_are_too_large_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 2.0)
-    monkeypatch.setattr("crossbandit.service.serving._HEADER_BYTES", 1000)
+    monkeypatch.setattr("crossbandit.service.connections._HEADER_SECONDS", 2.0)
+    monkeypatch.setattr("crossbandit.service.connections._HEADER_BYTES", 1000)
     with served(app) as url:
         parts = [b"GET /healthz HTTP/1.1\r\n", *[b"X: y\r\n" * 60] * 3]
         assert exchanged(url, *parts).startswith(b"HTTP/1.1 431 ")
@@ -492,12 +599,12 @@ def test_too_many_requests(node: Node) -> None:
 
 def test_health(app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     assert get(app, "/healthz").json == {"status": "ok"}
-    assert get(app, "/readyz").json["ready"]
+    assert get(app, "/readyz").json == {"ready": True}  # anybody may ask, so it says no more
     health = node.health()
-    monkeypatch.setattr(node, "health", lambda: {**health, "store": "The disk is full."})
+    monkeypatch.setattr(node, "health", lambda: {**health, "store": "No answer from db-7."})
     answer = get(app, "/readyz")
     assert (answer.status, answer.json["code"]) == (503, "store-unavailable")
-    assert answer.json["message"] == "The disk is full."
+    assert "db-7" not in answer.json["message"]
     monkeypatch.setattr(node, "health", lambda: {**health, "ready": False})
     assert get(app, "/readyz").json["code"] == "not-ready"
     assert get(app, "/healthz").status == 200
@@ -515,7 +622,9 @@ def test_metrics_have_the_form_of_prometheus(app: Starlette, node: Node) -> None
     figures = node.figures("plain")
     assert f'crossbandit_outcomes_total{{bidder="plain",kind="won"}} {figures.won}' in lines
     assert f'crossbandit_learned_entries{{bidder="plain"}} {figures.learned}' in lines
-    assert 'crossbandit_limit_amount{bidder="limited",limit="budget",number="0"} 500' in lines
+    amount = node.figures("limited").limits[0].amount
+    limit = 'bidder="limited",limit="budget",number="0"'
+    assert f"crossbandit_limit_amount{{{limit}}} {amount:g}" in lines
     names = {line.split("{")[0].split()[0] for line in lines if not line.startswith("#")}
     assert {
         "crossbandit_decisions_total",

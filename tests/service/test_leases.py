@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from crossbandit.service import leases as module
+from crossbandit.service import learner as module
 from crossbandit.service.causes import StoreError
-from crossbandit.service.leases import Leases
+from crossbandit.service.learner import Leases
 
 
 class FakeSession:

@@ -19,6 +19,7 @@ from crossbandit.service import (
     BudgetSettings,
     CostPerSettings,
     Decided,
+    HeldElsewhereError,
     Node,
     NotReadyError,
     Outcome,
@@ -29,7 +30,7 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.contents import Change, change_of
-from crossbandit.service.store.rows import Keep
+from crossbandit.service.store.session import Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,6 +137,127 @@ def test_a_restarted_node_goes_on(address: str) -> None:
     again.close()
 
 
+KINDS: dict[str, dict[str, Any]] = {
+    "after-loss": {},
+    "after-win": {"feedback": "after-win"},
+    "always": {"feedback": "always", "ties": "lose"},
+    "won-lost": {"feedback": "won-lost"},
+    "classes": {"classes": ("site",)},
+    "guarded": {"guarded": True},
+    "limited": {"budget": BudgetSettings(1000.0, per="day", pacing="asap")},
+}
+
+
+def turned(one: Outcome) -> Outcome:
+    """The opposite of an outcome."""
+    return Outcome(one.token, won=not one.won, highest_competing_bid=9.9 if one.won else 0.01)
+
+
+def lost(node: Node) -> list[Outcome]:
+    """Two outcomes of bids that were not 0."""
+    made = [one for one in (decide(node, "shop", 9.0) for _ in range(30)) if one.amount]
+    return [Outcome(str(one.token), won=False, highest_competing_bid=9.9) for one in made[:2]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_second_outcome_is_refused_if_it_contradicts_the_first(kind: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "service.db")
+    node = Node(store, poll=0.05, publish=0.05)
+    node.start()
+    settings = msgspec.structs.replace(SETTINGS, **KINDS[kind])
+    node.create("shop", settings)
+    rng = np.random.default_rng(0)
+    given = []
+    for price in rng.uniform(0.5, 6.0, 60).tolist():
+        made = decide(node, "shop", 9.0, classes=dict.fromkeys(settings.classes, "a"))
+        if made.token is not None and made.amount:
+            given.append(Outcome(made.token, won=made.amount >= price, highest_competing_bid=price))
+    assert {one.won for one in given} == {True, False}
+    others = [turned(one) for one in given]
+    count = len(given)
+
+    def check(node: Node) -> None:
+        done = node.report("shop", others).result(30)
+        assert (done.accepted, len(done.errors)) == (0, count)
+        assert {one.cause for one in done.errors} == {"reported-otherwise"}
+        assert node.report("shop", given).result(30).accepted == count  # the same again
+
+    together = [one for pair in zip(given, others, strict=True) for one in pair]
+    done = node.report("shop", together).result(30)
+    assert [one.index for one in done.errors] == list(range(1, 2 * count, 2))
+    check(node)  # before they are learned
+    node.close()
+    again = Node(store, poll=0.05)
+    again.start()
+    wait_until(lambda: any(one.live is not None for one in again.learner.held.values()))
+    check(again)
+    wait_until(lambda: again.figures("shop").learned == 3 * count)
+    figures = again.figures("shop")
+    assert (figures.won, figures.won + figures.lost) == (sum(one.won for one in given), count)
+    assert figures.refused == {"learned-before": 2 * count}
+    again.close()
+
+
+def test_an_outcome_that_is_corrected_or_was_impossible_is_no_contradiction(node: Node) -> None:
+    node.create("shop", SETTINGS)
+    one, two = lost(node)
+    assert node.report("shop", [one]).result(30).accepted == 1
+    assert node.report("shop", [turned(one)]).result(30).accepted == 0
+    right = msgspec.structs.replace(turned(one), correction=True)
+    for _ in range(2):
+        assert node.report("shop", [right]).result(30).accepted == 1
+    assert node.report("shop", [turned(one)]).result(30).accepted == 1  # as it is now
+    impossible = Outcome(two.token, won=False, highest_competing_bid=0.0)
+    assert node.report("shop", [impossible]).result(30).accepted == 1
+    assert node.report("shop", [two]).result(30).accepted == 1
+    wait_until(lambda: node.figures("shop").learned == 6)
+    figures = node.figures("shop")
+    assert (figures.won, figures.lost) == (1, 1)
+    assert figures.refused["contradiction"] == 1
+
+
+def test_an_outcome_that_was_not_stored_is_not_held_against_another(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.create("shop", SETTINGS)
+    one, two = lost(node)
+
+    def away(*_: Any, **__: Any) -> Any:
+        raise StoreError("The store is away.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(node.writer._session, "write", away)
+        with pytest.raises(StoreError):
+            node.report("shop", [one]).result(30)
+    with monkeypatch.context() as patched:
+        patched.setattr(node.writer, "_room", 0)
+        with pytest.raises(OverloadedError):
+            node.report("shop", [two])
+    done = node.report("shop", [turned(one), turned(two)]).result(30)
+    assert done.accepted == 2
+
+
+def test_a_contradiction_that_another_node_took_is_counted(address: str) -> None:
+    learner = Node(open_store(address), poll=0.02, publish=0.02)
+    front = Node(open_store(address), poll=0.02, learn=False)
+    for one in (learner, front):
+        one.start()
+    learner.create("shop", SETTINGS)
+    given = lost(front)
+    assert front.report("shop", given).result(30).accepted == 2
+    wait_until(lambda: learner.figures("shop").learned == 2)
+    others = [turned(one) for one in given]
+    assert front.report("shop", others).result(30).accepted == 0
+    assert learner.report("shop", others).result(30).accepted == 0
+    third = Node(open_store(address), poll=0.02, learn=False)  # it took none of them
+    third.start()
+    assert third.report("shop", others).result(30).accepted == 2
+    wait_until(lambda: learner.figures("shop").learned == 4)
+    assert learner.figures("shop").refused == {"reported-otherwise": 2}
+    for one in (third, front, learner):
+        one.close()
+
+
 def test_a_token_that_is_not_the_bidders_is_refused_at_once(node: Node) -> None:
     node.create("one", SETTINGS)
     node.create("two", SETTINGS)
@@ -159,6 +281,51 @@ def test_tokens_are_signed_with_the_key(address: str) -> None:
     wait_until(lambda: with_key.figures("shop").won + with_key.figures("shop").lost == 1)
     with_key.close()
     without.close()
+
+
+def test_a_new_bidder_with_a_budget_decides_at_once(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Node(open_store(address), url="http://127.0.0.1:1", poll=0.2)
+    front = Node(open_store(address), poll=30.0, learn=False)
+    message = "'early' was created, but no node decides for it yet"
+    with monkeypatch.context() as patched:
+        patched.setattr("crossbandit.service.administration._PATIENCE", 0.01)
+        with pytest.raises(NotReadyError, match=message):
+            front.create("early", LIMITED)
+    for one in (learner, front):
+        one.start()
+    for i in range(4):
+        learner.create(f"shop{i}", LIMITED)
+        assert answer(learner.decide(f"shop{i}", 5.0)).token
+    front.create("other", LIMITED)  # the other node decides for it
+    with pytest.raises(HeldElsewhereError):
+        front.decide("other", 5.0)
+    learner.directory.refresh()
+    assert answer(learner.decide("other", 5.0)).token
+    assert answer(learner.decide("early", 5.0)).token
+    for one in (front, learner):
+        one.close()
+
+
+def test_without_a_key_the_store_keeps_one(address: str) -> None:
+    nodes = [Node(open_store(address), poll=0.05) for _ in range(2)]
+    for one in nodes:
+        one.start()
+    nodes[0].create("shop", SETTINGS)
+    wait_until(lambda: "shop" in nodes[1].names())
+    outcomes = play(nodes[0], "shop", 1)
+    key = nodes[1].key
+    token = Token.decode(outcomes[0].token, key)
+    forged = Outcome(token.text(), won=True)
+    done = nodes[1].report("shop", [forged, *outcomes]).result(30)
+    assert (done.accepted, [one.cause for one in done.errors]) == (1, ["damaged-token"])
+    for one in nodes:
+        one.close()
+    again = Node(open_store(address), poll=0.05)
+    assert key is not None
+    assert (len(key), again.key) == (32, key)
+    again.close()
 
 
 def test_a_budget_is_kept(node: Node) -> None:
@@ -260,7 +427,7 @@ def test_other_nodes_decide_by_what_was_learned_and_remain_one_decider(address: 
     for seed in range(3):
         count += 10
         outcomes = play(front, "shop", 10, seed)
-        deciders |= {Token.decode(one.token).decider for one in outcomes}
+        deciders |= {Token.decode(one.token, front.key).decider for one in outcomes}
         front.report("shop", outcomes).result(30)
         wait_until(published(front, "shop", count))
     assert len(deciders) == 1
@@ -353,4 +520,58 @@ def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str, part: str)
     assert answer(front.decide("shop", 5.0)).token is not None
     assert answer(front.decide("other", 5.0)).token is not None
     front.close()
+    session.close()
+
+
+@pytest.mark.parametrize("part", ["checkpoint", "log", "settings"])
+def test_a_bidder_that_cannot_be_restored_does_not_concern_the_others(
+    address: str, part: str
+) -> None:
+    first = Node(open_store(address), poll=0.02, publish=0.02)
+    first.start()
+    for name, settings in (("bad", LIMITED), ("good", LIMITED), ("plain", SETTINGS)):
+        first.create(name, settings)
+    decide(first, "bad", 5.0)
+    first.close()
+    damage(address, part)
+    node = Node(open_store(address), poll=0.02, publish=0.02, lease=1.0)
+    node.start()
+    wait_until(lambda: bool(node.figures("bad").alerts))
+    for name in ("good", "plain"):
+        outcomes = play(node, name, 5)
+        assert node.report(name, outcomes).result(30).accepted == 5
+        wait_until(lambda name=name: node.figures(name).learned == 5)  # type: ignore[misc]
+        assert node.figures(name).alerts == ()
+    (alert,) = node.figures("bad").alerts
+    with pytest.raises(NotReadyError) as caught:
+        node.decide("bad", 5.0)
+    reason = {"checkpoint": "damaged", "log": "is missing", "settings": "unknown field"}[part]
+    assert reason in alert
+    assert reason in str(caught.value)
+    assert node.health()["ready"]
+    assert node.health()["store"] == ""
+    # It is not held for ever: another node may be able to restore it.
+    if part != "settings":
+        session = open_store(address).session()
+        (number,) = (one.id for one in session.bidders() if one.name == "bad")
+        wait_until(lambda: bool(session.take_leases([number], "another", None, 30.0)))
+        session.close()
+    node.delete("bad")
+    assert node.names() == ["good", "plain"]
+    node.close()
+
+
+def damage(address: str, part: str) -> None:
+    """Damage what the store has of the bidder "bad"."""
+    session: Any = open_store(address).session()
+    (number,) = (one.id for one in session.bidders() if one.name == "bad")
+    with session._transaction():
+        if part == "checkpoint":
+            session._rows("UPDATE checkpoints SET content = ? WHERE bidder = ?", [b"", number])
+        elif part == "log":
+            session._rows("DELETE FROM checkpoints WHERE bidder = ? AND decisions > 0", [number])
+            session._rows("UPDATE decisions SET number = 7 WHERE bidder = ?", [number])
+        else:
+            later = '{"later": 1}'
+            session._rows("UPDATE bidders SET settings = ? WHERE id = ?", [later, number])
     session.close()

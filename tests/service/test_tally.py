@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from crossbandit.service.tally import Tally
+from crossbandit.service.figures import Tally
 
 
 def test_a_copy_of_the_tally_does_not_change() -> None:

@@ -16,6 +16,7 @@ from crossbandit.algorithms import (
     load,
 )
 from crossbandit.checks import check_algorithm, check_environment
+from crossbandit.core.blocks import LossBlock, Rounds
 from crossbandit.environments import (
     BlockEnvironment,
     ChangingGraph,
@@ -28,7 +29,6 @@ from crossbandit.environments import (
 )
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.graphs.neighborhoods import matrix_of_ranges as as_matrix
-from crossbandit.kernels.rounds import LossBlock, Rounds
 from crossbandit.streams import stream
 from tests.algorithms.test_graph_kinds import Sums, SumsLearner
 from tests.cases import asymmetric, table
@@ -486,14 +486,14 @@ def test_a_saved_learner_resumes_with_its_graphs(stop: int, tmp_path: Any) -> No
 
 
 def test_a_checkpoint_with_a_wrong_graph_is_refused() -> None:
-    from crossbandit.learners import archived_parts
+    from crossbandit.learners import files
 
     data = {"decisions": [[0]], "graphs": [[0, [7], None]]}
     with pytest.raises(ValueError, match="revealed arm 7 of 5"):
-        archived_parts._read_graphs(data, 5)
+        files._read_graphs(data, 5)
     data = {"decisions": [[0]], "graphs": [[0, [1], graphs.complete(3).to_json()]]}
     with pytest.raises(ValueError, match="a graph of 3 arms"):
-        archived_parts._read_graphs(data, 5)
+        files._read_graphs(data, 5)
 
 
 def test_many_decisions_at_once_need_a_graph_that_is_known() -> None:

@@ -21,9 +21,9 @@ from crossbandit.algorithms import (
 )
 from crossbandit.algorithms.per_context import PerContextLearner
 from crossbandit.checks import check_algorithm
+from crossbandit.core.blocks import Rounds
 from crossbandit.environments import cycling_graphs, from_table
 from crossbandit.errors import CheckFailedError
-from crossbandit.kernels.rounds import Rounds
 from crossbandit.losses import Context, Readout
 from crossbandit.streams import Seed
 from crossbandit.types import Floats
@@ -54,8 +54,9 @@ class SlyLearner(PerContextLearner[Any]):
     """Has the right graph, and hands another one to its compiled loop."""
 
     def simulate(self, rounds: Rounds) -> None:
-        everything = graphs.complete(self.problem.arms)
-        self._known_graph = self._known_graph._replace(out_ranges=everything.out_ranges)
+        kind, (estimates, problem, *rest), _ = self.core.__reduce__()
+        ranges = (problem.ranges[0], graphs.complete(self.problem.arms).out_ranges)
+        self.core = kind(estimates, problem._replace(ranges=ranges), *rest)
         super().simulate(rounds)
 
 
@@ -154,11 +155,11 @@ def test_a_decision_that_expects_too_much_is_refused() -> None:
 
 
 class PeekingLearner(PerContextLearner[Any]):
-    """Reads the losses of all arms from its batch, without feedback_of."""
+    """Reads the losses of all arms from its batch, not only what a play reveals."""
 
     def simulate(self, rounds: Rounds) -> None:
         super().simulate(rounds)
-        self.arrays.estimates[:] += rounds.losses.base.sum(axis=0).T
+        self.state()["estimates"][:] += rounds.losses.base.sum(axis=0).T
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +192,7 @@ def test_a_compiled_loop_that_plays_no_arm_is_refused() -> None:
 
 
 def test_the_checks_notice_a_loop_that_peeks() -> None:
-    from crossbandit.checks.simulations import check_secrecy
+    from crossbandit.checks.rules import check_secrecy
 
     # More than one batch: what was peeked changes the arms of later batches.
     losses = np.random.default_rng(1).random((600, 2, 4))

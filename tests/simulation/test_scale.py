@@ -20,6 +20,7 @@ from crossbandit import (
     simulate_many,
 )
 from crossbandit.algorithms import Algorithm
+from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     UniformVectors,
@@ -28,7 +29,6 @@ from crossbandit.environments import (
     paper_benchmark,
 )
 from crossbandit.errors import InvalidLossesError, InvalidParameterError, OutOfMemoryError
-from crossbandit.kernels.rounds import LossBlock
 from crossbandit.losses import forms
 from crossbandit.simulation.simulate import timed_batches
 from tests.cases import table

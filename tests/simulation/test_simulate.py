@@ -9,6 +9,7 @@ import pytest
 
 from crossbandit import CrossGraph, FeedbackGraph, Problem, graphs, progress, simulate
 from crossbandit.algorithms import Algorithm, CrossGraphKnown, PerContextExp3, SchneiderZimmert
+from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     ContextDistribution,
@@ -26,7 +27,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.kernels.rounds import LossBlock
 from crossbandit.types import Floats
 from tests.cases import ALGORITHMS, asymmetric, environments, every_algorithm, table
 from tests.drivers import contexts_of, play, start

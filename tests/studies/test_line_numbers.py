@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from crossbandit.studies.location import KeyPath, line_numbers
 from crossbandit.studies.plan import _text
+from crossbandit.studies.schema import KeyPath, line_numbers
 
 NASTY = """
 # [not.a.table]

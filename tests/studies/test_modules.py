@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from crossbandit.algorithms import registered
 from crossbandit.errors import StudyError, StudyFileError
 from crossbandit.learners import algorithm
 from crossbandit.studies import ChangedModulesWarning, Study
-from tests.studies.helpers import crossbandit
+from tests.studies.conftest import forget
 
 OWN = '''
 """An algorithm that plays like obpc-exp3."""
@@ -49,15 +48,6 @@ horizon = 60
 algorithms = ["own", "obpc-exp3"]
 environments = [{{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 }}]
 """
-
-
-@pytest.fixture(autouse=True)
-def loaded() -> Iterator[None]:
-    """Let no file of a test be known to the next."""
-    yield
-    for name in modules._OWN:
-        sys.modules.pop(name, None)
-    modules._OWN.clear()
 
 
 def write(folder: Path, *, eta: str = "0.1", names: str = '"own.py"') -> Path:
@@ -98,21 +88,33 @@ def test_a_module_may_import_the_package_beside_it(tmp_path: Path) -> None:
     }
 
 
-def test_an_edited_file_is_loaded_anew(tmp_path: Path) -> None:
+def test_an_edited_file_needs_a_new_process(tmp_path: Path) -> None:
     Study.from_toml(write(tmp_path))
     before = registered()["own"]
     Study.from_toml(tmp_path / "own.toml")
     assert registered()["own"] is before
-    Study.from_toml(write(tmp_path, eta="0.125"))
+    write(tmp_path, eta="0.125")
+    with pytest.raises(StudyError, match=r"helper\.py' has changed since it was loaded\. Start a"):
+        Study.from_toml(tmp_path / "own.toml")
+    forget()
+    Study.from_toml(tmp_path / "own.toml")
     assert rate() == 0.125
 
 
 def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
     first = write(tmp_path / "one")
     second = write(tmp_path / "two", eta="0.125")
-    for path, expected in [(first, 0.1), (second, 0.125), (first, 0.1)]:
-        Study.from_toml(path)
-        assert rate() == expected
+    Study.from_toml(first)
+    with pytest.raises(StudyError, match=r"one/own\.py' and .*two/own\.py' have the same name\."):
+        Study.from_toml(second)
+    (tmp_path / "two" / "own.py").rename(tmp_path / "two" / "other.py")
+    second.write_text(STUDY.format(modules='"other.py"'))
+    with pytest.raises(StudyError, match=r"one/helper\.py' and .*two/helper\.py' have the same"):
+        Study.from_toml(second)
+    forget()
+    algorithm._ALGORITHMS._builders.pop("own")
+    Study.from_toml(second)
+    assert rate() == 0.125
 
 
 @pytest.mark.parametrize("names", ['"own.py", "more.py"', '"more.py", "own.py"'])
@@ -144,68 +146,6 @@ def test_a_module_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     assert sys.path == before
     with pytest.raises(StudyError, match="There is no Python file"):
         studies.load_modules([tmp_path / "nowhere.py"])
-
-
-COMPILED = '''
-"""An algorithm whose step is compiled, with a named tuple for its state."""
-
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
-
-import numba
-import numpy as np
-
-from crossbandit.algorithms import Algorithm, PerContextExp3, register
-
-
-class Totals(NamedTuple):
-    numbers: np.ndarray
-
-
-@numba.njit(cache=True)
-def step(state, x):
-    for i in range(state.numbers.size):
-        state.numbers[i] += x
-    return state.numbers.sum()
-
-
-@register
-@dataclass(frozen=True, kw_only=True)
-class Compiled(Algorithm):
-    """Plays like obpc-exp3."""
-
-    id: ClassVar[str] = "own"
-
-    def start(self, problem, *, seed):
-        step(Totals(np.zeros(3)), 1.0)
-        print("compiled", sum(step.stats.cache_misses.values()), flush=True)
-        return PerContextExp3().start(problem, seed=seed)
-'''
-
-
-def test_a_compiled_algorithm_is_compiled_once_and_beside_other_modules(tmp_path: Path) -> None:
-    """Studies that name it beside another file use the cache, and a script uses it as well."""
-    path = write(tmp_path, names='"own.py", "envs.py"')
-    (tmp_path / "own.py").write_text(COMPILED)
-    (tmp_path / "envs.py").write_text("X = 1\n")
-    out = tmp_path / "out"
-    results = [crossbandit("run", path, "--out", out / str(run), "--jobs", 1) for run in range(2)]
-    for result in results:
-        assert result.returncode == 0, result.stderr
-        assert "6 cells computed" in result.stdout
-    assert "compiled 1" in results[0].stdout
-    assert "compiled 1" not in results[1].stdout
-    assert "compiled 0" in results[1].stdout
-    script = (
-        "import own, numpy\n"
-        "own.step(own.Totals(numpy.zeros(3)), 1.0)\n"
-        "print(sum(own.step.stats.cache_misses.values()))\n"
-    )
-    command = [sys.executable, "-c", script]
-    result_of_script = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert result_of_script.stdout == "0\n"
 
 
 def test_a_second_file_leaves_the_first_loaded(tmp_path: Path) -> None:
@@ -288,11 +228,17 @@ def test_a_class_of_a_notebook_cannot_reach_workers_and_that_is_said(tmp_path: P
 # --------------------------------------------------------------------------------------- changes
 
 
+def anew(path: Path) -> Study:
+    """Read a study as a new process would."""
+    forget()
+    return Study.from_toml(path)
+
+
 def quietly(path: Path) -> int:
     """Run without a warning, and return how many cells were computed."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        return studies.run(Study.from_toml(path), path.parent / "out", jobs=1).computed
+        return studies.run(anew(path), path.parent / "out", jobs=1).computed
 
 
 def test_a_changed_module_is_said(tmp_path: Path) -> None:
@@ -305,7 +251,7 @@ def test_a_changed_module_is_said(tmp_path: Path) -> None:
     message = r"^own\.py has changed since 3 of these cells were computed\. .* kept .*--out"
     for _ in range(2):  # as long as it is so
         with pytest.warns(ChangedModulesWarning, match=message):
-            summary = studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+            summary = studies.run(anew(path), tmp_path / "out", jobs=1)
         assert (summary.computed, summary.kept) == (0, 6)
     write(tmp_path)
     assert quietly(path) == 0
@@ -316,10 +262,10 @@ def test_a_changed_file_that_is_imported_is_said(tmp_path: Path) -> None:
     assert quietly(path) == 6
     write(tmp_path, eta="0.125")
     with pytest.warns(ChangedModulesWarning, match=r"^helper\.py has changed since 3 of"):
-        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        studies.run(anew(path), tmp_path / "out", jobs=1)
     (tmp_path / "own.py").write_text(OWN.format(helper="helper") + "\n")
     with pytest.warns(ChangedModulesWarning, match=r"^helper\.py and own\.py have changed since"):
-        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        studies.run(anew(path), tmp_path / "out", jobs=1)
 
 
 def test_what_is_new_is_computed_with_the_file_as_it_is(tmp_path: Path) -> None:
@@ -328,7 +274,7 @@ def test_what_is_new_is_computed_with_the_file_as_it_is(tmp_path: Path) -> None:
     write(tmp_path, eta="0.125")
     path.write_text(path.read_text().replace("[1, 2, 3]", "[1, 4]"))
     with pytest.warns(ChangedModulesWarning, match="since 1 of these cells"):
-        studies.run(Study.from_toml(path), tmp_path / "out", jobs=1)
+        studies.run(anew(path), tmp_path / "out", jobs=1)
     path.write_text(path.read_text().replace("[1, 4]", "[4]"))
     assert quietly(path) == 0
 

@@ -23,10 +23,9 @@ from crossbandit.studies import (
     Study,
     StudyProgress,
     StudyWarning,
-    database,
     display,
-    progress,
-    worker,
+    execute,
+    store,
 )
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small, start
 
@@ -56,7 +55,7 @@ def test_a_row_holds_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("horizon", [1, 199, 200, 201, 999, 10_000, 300_000])
 def test_curves_have_200_points_and_the_last_round(horizon: int) -> None:
     recorded = horizon if horizon <= 200_000 else 1000
-    points = worker.curve_points(recorded)
+    points = execute.curve_points(recorded)
     assert points.size == min(recorded, 200)
     assert points[-1] == recorded - 1
     assert (points[1:] > points[:-1]).all()
@@ -115,7 +114,7 @@ def test_processes_give_the_same_bits_as_one(tmp_path: Path) -> None:
 def test_a_results_file_can_be_carried_away(tmp_path: Path) -> None:
     studies.run(small(), tmp_path / "here", jobs=1)
     copy = tmp_path / "elsewhere.duckdb"
-    shutil.copy(tmp_path / "here" / database.FILE_NAME, copy)
+    shutil.copy(tmp_path / "here" / store.FILE_NAME, copy)
     assert studies.load(copy).equals(studies.load(tmp_path / "here"))
 
 
@@ -291,13 +290,13 @@ def test_a_folder_that_cannot_be_made_or_written(tmp_path: Path) -> None:
         studies.run(small(), tmp_path / "file" / "out", jobs=1)
     with pytest.raises(ResultsError, match="cannot be opened"):
         studies.run(small(), "/proc/self", jobs=1)
-    (tmp_path / "out" / database.FILE_NAME).mkdir(parents=True)
+    (tmp_path / "out" / store.FILE_NAME).mkdir(parents=True)
     with pytest.raises(ResultsError, match="cannot be opened"):
         studies.run(small(), tmp_path / "out", jobs=1)
 
 
 def test_what_is_no_results_file_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / database.FILE_NAME
+    path = tmp_path / store.FILE_NAME
     path.write_text("dear diary")
     with pytest.raises(ResultsError, match="not a valid DuckDB database"):
         studies.run(small(), tmp_path, jobs=1)
@@ -311,7 +310,7 @@ def test_what_is_no_results_file_is_left_alone(tmp_path: Path) -> None:
 def test_results_of_another_kind_or_format_are_refused(tmp_path: Path) -> None:
     import duckdb
 
-    path = tmp_path / database.FILE_NAME
+    path = tmp_path / store.FILE_NAME
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE diary (entry VARCHAR)")
     with pytest.raises(ResultsError, match="contains no results of Crossbandit"):
@@ -327,7 +326,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What a results file of the tiny study holds."""
     folder = tmp_path_factory.mktemp("whole")
     studies.run(small(), folder, jobs=1)
-    return (folder / database.FILE_NAME).read_bytes()
+    return (folder / store.FILE_NAME).read_bytes()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
@@ -335,7 +334,7 @@ def test_a_results_file_cut_short_is_called_damaged(
     share: float, whole: bytes, tmp_path: Path
 ) -> None:
     part = whole[: int(share * len(whole))]
-    (tmp_path / database.FILE_NAME).write_bytes(part)
+    (tmp_path / store.FILE_NAME).write_bytes(part)
     message = r"Could not read enough bytes .* The file may be damaged: restore it from a copy"
     for use in (
         lambda: studies.load(tmp_path),
@@ -346,7 +345,7 @@ def test_a_results_file_cut_short_is_called_damaged(
         with pytest.raises(ResultsError, match=message) as raised:
             use()
         assert "intact" not in str(raised.value)
-    assert (tmp_path / database.FILE_NAME).read_bytes() == part
+    assert (tmp_path / store.FILE_NAME).read_bytes() == part
 
 
 @pytest.mark.parametrize("table", ["cells", "members", "failures"])
@@ -355,8 +354,8 @@ def test_a_results_file_that_lacks_a_table_is_called_damaged(
 ) -> None:
     import duckdb
 
-    (tmp_path / database.FILE_NAME).write_bytes(whole)
-    with duckdb.connect(tmp_path / database.FILE_NAME) as connection:
+    (tmp_path / store.FILE_NAME).write_bytes(whole)
+    with duckdb.connect(tmp_path / store.FILE_NAME) as connection:
         connection.execute(f"DROP TABLE {table}")
     message = f"Table with name {table} does not exist! The file may be damaged"
     read = studies.failures if table == "failures" else studies.load
@@ -372,7 +371,7 @@ def test_a_failing_read_of_the_format_is_no_other_kind_of_file(tmp_path: Path) -
             raise duckdb.IOException("IO Error: Input/output error")
 
     with pytest.raises(ResultsError, match=r"Input/output error\. The file may be damaged"):
-        database._check(tmp_path, Failing())
+        store._check(tmp_path, Failing())
 
 
 # ------------------------------------------------------------------------------------ progress
@@ -394,14 +393,14 @@ def test_the_clock_starts_anew_when_something_had_to_be_compiled(
     """The rate is that of the rounds since: 10 s each, after 1,000 s for every first."""
     now = 0.0
     clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(progress, "time", clock)
-    count = progress.Count(0, 100, 100)
+    monkeypatch.setattr(execute, "time", clock)
+    count = execute.Count(0, 100, 100)
     environment = '{"name":"world"}'
     told = []
     for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
         now += seconds
         cell = Cell("", "", environment, f'{{"id":"{rule}"}}', "", "", seed=0, horizon=1)
-        count.add([worker.failure(cell, "")], 1)
+        count.add([execute.failure(cell, "")], 1)
         told.append(count.progress.seconds_left)
     assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
 
@@ -421,9 +420,9 @@ def test_seconds_are_without_loading_and_compiling(
 
     original = CrossGraph.start
     monkeypatch.setattr(CrossGraph, "start", start)
-    clock = SimpleNamespace(perf_counter=lambda: now)
-    monkeypatch.setattr(worker, "time", clock)
-    monkeypatch.setattr(worker, "_WARM", set())
+    clock = SimpleNamespace(perf_counter=lambda: now, monotonic=lambda: now)
+    monkeypatch.setattr(execute, "time", clock)
+    monkeypatch.setattr(execute, "_WARM", set())
     studies.run(small(), tmp_path, jobs=1)
     frame = studies.load(tmp_path)
     assert set(frame["seconds"][frame["algorithm_name"] == "cross-graph"]) == {1.0}
@@ -439,7 +438,7 @@ def test_progress_in_words() -> None:
 
 
 def display_summary(state: StudyProgress) -> str:
-    from crossbandit.studies.progress import summary
+    from crossbandit.studies.execute import summary
 
     return summary(state)
 

@@ -10,7 +10,7 @@ import pytest
 from crossbandit import algorithms, environments, graphs, simulate, studies
 from crossbandit.algorithms import from_json
 from crossbandit.environments import registered
-from crossbandit.environments.registry import has_random_losses
+from crossbandit.environments.environment import has_random_losses
 from crossbandit.errors import StudyFileError
 from crossbandit.studies import Study, shipped, shipped_names, template
 from tests.studies.helpers import SMALL, mischief, small

@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit import studies
 from crossbandit.errors import ResultsError
-from crossbandit.studies import MixedProvenanceWarning, database
+from crossbandit.studies import MixedProvenanceWarning, store
 from tests.studies.helpers import SMALL, crossbandit, small
 
 
@@ -17,12 +17,12 @@ from tests.studies.helpers import SMALL, crossbandit, small
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("original")
     studies.run(small(), folder, jobs=1)
-    return folder / database.FILE_NAME
+    return folder / store.FILE_NAME
 
 
 @pytest.fixture
 def results(original: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(original, tmp_path / database.FILE_NAME))
+    return Path(shutil.copy(original, tmp_path / store.FILE_NAME))
 
 
 def change(path: Path, *commands: str) -> None:
@@ -64,7 +64,7 @@ def test_a_macro_is_refused(results: Path) -> None:
 
 def test_an_open_file_has_no_access_to_others(results: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("the secret")
-    connection = database.connect(results, read_only=True)
+    connection = store.connect(results, read_only=True)
     for command in (
         f"SELECT * FROM read_text('{tmp_path / 'secret.txt'}')",
         f"ATTACH '{tmp_path / 'other.duckdb'}'",
@@ -144,22 +144,23 @@ def test_a_missing_number_is_named(results: Path) -> None:
 
 
 def test_versions_that_are_mixed_are_said(results: Path) -> None:
-    change(results, "UPDATE cells SET provenance = replace(provenance, '\"numba\": \"', '&9.')")
-    text = studies.load(results)["provenance"][0].replace("&9.", '"numba": "9.')
+    change(results, "UPDATE cells SET provenance = replace(provenance, '\"numpy\": \"', '&9.')")
+    text = studies.load(results)["provenance"][0].replace("&9.", '"numpy": "9.')
     change(results, f"UPDATE cells SET provenance = '{text}' WHERE seed = 5")
     change(results, f"UPDATE cells SET provenance = '{text.replace('9.', '')}' WHERE seed != 5")
-    with pytest.warns(MixedProvenanceWarning, match=r"\(numba: [\d.]+, 9\.[\d.]+\)"):
+    with pytest.warns(MixedProvenanceWarning, match=r"\(numpy: [\d.]+, 9\.[\d.]+\)"):
         studies.run(small(), results.parent, jobs=1)
 
 
 def test_a_cell_has_its_provenance_and_its_parameters(original: Path) -> None:
-    import numba
     import numpy as np
+
+    from crossbandit.core.building import fingerprint
 
     frame = studies.load(original)
     facts = json.loads(frame["provenance"][0])
-    assert set(facts) == {"crossbandit", "commit", "python", "numpy", "numba", "processor"}
-    assert (facts["numpy"], facts["numba"]) == (np.__version__, numba.__version__)
+    assert set(facts) == {"crossbandit", "commit", "python", "numpy", "cores", "processor"}
+    assert (facts["numpy"], facts["cores"]) == (np.__version__, fingerprint())
     chosen = json.loads(frame["parameters"][0])
     assert chosen["epoch_length"] == frame["parameters.epoch_length"][0]
     # The experiment rule: eta = 1 / sqrt(alpha T), and here alpha is 2.

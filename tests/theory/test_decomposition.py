@@ -16,18 +16,16 @@ from crossbandit.environments import (
 )
 from crossbandit.errors import CheckFailedError, InvalidParameterError
 from crossbandit.streams import Seed, stream
-from crossbandit.theory.runs import bias_checks
-from crossbandit.theory.runs.bias_checks import (
+from crossbandit.theory import run_checks
+from crossbandit.theory.decomposition import TERMS, Decomposition, Parts, decompose, orders
+from crossbandit.theory.run_checks import (
     Sweeps,
     biases_are_bounded,
     sweeps,
     terms_add_up,
     theorem_is_assembled,
 )
-from crossbandit.theory.runs.decomposition import TERMS, Decomposition, decompose
-from crossbandit.theory.runs.environments import GraphBenchmark, view_environment
-from crossbandit.theory.runs.following import PlayedPair, follow
-from crossbandit.theory.runs.parts import Parts, orders
+from crossbandit.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
 from crossbandit.theory.statements import Check, CheckResult, Effort, all_statements
 from crossbandit.types import Floats
 from tests import cases
@@ -212,7 +210,7 @@ class LateSnapshot(EpochLearner):
         probability = super().play(pending)
         if pending.round > 0 and pending.round % self.parameters.epoch_length == 0:
             epoch = pending.round // self.parameters.epoch_length
-            slot = self._epoch.estimates[1 + (epoch + 1) % 2]
+            slot = self.state()["estimates"][1 + (epoch + 1) % 2]
             newest = slot.copy()
             slot[:] = 0.0 if self._older is None else self._older
             self._older = newest
@@ -230,7 +228,7 @@ class WrongSample(EpochLearner):
     """Selects the special arm by the frequency rounds."""
 
     def play(self, pending: PendingDecision) -> float:
-        self._epoch.mass[:] = self._epoch.frequency
+        self.state()["mass"][:] = self.state()["frequency"]
         return super().play(pending)
 
 
@@ -389,7 +387,7 @@ def test_terms_beyond_their_orders_fail(
 ) -> None:
     one = replace(parts, curves=1e4 * parts.curves, pseudo_regret=1e4 * parts.pseudo_regret)
     swept = Sweeps(horizons=(one,), graphs=(one,), special=(one,), theorem=(one,))
-    monkeypatch.setattr(bias_checks, "sweeps", lambda *_: swept)
+    monkeypatch.setattr(run_checks, "sweeps", lambda *_: swept)
     results = {
         result.statement: result.passed for result in biases_are_bounded(CrossGraph(), Effort.QUICK)
     }
@@ -406,7 +404,7 @@ def test_a_sum_that_does_not_add_up_fails(
     curves[:, -1, Parts._fields.index("bias_4_regular")] += 1e-3
     off = replace(parts, curves=curves, realised_regret=parts.realised_regret + 1e3)
     swept = Sweeps(horizons=(off,), graphs=(off,), special=(off,), theorem=(off,))
-    monkeypatch.setattr(bias_checks, "sweeps", lambda *_: swept)
+    monkeypatch.setattr(run_checks, "sweeps", lambda *_: swept)
     passed = {o.statement: o.passed for o in terms_add_up(CrossGraph(), Effort.QUICK)}
     assert not passed["Regret decomposition"]
     assert not passed["Realised regret"]

@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, graphs
+from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
-from crossbandit.kernels.epochs import EpochParameters
+from crossbandit.theory import run_checks
 from crossbandit.theory.definition import Moment
-from crossbandit.theory.runs import events as event_checks
-from crossbandit.theory.runs.environments import GraphBenchmark, view_environment
-from crossbandit.theory.runs.events import (
+from crossbandit.theory.run_checks import (
     EVENTS,
     EpochMeasurement,
     Events,
@@ -20,7 +19,7 @@ from crossbandit.theory.runs.events import (
     measure_events,
     snapshots_are_stable,
 )
-from crossbandit.theory.runs.following import PlayedPair, follow
+from crossbandit.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
 from crossbandit.theory.statements import Effort
 from crossbandit.types import Floats
 from tests import cases
@@ -129,7 +128,7 @@ def test_an_event_that_fails_makes_a_run_bad() -> None:
 def test_a_bad_run_fails_the_probability_of_q(monkeypatch: pytest.MonkeyPatch) -> None:
     for critical, passed in ((0.0, True), (21.0, False)):
         found = (("good", fabricated(0.0, 0.0)), ("judged", fabricated(critical, 0.01)))
-        monkeypatch.setattr(event_checks, "_measured", lambda *_, found=found: found)
+        monkeypatch.setattr(run_checks, "_measured", lambda *_, found=found: found)
         *_, result = good_events_hold(CrossGraph(), Effort.QUICK)
         assert result.statement == "Probability of Q"
         assert result.passed is passed
@@ -165,7 +164,7 @@ def test_one_epoch_that_is_not_stable_fails_lemma_8(
         for eta in (1e-6, 1.0)
     )
     found = (("theorem", slow), ("experiment", fast))
-    monkeypatch.setattr(event_checks, "_measured", lambda *_: found)
+    monkeypatch.setattr(run_checks, "_measured", lambda *_: found)
     theorems, experiments = snapshots_are_stable(CrossGraph(), Effort.QUICK)
     assert (theorems.judged, theorems.passed) == (True, passed)
     assert (experiments.judged, experiments.passed) == (False, True)

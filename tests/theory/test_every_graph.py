@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crossbandit import FeedbackGraph, Problem, graphs
+from crossbandit import FeedbackGraph, Learner, Problem, graphs
 from crossbandit.algorithms import CrossGraphWeak
 from crossbandit.types import Floats
 
@@ -32,7 +32,14 @@ def instance(seed: int) -> tuple[FeedbackGraph, Floats]:
             break
     problem = Problem(graph, contexts=1, horizon=1_000)
     learner = CrossGraphWeak(exploration=X).start(problem, seed=0)
-    return graph, np.array(learner._epoch_graph.explore)
+    return graph, exploration(learner)
+
+
+def exploration(learner: Learner) -> Floats:
+    """Return the extra probability of each arm: the rest of the first policy is uniform."""
+    arms = learner.problem.arms
+    extra: Floats = (learner.policy(0) - (1 - X) / arms).round(12)
+    return extra
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -60,8 +67,8 @@ def test_one_arm_without_self_loop_is_not_explored_alone() -> None:
     """The case for which a second arm is added: W1 would fail by a factor without it."""
     graph = FeedbackGraph([[0, 1, 1], [1, 0, 0], [1, 0, 0]])
     assert graph.weakly_dominating_set == (0,)
-    explore = CrossGraphWeak(exploration=X).start(Problem(graph, contexts=1, horizon=99), seed=0)
-    assert explore._epoch_graph.explore.tolist() == [X / 2, X / 2, 0.0]
+    learner = CrossGraphWeak(exploration=X).start(Problem(graph, contexts=1, horizon=99), seed=0)
+    assert exploration(learner).tolist() == [X / 2, X / 2, 0.0]
 
 
 @pytest.mark.parametrize("seed", range(20))

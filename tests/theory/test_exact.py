@@ -7,19 +7,20 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms import CrossGraph, cross_graph
-from crossbandit.theory.exact import laws, means
+from crossbandit.theory import exact
+from crossbandit.theory.runs import compiled_loop_is_algorithm_2
 from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, all_statements
 from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
 
 CHECKS = (
-    laws.policies_are_those_of_the_definition,
-    laws.retained_output_has_its_law,
-    laws.samples_are_fresh_and_apart,
-    means.estimates_have_their_means,
-    means.pairs_reduce_to_their_loss_round,
-    means.policies_do_not_see_translations,
+    exact.policies_are_those_of_the_definition,
+    exact.retained_output_has_its_law,
+    exact.samples_are_fresh_and_apart,
+    exact.estimates_have_their_means,
+    exact.pairs_reduce_to_their_loss_round,
+    exact.policies_do_not_see_translations,
 )
 
 
@@ -33,23 +34,13 @@ def failed(subject: Subject) -> set[str]:
     return {one.statement for one in results(subject) if one.instances and not one.passed}
 
 
-@pytest.fixture(scope="module")
-def found() -> list[CheckResult]:
-    return list(results(CrossGraph()))
-
-
-def test_the_real_learner_passes_and_every_check_looked_at_something(
-    found: list[CheckResult],
-) -> None:
+def test_the_real_learner_passes_and_every_check_looked_at_something() -> None:
+    """Instances have fallbacks, random denominators and random selectors."""
+    found = list(results(CrossGraph()))
     assert [result.statement for result in found if not result.passed] == []
     assert all(result.instances >= 100 for result in found)
     assert len({result.statement for result in found}) == len(found)
-
-
-def test_the_instances_have_fallbacks_random_denominators_and_random_selectors(
-    found: list[CheckResult],
-) -> None:
-    trees = laws.trees(CrossGraph(), Effort.QUICK)
+    trees = exact.trees(CrossGraph(), Effort.QUICK)
     moments = [node.moment for tree in trees for node in tree.all]
     assert sum(moment.fallback.any() for moment in moments) > 100
     assert sum(not moment.fallback.all() for moment in moments) > 100
@@ -57,16 +48,7 @@ def test_the_instances_have_fallbacks_random_denominators_and_random_selectors(
     assert samples.note == "In 14 epochs, j_e and W_e are both random."
 
 
-def test_the_law_is_exact_where_it_can_be_computed_by_hand() -> None:
-    """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
-    tree = laws.trees(CrossGraph(), Effort.QUICK)[0]
-    (second,) = [node for node in tree.inner if node.moment.epoch == 2]
-    np.testing.assert_allclose(laws._retained(second), 0.25, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(second.moment.denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
-
-
-INSTANCES = laws._INSTANCES
+INSTANCES = exact._INSTANCES
 
 
 def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 1) -> None:
@@ -74,7 +56,20 @@ def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 1) -> 
     instance = INSTANCES[0 if pairs == 1 else -1]
     assert instance.epoch_length == 2 * pairs
     shorter = instance._replace(rounds={Effort.QUICK: 2 * pairs * epochs})
-    monkeypatch.setattr(laws, "_INSTANCES", (shorter,))
+    monkeypatch.setattr(exact, "_INSTANCES", (shorter,))
+
+
+def test_the_law_is_exact_where_it_can_be_computed_by_hand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
+    shorten(2, monkeypatch)
+    short: type[CrossGraph] = type("Short", (CrossGraph,), {})  # whose trees are not remembered
+    (tree,) = exact.trees(short(), Effort.QUICK)
+    (second,) = [node for node in tree.inner if node.moment.epoch == 2]
+    np.testing.assert_allclose(exact.retained_law(second), 0.25, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(second.moment.denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
 
 
 PLAYED = "Equation 2 (FTRL) and the played q"
@@ -127,8 +122,8 @@ def test_an_implementation_without_numbers_gets_a_verdict_for_every_statement(
     shorten(3, monkeypatch)
     subject = mutants.install(mutants.NO_NUMBERS, tmp_path, monkeypatch)
     with np.errstate(all="ignore"):
-        exact = [one for one in all_statements() if one.check in CHECKS]
-        found = [one.run(subject, Effort.QUICK) for one in exact]
+        checks = [one for one in all_statements() if one.check in CHECKS]
+        found = [one.run(subject, Effort.QUICK) for one in checks]
     assert len(found) == len(CHECKS)
     for results in found:
         assert [result.passed for result in results] == [False]
@@ -138,7 +133,7 @@ def test_an_implementation_without_numbers_gets_a_verdict_for_every_statement(
 @pytest.mark.parametrize(
     ("mistake", "epochs", "caught_by"), CASES, ids=[mistake.name for mistake, *_ in CASES]
 )
-def test_a_mistake_in_the_kernel_is_caught(
+def test_a_mistake_in_the_core_is_caught(
     mistake: Mistake,
     epochs: int,
     caught_by: set[str],
@@ -161,7 +156,7 @@ def test_a_missing_factor_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
 
     def halved(learner: cross_graph.EpochLearner, round_: int) -> Floats:
         del round_
-        return 1.0 / learner._epoch.denominators
+        return 1.0 / learner.state()["denominators"]
 
     monkeypatch.setattr(cross_graph.EpochLearner, "_epoch_weights", halved)
     wrong: type[CrossGraph] = type("Halved", (CrossGraph,), {})
@@ -177,3 +172,22 @@ def test_an_equality_may_differ_by_rounding_and_no_more(gap: float, passed: bool
     differences.compare(0.25, 0.25)
     assert differences.result("a", "b").passed is passed
     assert not Differences().result("a", "nothing was compared").passed
+
+
+# --- the compiled simulation ----------------------------------------------------------------------
+
+
+def test_the_shipped_loop_is_algorithm_2() -> None:
+    results = list(compiled_loop_is_algorithm_2(CrossGraph(), Effort.QUICK))
+    assert [result.passed for result in results] == [True] * 3
+    assert all(result.instances > 500 for result in results)
+
+
+def test_a_loop_that_learns_the_other_rounds_losses_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The learner itself is right, so `act` and `learn` show nothing."""
+    subject = mutants.install(mutants.LEARNS_THE_OTHER_ROUND, tmp_path, monkeypatch)
+    arms, _, last = compiled_loop_is_algorithm_2(subject, Effort.QUICK)
+    assert not arms.passed
+    assert not last.passed

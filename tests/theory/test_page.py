@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crossbandit.theory import CheckResult, Figure, Series, Shape
-from crossbandit.theory.page import page as verify_page
-from crossbandit.theory.page import write
+from crossbandit.theory.verify import page as verify_page
+from crossbandit.theory.verify import write
 
 FIGURE = Figure(
     title="Regret over T",

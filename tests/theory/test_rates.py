@@ -5,17 +5,19 @@ from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
 from crossbandit.environments import paper_benchmark
 from crossbandit.report.statistics import slope, slope_interval
-from crossbandit.theory.rates import Rate, joined, measure_rate, rate_checks
-from crossbandit.theory.rates.rate_checks import (
+from crossbandit.theory import rates
+from crossbandit.theory.decomposition import mean_interval, orders
+from crossbandit.theory.rates import (
+    Rate,
     _growth,
     _in_contexts,
     _Sizes,
     _with_proven_constants,
+    joined,
+    measure_rate,
     small_constants,
 )
-from crossbandit.theory.runs.environments import GraphBenchmark
-from crossbandit.theory.runs.intervals import mean_interval
-from crossbandit.theory.runs.parts import orders
+from crossbandit.theory.runs import GraphBenchmark
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)
 
@@ -131,7 +133,7 @@ def test_the_theorems_rule_must_stay_below_the_bound_with_exponents_that_fall(
     regret = 100 * 4 ** np.concatenate([[0.0], np.cumsum(exponents)])
     regrets = np.stack([0.9 * regret, 1.1 * regret], axis=1)
     rate = Rate(x=X, regrets=regrets, orders=regret, bounds=bound * regret)
-    monkeypatch.setattr(rate_checks, "measure_rate", lambda *_: rate)
+    monkeypatch.setattr(rates, "measure_rate", lambda *_: rate)
     sizes = _Sizes((), (1_000, 4_000), 0, (), 0, 2)
     result = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
     assert result.passed is passed

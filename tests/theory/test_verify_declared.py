@@ -24,13 +24,11 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
     UcbN,
 )
-from crossbandit.algorithms.exponential import ExponentialLearner
+from crossbandit.algorithms.exp3 import ExponentialLearner
 from crossbandit.checks.estimator import LAW
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory import CheckProgress, CheckResult, Effort, verify
-from crossbandit.theory import estimates as declared_verify
-from crossbandit.theory.estimates import lines
-from crossbandit.theory.estimates.tree import grow
+from crossbandit.theory import CheckProgress, CheckResult, Effort, declared, verify
+from crossbandit.theory.declared import grow
 from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.wrong_learners import MISTAKES, Plain, Skewed, Weighted
@@ -61,9 +59,8 @@ def failed(results: list[CheckResult]) -> list[str]:
 
 def small(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
     """Verify on the graph with two arms alone: a pair has few outcomes there."""
-    for module in (lines, declared_verify):
-        monkeypatch.setattr(module, "tiny_graphs", lambda _: [graphs.apple_tasting()])
-    return declared_verify.verify_declared(algorithm, Effort.QUICK)
+    monkeypatch.setattr(declared, "tiny_graphs", lambda _: [graphs.apple_tasting()])
+    return declared.verify_declared(algorithm, Effort.QUICK)
 
 
 @pytest.mark.parametrize("algorithm", ROUNDS, ids=str)
@@ -160,9 +157,9 @@ def test_the_expected_regret_is_that_of_a_literal_enumeration() -> None:
         for c in range(2)
         for a in range(3)
     )
-    expected = sum(chance * lines._regret(node, one) for chance, one in node.outcomes)
+    expected = sum(chance * node.regret(one) for chance, one, _ in node.outcomes)
     assert expected == pytest.approx(literal, abs=1e-12)
-    assert sum(chance for chance, _ in node.outcomes) == pytest.approx(1.0, abs=1e-12)
+    assert sum(chance for chance, *_ in node.outcomes) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_an_algorithm_that_declares_nothing_is_refused() -> None:
@@ -176,4 +173,4 @@ def test_lines_can_be_chosen_and_progress_is_told() -> None:
     told: list[CheckProgress] = []
     results = verify(Exp3IX(), only="noise", progress=told.append)
     assert [result.statement for result in results] == ["Noise"]
-    assert told[-1].done == told[-1].total == len(lines.LINES)
+    assert told[-1].done == told[-1].total == len(declared.LINES)

@@ -23,23 +23,14 @@ MAX_CONTEXTS = 1000
 
 
 class Settings(NamedTuple):
-    """How learners are started, and how rewards become losses.
+    """How learners are started, and how rewards become losses."""
 
-    Attributes:
-        owner: The class that messages name.
-        algorithm: The algorithm.
-        reward_range: The least and the greatest reward.
-        horizon: The number of rounds in each context; None if it is not known.
-        max_contexts: The largest number of different contexts.
-        seed: The seed of all learners.
-    """
-
-    owner: str
+    owner: str  # the class that messages name
     algorithm: Algorithm
-    reward_range: tuple[float, float]
-    horizon: int | None
-    max_contexts: int
-    seed: int
+    reward_range: tuple[float, float]  # the least and the greatest reward
+    horizon: int | None  # the number of rounds in each context; None if it is not known
+    max_contexts: int  # the largest number of different contexts
+    seed: int  # the seed of all learners
 
 
 def checked(
@@ -71,9 +62,6 @@ class SeparateLearners:
     """A learner for each context that occurs. Each is shown the loss of the arm that it plays.
 
     The actions of the first round are the arms. A later round may offer some of them.
-
-    Args:
-        settings: How learners are started.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -82,46 +70,18 @@ class SeparateLearners:
         self._learners: dict[Hashable, Learner] = {}
 
     def act(self, context: Any, actions: Sequence[Any]) -> tuple[Any, Decision]:
-        """Choose one of the actions.
-
-        Args:
-            context: The context: None, a value, a sequence or a mapping.
-            actions: The actions of the round.
-
-        Returns:
-            The action, the same object as in `actions`, and the decision.
-
-        Raises:
-            InvalidContextError: There are too many contexts, or other actions than before.
-        """
+        """Choose one of the actions."""
         offered = self._offered(actions)
         decision = self._learner(context).act(0, offered_only(offered, len(self._arms)))
         return actions[offered.index(decision.arm)], decision
 
     def policy(self, context: Any, actions: Sequence[Any]) -> Floats:
-        """Return the probability of each of the actions. No learner changes.
-
-        Args:
-            context: The context.
-            actions: The actions of the round.
-
-        Raises:
-            InvalidContextError: As `act` would raise it.
-        """
+        """Return the probability of each of the actions. No learner changes."""
         offered = self._offered(actions)
         return self._learner(context).policy(0, offered_only(offered, len(self._arms)))[offered]
 
     def learn(self, context: Any, decision: Decision, reward: Any) -> None:
-        """Learn from the reward of an action.
-
-        Args:
-            context: The context in which it was chosen.
-            decision: What `act` returned.
-            reward: The reward.
-
-        Raises:
-            InvalidLossesError: The reward is not in `reward_range`.
-        """
+        """Learn from the reward of an action."""
         self._learner(context).learn(decision, [[self._loss(reward)]])
 
     def _loss(self, reward: Any) -> float:

@@ -1,36 +1,40 @@
-"""The algorithms, one file for each: its parameters, its rule and its bound; and shared code."""
+"""The algorithms: parameters, rules and bounds, a file for each or for each family; their cores."""
 
-from crossbandit.algorithms import tuning
-from crossbandit.algorithms.best_of_both_worlds import BestOfBothWorlds
-from crossbandit.algorithms.cross_graph import CrossGraph
-from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
-from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
-from crossbandit.algorithms.cross_graph_varying import CrossGraphVarying
-from crossbandit.algorithms.cross_graph_weak import CrossGraphWeak
-from crossbandit.algorithms.elp import Elp
-from crossbandit.algorithms.exp3_edges import Exp3Edges
-from crossbandit.algorithms.exp3_g import Exp3G
-from crossbandit.algorithms.exp3_high_probability import Exp3HighProbability
-from crossbandit.algorithms.exp3_ix import Exp3IX
-from crossbandit.algorithms.exp3_set import Exp3Set
-from crossbandit.algorithms.lin_ucb import LinUcb
-from crossbandit.algorithms.per_context import PerContextExp3, PerContextGraph
-from crossbandit.algorithms.schneider_zimmert import SchneiderZimmert
-from crossbandit.algorithms.successive_elimination import SuccessiveElimination
-from crossbandit.algorithms.ts_n import TsN
-from crossbandit.algorithms.ucb_n import UcbN
-from crossbandit.learners.algorithm import Algorithm, from_json, register, registered
-from crossbandit.learners.checkpoints import load
-from crossbandit.learners.compiled_learner import CompiledLearner, estimate_state
-from crossbandit.learners.decisions import Decision, PendingDecision
-from crossbandit.learners.estimator import Estimator
-from crossbandit.learners.learner import Learner
-from crossbandit.learners.snapshots import Snapshot
+from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+
+if TYPE_CHECKING:
+    from crossbandit.algorithms import tuning
+    from crossbandit.algorithms.cross_graph import (
+        CrossGraph,
+        CrossGraphVarying,
+        CrossGraphWeak,
+        SchneiderZimmert,
+    )
+    from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
+    from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
+    from crossbandit.algorithms.exp3 import (
+        BestOfBothWorlds,
+        Elp,
+        Exp3G,
+        Exp3HighProbability,
+        Exp3IX,
+        Exp3Set,
+    )
+    from crossbandit.algorithms.exp3_edges import Exp3Edges
+    from crossbandit.algorithms.per_context import PerContextExp3, PerContextGraph
+    from crossbandit.algorithms.stochastic import LinUcb, SuccessiveElimination, TsN, UcbN
+    from crossbandit.learners.algorithm import Algorithm, from_json, register, registered
+    from crossbandit.learners.decisions import Decision, PendingDecision
+    from crossbandit.learners.estimator import Estimator
+    from crossbandit.learners.files import load
+    from crossbandit.learners.learner import Learner
+    from crossbandit.learners.snapshots import Snapshot
 
 __all__ = [
     "Algorithm",
     "BestOfBothWorlds",
-    "CompiledLearner",
     "CrossGraph",
     "CrossGraphAdaptive",
     "CrossGraphKnown",
@@ -54,10 +58,31 @@ __all__ = [
     "SuccessiveElimination",
     "TsN",
     "UcbN",
-    "estimate_state",
     "from_json",
     "load",
     "register",
     "registered",
     "tuning",
 ]
+
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.algorithms": "tuning",
+        "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphVarying CrossGraphWeak "
+        "SchneiderZimmert",
+        "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
+        "crossbandit.algorithms.cross_graph_known": "CrossGraphKnown",
+        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3G Exp3HighProbability Exp3IX "
+        "Exp3Set",
+        "crossbandit.algorithms.exp3_edges": "Exp3Edges",
+        "crossbandit.algorithms.per_context": "PerContextExp3 PerContextGraph",
+        "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
+        "crossbandit.learners.algorithm": "Algorithm from_json register registered",
+        "crossbandit.learners.files": "load",
+        "crossbandit.learners.decisions": "Decision PendingDecision",
+        "crossbandit.learners.estimator": "Estimator",
+        "crossbandit.learners.learner": "Learner",
+        "crossbandit.learners.snapshots": "Snapshot",
+    },
+)

@@ -5,38 +5,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.epoch_estimator import epoch_estimator
-from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.graphs import FeedbackGraph
-from crossbandit.kernels import epochs
-from crossbandit.kernels.epochs import LIVE, EpochGraph, EpochParameters, EpochState
-from crossbandit.kernels.rounds import record
-from crossbandit.kernels.rows import add_revealed, write_rows
+from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, VaryingCore
+from crossbandit.algorithms.tuning import TunedAlgorithm, epoch_length, required_horizon, with_rate
+from crossbandit.core.blocks import stacked
+from crossbandit.core.steps import at_once
+from crossbandit.graphs import FeedbackGraph, singletons
 from crossbandit.learners.algorithm import register
 from crossbandit.learners.decisions import PendingDecision
+from crossbandit.learners.estimator import (
+    Estimator,
+    Pairs,
+    estimates_of,
+    exponential_weights,
+    no_share,
+)
 from crossbandit.learners.feedback import neighbors
-from crossbandit.learners.learner import Learner
-from crossbandit.learners.learner_base import AlgorithmT
-from crossbandit.losses.forms import zeros
-from crossbandit.validation import choice, reject
+from crossbandit.learners.learner import AlgorithmT, Learner
+from crossbandit.losses.forms import reading_of, zeros
+from crossbandit.problem import GRAPH_KINDS
+from crossbandit.validation import choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import Rounds
-    from crossbandit.learners.estimator import Estimator
-    from crossbandit.losses import Context, LossForm, Readout
+    from crossbandit.core.blocks import Rounds
+    from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Floats
 
 
 @register
@@ -139,28 +145,28 @@ class EpochLearner(Learner[AlgorithmT]):
         _check_horizon(owner, problem.horizon, parameters.epoch_length)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
         self.parameters: EpochParameters = parameters
-        loopless = np.asarray(graph.arms_without_self_loop, dtype=np.int64)
+        form = problem.form
+        estimates = zeros(owner, (3, problem.arms, form.columns), form.dtype)
         extra = np.zeros(0) if explore is None else explore
-        self._epoch_graph = EpochGraph(graph.in_ranges, loopless, extra)
-        self._epoch = empty_state(owner, problem.arms, problem.form)
+        self.core: Any = self._core(estimates, graph, extra)
         self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
         self._open: PendingDecision | None = None
         self._held: list[PendingDecision] = []
 
+    def _core(self, estimates: Floats, graph: FeedbackGraph, explore: Floats) -> EpochCore:
+        return EpochCore(estimates, self.problem.form.shape, self.parameters, graph, explore)
+
     @property
     def special_arm(self) -> int | None:
         """The arm without self-loop that this epoch corrects, or None."""
-        arm = int(self._epoch.special[0])
+        arm = int(self.core.state()["special"][0])
         return None if arm < 0 else arm
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         del context
-        snapshot, out = np.empty((2, self.problem.arms))
-        epoch = self.round // self.parameters.epoch_length
-        explore = self._epoch_graph.explore
-        epochs.policy(self._epoch, self.parameters, explore, readout, epoch, snapshot, out)
-        return out
+        policy: Floats = self.core.policy(reading_of(readout), self.round)
+        return policy
 
     def play(self, pending: PendingDecision) -> float:
         opens = self._open is None
@@ -176,17 +182,10 @@ class EpochLearner(Learner[AlgorithmT]):
     def _step(
         self, pending: PendingDecision, uniform: float, split: float, retain: float
     ) -> tuple[int, float, int, bool]:
-        """Play a round with these random numbers; return what `epochs.play` returns."""
-        step: tuple[int, float, int, bool] = self.call(
-            epochs.play,
-            self._epoch,
-            self.parameters,
-            self._epoch_graph,
-            pending.readout,
-            pending.round,
-            uniform,
-            split,
-            retain,
+        """Play a round with these random numbers; return what `EpochCore.play` returns."""
+        reading = reading_of(pending.readout)
+        step: tuple[int, float, int, bool] = self.core.play(
+            reading, pending.round, uniform, split, retain
         )
         return step
 
@@ -197,46 +196,58 @@ class EpochLearner(Learner[AlgorithmT]):
         held, self._held = self._held, []
         for pending in held:
             if pending.rows is not None:
-                self._learn(pending, pending.rows)
+                at_once(*self._learning(pending, pending.rows))
 
     def _epoch_weights(self, round_: int) -> Floats:
         """Return the weights of the epoch of a round. All decisions of the epoch share one copy."""
         epoch = round_ // self.parameters.epoch_length
         if self._weights is None or self._weights_of != epoch:
-            self._weights = self._epoch.weights.copy()
+            self._weights = self.core.state()["weights"].copy()
             self._weights_of = epoch
         return self._weights
 
     def update(self, pending: PendingDecision, rows: Floats) -> None:
-        if self._open is None:
-            self._learn(pending, rows)
-        elif pending.weights is not None or pending is self._open:
-            pending.rows = rows
-            self._held.append(pending)
+        at_once(*self._steps(pending, rows))
 
-    def _learn(self, pending: PendingDecision, rows: Floats) -> None:
-        if pending.weights is not None:
-            feedback = self.feedback(pending, rows)
-            self.call(add_revealed, self._epoch.estimates, LIVE, pending.weights, feedback)
+    def update_steps(
+        self, pending: PendingDecision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]]:
+        del last
+        return self._steps(pending, rows)
+
+    def _steps(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+        if self._open is None:
+            return self._learning(pending, rows)
+        if pending.weights is None and pending is not self._open:
+            return ()
+        pending.rows = rows
+        return (partial(self._held.append, pending),)
+
+    def _learning(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+        if pending.weights is None:
+            return ()
+        return (partial(self.core.learn, pending.weights, self.arms_of(pending), rows),)
 
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return self._epoch._asdict()
+        arrays: dict[str, npt.NDArray[Any]] = self.core.state()
+        return arrays
 
     def check_state(self) -> None:
         super().check_state()
-        state, length, arms = self._epoch, self.parameters.epoch_length, self.problem.arms
-        epoch, special = int(state.epoch[0]), int(state.special[0])
+        state, length, arms = self.state(), self.parameters.epoch_length, self.problem.arms
+        epoch, special = int(state["epoch"][0]), int(state["special"][0])
         right = epoch >= 0 and epoch * length <= self.round <= (epoch + 1) * length
         self.require_state("epoch", right, f"that of round {self.round}", epoch)
         right = -1 <= special < arms
         self.require_state("special", right, f"an arm from 0 to {arms - 1}, or -1", special)
-        offset = int(state.pair_offset[0])
-        last = self.problem.form.columns - state.pair_coefficients.shape[1]
+        offset = int(state["pair_offset"][0])
+        last = self.problem.form.columns - state["pair_coefficients"].shape[1]
         self.require_state("pair_offset", 0 <= offset <= last, f"from 0 to {last}", offset)
-        restricted = int(state.pair_restricted[0])
+        restricted = int(state["pair_restricted"][0])
         self.require_state("pair_restricted", restricted in {0, arms}, f"0 or {arms}", restricted)
-        right = epoch == 0 or bool((state.denominators > 0).all())
-        self.require_state("denominators", right, "positive", state.denominators)
+        denominators = state["denominators"]
+        right = epoch == 0 or bool((denominators > 0).all())
+        self.require_state("denominators", right, "positive", denominators)
         opened = (self._open is not None) == (self.round % 2 == 1)
         self.require_state("open", opened, "the first of a pair, in odd rounds only", self._open)
 
@@ -250,11 +261,7 @@ class EpochLearner(Learner[AlgorithmT]):
         self._open = roles["open"][0] if roles["open"] else None
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play a batch of rounds, compiled.
-
-        Args:
-            rounds: What happens in the rounds; what was done is filled in.
-        """
+        """Play a batch of rounds, compiled."""
         if self._open is not None and rounds.arms.size > 0:
             self._play_alone(rounds)
             rounds = rounds.part(1, rounds.arms.size)
@@ -275,8 +282,7 @@ class EpochLearner(Learner[AlgorithmT]):
 
     def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
         """Play rounds with these random numbers, compiled."""
-        step = (self._epoch, self.parameters, self._epoch_graph)
-        epochs.simulate(*step, self.graph.out_ranges, rounds, self.round, uniforms)
+        self.core.simulate(rounds, self.round, uniforms, rounds.settling())
 
     def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
         """Return the graph of a round; None if graphs do not change."""
@@ -293,15 +299,16 @@ class EpochLearner(Learner[AlgorithmT]):
         pending.graph = self._graph_in(rounds, 0)
         self.play(pending)
         self.round += 1
-        record(rounds, 0, pending.arm)
+        rounds.arms[0] = pending.arm
+        settle = rounds.settling()
+        if settle is not None:
+            settle(0, pending.arm)
         self.update(pending, self._rows_of(rounds, 0, pending))
 
     def _rows_of(self, rounds: Rounds, i: int, pending: PendingDecision) -> Floats:
         if pending.graph is not None:
             pending.revealed = neighbors(pending.graph, pending.arm)
-        rows = np.empty((self.problem.arms, self.problem.form.columns))
-        write_rows(rounds.losses, i, rows)
-        return rows[list(self.revealed(pending))]
+        return rounds.rows(i)[list(self.revealed(pending))]
 
 
 def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
@@ -313,24 +320,404 @@ def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
         reject("Problem", "horizon", expected, horizon)
 
 
-def empty_state(owner: str, arms: int, form: LossForm) -> EpochState:
-    """Return the state before the first round."""
-    return EpochState(
-        estimates=zeros(owner, (3, arms, form.columns), form.dtype),
-        bias=np.zeros((3, arms)),
-        denominators=np.zeros(arms),
-        weights=np.zeros(arms),
-        frequency=np.zeros(arms),
-        mass=np.zeros(arms),
-        retention=np.zeros(2),
-        epoch=np.zeros(1, dtype=np.int64),
-        special=np.full(1, -1),
-        pair_offset=np.zeros(1, dtype=np.int64),
-        pair_coefficients=np.zeros(form.shape),
-        pair_available=np.ones(arms, dtype=np.bool_),
-        pair_restricted=np.zeros(1, dtype=np.int64),
-        snapshot=np.zeros(arms),
-        chosen=np.zeros(arms),
-        sums=np.zeros((2, arms + 1)),
-        revealed=np.zeros(arms, dtype=np.int64),
+@register
+@dataclass(frozen=True, kw_only=True)
+class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
+    """Algorithm 2 on the singleton graph, without uniform exploration and without correction.
+
+    It uses cross-learning and ignores the graph: from each play it learns the loss of the arm
+    played, in every context. As in the paper's evaluation, this also holds for an arm without
+    self-loop, so `decision.revealed` is always the arm itself.
+
+    Bound: expected regret O~(sqrt(K T)). Tuning (the paper's evaluation): L near
+    sqrt(K T / log K), eta = gamma = 1 / sqrt(K T), which is the experiment's rule on the singleton
+    graph, whose independence number is K.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        gamma: The implicit exploration; set by the rule if None.
+        epoch_length: The number of rounds in an epoch, even; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.complete(3), contexts=2, horizon=100)
+    >>> decision = SchneiderZimmert().start(problem, seed=1).act(0)
+    >>> list(decision.revealed) == [decision.arm]
+    True
+    """
+
+    id: ClassVar[str] = "sz-context"
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
+
+    eta: float | None = None
+    gamma: float | None = None
+    epoch_length: int | None = None
+
+    def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
+        self.require_playable(problem)
+        graph = singletons(problem.arms)
+        return EpochLearner(self, problem, graph, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        return epoch_estimator(singletons(problem.arms), self.parameters(problem))
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        return tuning.experiment(problem.with_graph(singletons(problem.arms)))._asdict()
+
+
+# --- what the algorithms with epochs declare about their estimates --------------------------------
+# Policies, snapshots and weights are computed from the formulas of `CrossGraph`, with NumPy and not
+# by the core. Only sums are read from a learner: those of estimates and of snapshot policies.
+
+
+def epoch_estimator(
+    graph: FeedbackGraph, parameters: EpochParameters, explore: Floats | None = None
+) -> Estimator:
+    """Return the declaration of an algorithm with the epochs of `CrossGraph`.
+
+    A pair of rounds with contexts c_0, c_1 learns from round i with probability 1/2, and keeps the
+    feedback of arm a with probability r_{e,c}(a) / (2 q_c(a)), c = c_i. The weight of a revealed
+    arm is 2 / W_e, so
+
+        share(b) = r_{e,c}(N_in(b)) / W_e(b),    correction(j_e) = beta / W_e(j_e).
+    """
+    rule = _Epochs(graph, parameters, np.zeros(graph.arms) if explore is None else explore)
+    pairs = Pairs(lambda policies, _: np.zeros(policies.shape[1]), *rule.constants)
+    return Estimator(
+        graph, no_share, rate=lambda _: parameters.eta, policy=rule.policy, pairs=pairs, at=rule.at
     )
+
+
+class _Weights(NamedTuple):
+    """W_e, infinite in the warm-up epoch, and the special arm, or -1."""
+
+    denominators: Floats
+    special: int
+
+
+@dataclass(frozen=True)
+class _Epochs:
+    """The formulas of the algorithms with epochs."""
+
+    graph: FeedbackGraph
+    parameters: EpochParameters
+    explore: Floats
+
+    @property
+    def constants(self) -> tuple[int, float]:
+        return self.parameters.epoch_length, 1.5 * self.parameters.gamma
+
+    def mixed(self, p: Floats, available: Booleans | None) -> Floats:
+        """Return (1 - x) ((1 - rho) p + rho / K) + x u, on the available arms."""
+        may = np.ones(self.graph.arms) if available is None else available.astype(np.float64)
+        extra, rho = self.explore * may, self.parameters.rho
+        uniform = (1.0 - rho) * p + rho * may / may.sum()
+        return np.asarray((1.0 - extra.sum()) * uniform + extra)
+
+    def snapshot(self, learner: Learner, available: Booleans | None) -> Floats:
+        """Return r_e of every context, for the next round: (contexts, arms)."""
+        epoch = learner.round // self.parameters.epoch_length
+        estimates = estimates_of(learner, 1 + epoch % 2)
+        rates = np.full(len(estimates), self.parameters.eta)
+        return self.mixed(exponential_weights(estimates, rates, available), available)
+
+    def policy(self, learner: Learner, p: Floats) -> Floats:
+        """Return the policies that are played: p with exploration, or the snapshot."""
+        own, snapshot = self.mixed(p, None), self.snapshot(learner, None)
+        falls_back = np.any(2.0 * own < snapshot, axis=1, keepdims=True)
+        return np.where(falls_back, snapshot, own)
+
+    def weights(self, learner: Learner) -> _Weights:
+        """Return W_e and j_e of the next pair, from sums over the rounds counted for them."""
+        state: Any = learner.state()
+        length, shift = self.constants
+        epoch = learner.round // length
+        if epoch == 0:
+            return _Weights(np.full(self.graph.arms, np.inf), -1)
+        entering = epoch != state["epoch"][0]
+        if not entering and "observing" not in state:  # one graph: kept for the whole epoch
+            return _Weights(state["denominators"].copy(), int(state["special"][0]))
+        counted = state["frequency"] if entering else state["observing"]
+        mass = state["mass"] if entering else state["heaviest"]
+        denominators = self.graph.observation_mass(counted) / length + shift
+        loopless = list(self.graph.arms_without_self_loop)
+        special = loopless[int(np.argmax(mass[loopless]))] if loopless else -1
+        return _Weights(denominators, special)
+
+    def at(self, learner: Learner, available: Booleans | None) -> Estimator:
+        """Return the declaration for the next pair of a learner."""
+        snapshot = self.snapshot(learner, available)
+        denominators, special = self.weights(learner)
+        added = np.zeros(self.graph.arms)
+        if special >= 0:
+            added[special] = self.parameters.beta / denominators[special]
+
+        def share(policies: Floats, context: int) -> Floats:
+            del policies
+            return np.asarray(self.graph.observation_mass(snapshot[context]) / denominators)
+
+        def kept(policies: Floats, context: int) -> Floats:
+            doubled, mass = 2.0 * policies[context], snapshot[context]
+            probability: Floats = np.divide(
+                mass, doubled, out=np.zeros_like(mass), where=doubled > 0
+            )
+            return probability
+
+        declared = epoch_estimator(self.graph, self.parameters, self.explore)
+        return replace(
+            declared, share=share, correction=lambda *_: added, pairs=Pairs(kept, *self.constants)
+        )
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
+    r"""Algorithm 2 with the observation probabilities of each round's own graph.
+
+    Policies, snapshots, epochs, pairs, fallback and retention are those of `CrossGraph`. Only the
+    denominators change. In Algorithm 2, half the probability of observing arm a,
+    w_e(a) = E_c[ r_{e,c}(N_in(a)) ] / 2, is estimated for one graph. It is linear in the mean
+    policy m_e = E_c[ r_{e,c} ]:
+
+        w_{e,t}(a) = m_e(N_in_t(a)) / 2        for the graph G_t of round t.
+
+    So the frequency rounds of an epoch estimate m_e, which needs no graph, and a loss round t of
+    the next epoch applies its own graph to the estimate:
+
+        W_t(a) = mhat_e(N_in_t(a)) / 2 + 3/2 gamma,
+        lhat_{t,c}(a) = 2 l_{t,c}(a) 1{a revealed and kept} / W_t(a).
+
+    The special arm j_t, given b_t = beta / W_t(j_t), is the one that snapshots play most among the
+    arms without self-loop in G_t.
+
+    If the graph is the same in all rounds, all numbers are those of `CrossGraph`.
+
+    The graph may depend on the round, but not on the context: otherwise the contexts that reveal an
+    arm are not those over which mhat_e is averaged. If each context has a graph of its own and the
+    problem says so (`Problem.graph_by_context`), the mean of r_{e,c}(N_in_c(a)) / 2 over the
+    frequency rounds takes the place of mhat_e(N_in_t(a)) / 2, and the special arm is the one that
+    snapshots play most in contexts in which it has no self-loop. The argument for the bound then
+    gives O~(sqrt(alpha T)) with alpha of the edges that all contexts share, if each arm has a
+    self-loop in every context. Otherwise no bound is known.
+
+    Bound: expected regret O~(sqrt(sum_t alpha_t)), alpha_t the independence number of G_t, with no
+    polynomial factor of the number of contexts. It follows from the paper's proof if each arm has a
+    self-loop in every round (see docs/explanation/every-graph.md for the steps; they are not
+    machine-checked). If the self-loops of an arm change, it is a conjecture: the paper shows the
+    cancellation on the special arm for one arm per epoch.
+
+    Each round's graph must be strongly observable; `act` is given it. Tuning: eta = gamma = rho =
+    beta = 1 / sqrt(alpha T) and L near sqrt(alpha T / log K), the paper's experiment rule, where
+    alpha is the mean of the alpha_t. Give `alpha` if it is known. Otherwise it is that of the
+    problem's graph, which has the edges that every round has: an upper bound.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to estimated observation probabilities.
+        rho: The probability of uniform exploration.
+        beta: The pessimistic correction of an arm without self-loop.
+        epoch_length: The number of rounds in an epoch, even.
+        alpha: The mean independence number of the rounds' graphs, for the rule.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.singletons(3), contexts=2, horizon=200, graph_kind="informed")
+    >>> learner = CrossGraphVarying(alpha=1.5).start(problem, seed=1)
+    >>> for t in range(200):
+    ...     graph = graphs.complete(3) if t % 2 else graphs.ring(3, radius=1)
+    ...     decision = learner.act(t % 2, graph=graph)
+    ...     losses = [[abs(b - context) / 3 for context in range(2)] for b in decision.revealed]
+    ...     learner.learn(decision, losses)
+    >>> int(learner.policy(1).argmax())
+    1
+    """
+
+    id: ClassVar[str] = "cross-graph-varying"
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
+    needs_observability: ClassVar[str] = "strong"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+    epoch_length: int | None = None
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
+
+    def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
+        self.require_playable(problem)
+        return VaryingLearner(self, problem, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        return epoch_estimator(problem.graph, self.parameters(problem))
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        horizon = required_horizon("experiment", problem)
+        alpha = self.alpha if self.alpha is not None else problem.graph.independence_number
+        return with_rate(problem, 1.0 / math.sqrt(alpha * horizon))._asdict()
+
+
+class VaryingLearner(EpochLearner[CrossGraphVarying]):
+    """A running `CrossGraphVarying`."""
+
+    def __init__(
+        self,
+        algorithm: CrossGraphVarying,
+        problem: Problem,
+        parameters: EpochParameters,
+        seed: Seed,
+    ) -> None:
+        super().__init__(algorithm, problem, problem.graph, parameters, seed)
+
+    def _core(self, estimates: Floats, graph: FeedbackGraph, explore: Floats) -> VaryingCore:
+        del explore
+        by_context = self.problem.graph_by_context
+        return VaryingCore(estimates, self.problem.form.shape, self.parameters, graph, by_context)
+
+    def _step(
+        self, pending: PendingDecision, uniform: float, split: float, retain: float
+    ) -> tuple[int, float, int, bool]:
+        own = pending.graph or self.graph
+        first = own if self._open is None else self._open.graph or self.graph
+        self.core.set_graphs(first, own)
+        return super()._step(pending, uniform, split, retain)
+
+    def _epoch_weights(self, round_: int) -> Floats:
+        del round_
+        weights: Floats = self.core.state()["weights"].copy()  # each pair has its own
+        return weights
+
+    def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
+        if rounds.graphs.entry.size == 0:  # the graph is fixed, and trusted
+            entry = np.zeros(rounds.arms.size, dtype=np.int64)
+            ranges = (self.graph.out_ranges, self.graph.in_ranges)
+            rounds = rounds._replace(graphs=stacked([ranges], entry))
+        super()._loop(rounds, uniforms)
+
+
+_MOST = 0.5  # the largest probability of exploration
+
+
+class WeakParameters(NamedTuple):
+    """The parameters of `CrossGraphWeak`."""
+
+    eta: float
+    gamma: float
+    rho: float
+    exploration: float
+    epoch_length: int
+
+    def of_epochs(self) -> EpochParameters:
+        """Return the parameters that Algorithm 2 has too. No arm is corrected: beta is 0."""
+        return EpochParameters(self.eta, self.gamma, self.rho, 0.0, self.epoch_length)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
+    r"""The epochs of Algorithm 2, with exploration on a weakly dominating set.
+
+    Let D be a smallest set of arms that reveals every weakly observable arm, delta its size (the
+    weak domination number) and u_D the uniform distribution on D. If D is one arm without
+    self-loop, the first other arm, which reveals it, is added. Every context plays
+
+        r^p_{t,c} = (1 - x) ((1 - rho) p_{t,c} + rho / K) + x u_D,
+
+    where x is `exploration`, and p is FTRL as in `CrossGraph`. Snapshots are mixed in the same way.
+    Epochs, pairs, fallback, retention, W_e and lhat are those of `CrossGraph`. No arm is corrected
+    (beta = 0): exploration observes every arm without self-loop. If no arm is weakly observable, D
+    is empty and u_D is uniform on all arms.
+
+    An arm without self-loop is observed with probability at least x / max(delta, 2). So the graph
+    sum of a round, sum_a p(a) / w(a), is at most O~(alpha + delta / x), and the paper's
+    decomposition gives
+
+        regret  <~  L + log(K) / eta + (x + rho) T + (eta + gamma) (alpha + delta / x) T
+
+    as long as eta (L + iota / gamma) <= c and gamma >= C iota / L, iota = log(M K T). With eta and
+    gamma of the order 1 / L (up to iota), the best x is (delta iota / T)^(1/3), and L = x T.
+
+    Bound: expected regret O~(delta^(1/3) T^(2/3)) if T is large compared with alpha^3 / delta^2,
+    with no polynomial factor of the number of contexts. That is the best rate on weakly observable
+    graphs (Alon et al. 2015). docs/explanation/every-graph.md says which steps are the paper's and
+    which are new. The new steps are not machine-checked.
+
+    Tuning, with d = max(delta, 1): x = (d log(K) / T)^(1/3), at most 1/2; eta = gamma = x^2 / d,
+    as in Exp3.G (Alon et al. 2015), theorem 2; L near 1 / (eta sqrt(log K)), as in the paper's
+    experiment rule; rho = eta.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to estimated observation probabilities.
+        rho: The probability of uniform exploration.
+        exploration: The probability x of exploration on the weakly dominating set.
+        epoch_length: The number of rounds in an epoch, even.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.revealing_action(4), contexts=3, horizon=2_000)
+    >>> learner = CrossGraphWeak().start(problem, seed=7)
+    >>> for t in range(2_000):
+    ...     decision = learner.act(t % 3)
+    ...     losses = [[abs(b - 1 - context) / 4 for context in range(3)] for b in decision.revealed]
+    ...     learner.learn(decision, losses)
+    >>> learner.policy(2).round(1)
+    array([0.1, 0. , 0. , 0.9])
+    """
+
+    id: ClassVar[str] = "cross-graph-weak"
+    parameters_type: ClassVar[type[WeakParameters]] = WeakParameters
+    needs_observability: ClassVar[str] = "weak"
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    exploration: float | None = None
+    epoch_length: int | None = None
+
+    def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
+        self.require_playable(problem)
+        return WeakLearner(self, problem, self.parameters(problem), seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        parameters = self.parameters(problem)
+        explore = _explored(problem, parameters.exploration)
+        return epoch_estimator(problem.graph, parameters.of_epochs(), explore)
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        horizon = required_horizon("experiment", problem)
+        delta, log = max(1, len(problem.graph.weakly_dominating_set)), math.log(problem.arms)
+        exploration = min(_MOST, (delta * log / horizon) ** (1 / 3))
+        eta = exploration**2 / delta
+        length = epoch_length(horizon, 1.0 / (eta * math.sqrt(log)))
+        return WeakParameters(eta, eta, eta, exploration, length)._asdict()
+
+
+class WeakLearner(EpochLearner[CrossGraphWeak]):
+    """A running `CrossGraphWeak`."""
+
+    def __init__(
+        self, algorithm: CrossGraphWeak, problem: Problem, parameters: WeakParameters, seed: Seed
+    ) -> None:
+        graph = problem.graph
+        explore = _explored(problem, parameters.exploration)
+        super().__init__(algorithm, problem, graph, parameters.of_epochs(), seed, explore)
+        self.weak_parameters = parameters
+
+    def tuned(self) -> Mapping[str, Any]:
+        return self.weak_parameters._asdict()
+
+
+def _explored(problem: Problem, exploration: float) -> Floats:
+    """Return the probability with which exploration plays each arm."""
+    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
+    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
+        chosen.append(0 if chosen[0] > 0 else 1)
+    explore = np.zeros(problem.arms)
+    explore[chosen] = exploration / len(chosen)
+    return explore

@@ -4,21 +4,159 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
-from crossbandit.algorithms.adaptive_learner import AdaptiveLearner, graph_of
-from crossbandit.kernels.adaptive import AdaptiveParameters
+from crossbandit.algorithms.adaptive_core import AdaptiveCore, AdaptiveParameters
+from crossbandit.algorithms.tuning import core_problem
 from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.learners.core_learner import CoreLearner
 from crossbandit.learners.estimator import Estimator, no_share
+from crossbandit.losses.forms import zeros
 from crossbandit.validation import number, positive, reject
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.core.blocks import ArmRanges
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+class Anchors(NamedTuple):
+    """The arm against which each arm is measured. All arrays are empty if no arm has an anchor."""
+
+    anchor: Integers  # (K,): an arm, or -1 for an arm that has no anchor
+    order: Integers  # (K,): all arms, each after its anchor
+    roots: Integers  # the arms that have no anchor
+
+
+NO_ANCHORS = Anchors(*np.empty((3, 0), dtype=np.int64))
+
+
+class AdaptiveLearner(CoreLearner["CrossGraphAdaptive"]):
+    """A running adaptive learner.
+
+    The estimates change when the feedback of a round arrives. A round without feedback changes only
+    the running means of what is played.
+    """
+
+    needs_all_feedback = False  # losses are measured against their mean: a missing one is average
+    changed_by_play = ("played", "masses", "counted", "gap")
+
+    def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
+        self.parameters: AdaptiveParameters = algorithm.parameters()
+        core = core_of(problem, self.parameters, anchored=bool(algorithm.anchored))
+        super().__init__(algorithm, problem, core, seed=seed)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the round played last; 0 before any two losses have differed."""
+        return float(self.core.learning_rate())
+
+    def tuned(self) -> Mapping[str, Any]:
+        return {}  # all parameters are given: no rule sets any
+
+    def check_state(self) -> None:
+        state = self.state()
+        least, largest = float(state["least"][0]), float(state["largest"][0])
+        if (least, largest) == (math.inf, -math.inf):  # nothing was revealed so far
+            state["least"][0] = state["largest"][0] = 0.0
+        super().check_state()
+        state["least"][0], state["largest"][0] = least, largest
+        reference, counted = int(state["reference"][0]), state["counted"][0]
+        right = 0 <= reference <= self.round
+        self.require_state("reference", right, f"a round from 0 to {self.round}", reference)
+        self.require_state("counted", counted >= 0, "at least 0", counted)
+        shown = state["shown"]
+        self.require_state("shown", not shown.any(), "False for all arms", shown)
+
+
+class Floors(NamedTuple):
+    """How the least probability of observing an arm is divided among the arms."""
+
+    shares: Floats  # (K,): 1 / K with a self-loop, 1 without; 0 if the arm is weakly observable
+    weak: Integers  # the weakly observable arms, ascending
+    dominating: Integers  # arms that reveal them all
+
+
+def floors_of(problem: Problem) -> Floors:
+    """Return the floors of a problem's arms."""
+    graph, fixed = problem.graph, problem.graph_kind == "fixed"
+    shares = np.full(problem.arms, 1.0 / problem.arms)
+    shares[list(graph.arms_without_self_loop)] = 1.0
+    weak = [a for a, grade in enumerate(graph.arm_observability) if fixed and grade == "weak"]
+    shares[weak] = 0.0
+    dominating = graph.weakly_dominating_set if weak else ()
+    return Floors(shares, np.array(weak, np.int64), np.array(dominating, np.int64))
+
+
+def core_of(problem: Problem, parameters: AdaptiveParameters, *, anchored: bool) -> AdaptiveCore:
+    """Return the core of a learner of a problem."""
+    graph, form, changing = problem.graph, problem.form, problem.graph_kind != "fixed"
+    # If features differ between arms, rows of two arms cannot be subtracted.
+    comparable = anchored and not changing and form.shape[0] == 1
+    return AdaptiveCore(
+        zeros("CrossGraphAdaptive", (1, problem.arms, form.columns), form.dtype),
+        core_problem(problem),
+        parameters,
+        floors_of(problem),
+        anchors_of(graph) if comparable else NO_ANCHORS,
+        problem.graph_by_context,
+    )
+
+
+def anchors_of(graph: FeedbackGraph) -> Anchors:
+    """Return an anchor for each arm that has one.
+
+    Arm b is an anchor of arm a if the arms that reveal b are those that reveal a, and b itself:
+    N_in(b) = N_in(a) + {b}. So a play that reveals a also reveals b, and a play
+    of another arm than b that reveals b also reveals a. Among bids that reveal all higher bids, the
+    anchor is the next higher bid. If there are several anchors, the nearest is taken.
+
+    >>> from crossbandit import graphs
+    >>> anchors_of(graphs.threshold(4, reveals="higher")).anchor
+    array([ 1,  2,  3, -1])
+    >>> anchors_of(graphs.singletons(4)) is NO_ANCHORS
+    True
+    """
+    runs = graph.in_ranges
+    sets = [_runs_of(runs, a) for a in range(graph.arms)]
+    known: dict[tuple[tuple[int, int], ...], list[int]] = {}
+    for b, own in enumerate(sets):
+        without = _without(own, b)
+        if without != own:
+            known.setdefault(without, []).append(b)
+    anchor = np.full(graph.arms, -1, dtype=np.int64)
+    for a, own in enumerate(sets):
+        if own and own in known:
+            anchor[a] = min(known[own], key=lambda b: abs(b - a))
+    if (anchor < 0).all():
+        return NO_ANCHORS
+    # An anchor is revealed by one arm more than the arm that it belongs to.
+    sizes = [sum(last - first + 1 for first, last in own) for own in sets]
+    order = np.argsort(-np.array(sizes), kind="stable")
+    return Anchors(anchor, order, np.flatnonzero(anchor < 0))
+
+
+def _runs_of(runs: ArmRanges, a: int) -> tuple[tuple[int, int], ...]:
+    own = slice(runs.starts[a], runs.starts[a + 1])
+    return tuple(zip(runs.first[own].tolist(), runs.last[own].tolist(), strict=True))
+
+
+def _without(runs: tuple[tuple[int, int], ...], arm: int) -> tuple[tuple[int, int], ...]:
+    """Return the ranges of the same arms, except `arm`."""
+    pieces = []
+    for first, last in runs:
+        if first <= arm <= last:
+            pieces += [(first, arm - 1), (arm + 1, last)]
+        else:
+            pieces.append((first, last))
+    return tuple((first, last) for first, last in pieces if first <= last)
 
 
 @register
@@ -70,7 +208,7 @@ class CrossGraphAdaptive(Algorithm):
 
     Anchored estimates help if the losses of some arms are correlated, such as those of neighbouring
     bids. If the graph reveals an arm g whenever it reveals arm a (see
-    `anchors_of` in `algorithms/adaptive_learner.py`), a is measured against g,
+    `anchors_of` in `algorithms/cross_graph_adaptive.py`), a is measured against g,
 
         lhat_{t,c}(a) = lhat_{t,c}(g) + (l_{t,c}(a) - l_{t,c}(g)) 1{a revealed} / (w_t(a) + f_t(a)),
 
@@ -124,7 +262,7 @@ class CrossGraphAdaptive(Algorithm):
     def estimator(self, problem: Problem) -> Estimator | None:
         if self.half_life is not None or self.anchored or problem.graph_kind != "fixed":
             return None
-        graph, setting = problem.graph, graph_of(problem, anchored=False)
+        graph, setting = problem.graph, floors_of(problem)
 
         def at(learner: Learner[Any], available: Booleans | None) -> Estimator:
             del available
@@ -157,7 +295,7 @@ class CrossGraphAdaptive(Algorithm):
         return "weak" if kind == "fixed" else "strong"
 
     def parameters(self) -> AdaptiveParameters:
-        """Return the constants as the kernels take them."""
+        """Return the constants as the core takes them."""
         half_life = math.inf if self.half_life is None else self.half_life
         eta = 0.0 if self.eta is None else self.eta
         return AdaptiveParameters(

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.tuned import TunedAlgorithm
-from crossbandit.algorithms.tuning import experiment_rate
+from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
+from crossbandit.algorithms.tuning import TunedAlgorithm, core_problem, experiment_rate
+from crossbandit.core.blocks import ContextBlock
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels import known
-from crossbandit.kernels.known import KnownParameters, KnownSetting, KnownState
-from crossbandit.kernels.loops import Steps
-from crossbandit.kernels.rounds import ContextBlock
 from crossbandit.learners.algorithm import register
-from crossbandit.learners.compiled_learner import CompiledLearner, scratch
+from crossbandit.learners.core_learner import CoreLearner
 from crossbandit.learners.estimator import Estimator, acyclic_bound
 from crossbandit.losses.forms import zeros
 
@@ -121,18 +118,18 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
         return KnownParameters(rate, rate, min(rate, 0.5), rate)._asdict()
 
 
-class KnownLearner(CompiledLearner[CrossGraphKnown]):
+class KnownLearner(CoreLearner[CrossGraphKnown]):
     """A running Algorithm 1."""
 
-    steps = Steps(known.policy, known.play, count=known.count)
     changed_by_play = ("bias",)
     additive_state = ("estimates", "bias")
 
     def __init__(self, algorithm: CrossGraphKnown, problem: Problem, seed: Seed) -> None:
         self.parameters = algorithm.parameters(problem)
-        loopless = np.asarray(problem.graph.arms_without_self_loop, dtype=np.int64)
-        setting = KnownSetting(self.parameters, loopless, *_support(problem))
-        super().__init__(algorithm, problem, _empty_state(problem), setting, seed=seed)
+        form = problem.form
+        estimates = zeros("CrossGraphKnown", (1, problem.arms, form.columns), form.dtype)
+        core = KnownCore(estimates, core_problem(problem), self.parameters, *_support(problem))
+        super().__init__(algorithm, problem, core, seed=seed)
 
 
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
@@ -145,14 +142,3 @@ def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
     offset, entry, table, available = problem.form.support()
     support = ContextBlock(offset[possible], entry[possible], table, available[possible])
     return support, probabilities[possible]
-
-
-def _empty_state(problem: Problem) -> KnownState:
-    arms, form = problem.arms, problem.form
-    return KnownState(
-        estimates=zeros("CrossGraphKnown", (1, arms, form.columns), form.dtype),
-        bias=np.zeros((1, arms)),
-        denominators=np.zeros(arms),
-        mean=np.zeros(arms),
-        **scratch(arms),
-    )

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.tuned import required_contexts, required_horizon
-from crossbandit.kernels import edges
-from crossbandit.kernels.edges import EdgeSetting, EdgeState
-from crossbandit.kernels.loops import Steps
+from crossbandit.algorithms.means_core import EdgeCore
+from crossbandit.algorithms.tuning import core_problem, required_contexts, required_horizon
 from crossbandit.learners.algorithm import Algorithm, register
-from crossbandit.learners.compiled_learner import CompiledLearner, estimate_shape
+from crossbandit.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.learners.estimator import Estimator, no_share
 from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
@@ -26,6 +24,13 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
+
+
+class EdgeSchedule(NamedTuple):
+    """When `Exp3Edges` learns."""
+
+    warm_up: int  # the number of rounds in which arms are played in turn
+    rounds: float  # how many rounds a copy of the estimates learns from
 
 
 @register
@@ -98,7 +103,7 @@ class Exp3Edges(Algorithm):
     def estimator(self, problem: Problem) -> Estimator | None:
         if problem.graph_kind != "fixed":
             return None
-        graph, setting = problem.graph, self.setting(problem)
+        graph, setting = problem.graph, self.schedule(problem)
         uniform = np.full(problem.arms, 1.0 / problem.arms)
 
         def rates(learner: Learner[Any]) -> tuple[float, float]:
@@ -139,14 +144,14 @@ class Exp3Edges(Algorithm):
         )
         return declared
 
-    def setting(self, problem: Problem) -> EdgeSetting:
+    def schedule(self, problem: Problem) -> EdgeSchedule:
         """Return what the rule sets before the first round.
 
         Args:
             problem: The problem on which a learner is to be started.
 
         Returns:
-            The length of the warm-up and the number of rounds, as the kernels take them.
+            The length of the warm-up, and the number of rounds.
 
         Raises:
             InvalidParameterError: The rule needs a fact that the problem does not have.
@@ -159,31 +164,25 @@ class Exp3Edges(Algorithm):
                 rounds = horizon / required_contexts(self.id, problem)
             if warm_up is None:
                 warm_up = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
-        return EdgeSetting(warm_up, rounds, np.ones((1, 1)), self.cross_learning)
+        return EdgeSchedule(warm_up, rounds)
 
 
-class EdgeLearner(CompiledLearner[Exp3Edges]):
+class EdgeLearner(CoreLearner[Exp3Edges]):
     """A running Exp3 that learns edges."""
 
-    steps = Steps(edges.policy, edges.play, edges.learn)
-
     def __init__(self, algorithm: Exp3Edges, problem: Problem, seed: Seed) -> None:
-        arms = problem.arms
         shape = estimate_shape(algorithm, problem, cross=algorithm.cross_learning)
-        state = EdgeState(
-            estimates=zeros("Exp3Edges", shape, problem.form.dtype),
-            bias=np.zeros(shape[:2]),
-            rates=np.array([algorithm.eta or 0.0, algorithm.rho or 0.0]),
-            played=np.zeros(arms),
-            seen=np.zeros((arms, arms)),
-            weights=np.zeros(arms),
-            chosen=np.zeros(arms),
-            revealed=np.zeros(arms, dtype=np.int64),
+        self.schedule = algorithm.schedule(problem)
+        core = EdgeCore(
+            zeros("Exp3Edges", shape, problem.form.dtype),
+            core_problem(problem, apart=not algorithm.cross_learning),
+            *self.schedule,
+            (algorithm.eta or 0.0, algorithm.rho or 0.0),
         )
-        super().__init__(algorithm, problem, state, algorithm.setting(problem), seed=seed)
+        super().__init__(algorithm, problem, core, seed=seed)
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"warm_up": self.setting.warm_up}
+        return {"warm_up": self.schedule.warm_up}
 
 
 def _shares(learner: Learner[Any]) -> Floats:

@@ -7,21 +7,28 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
+import numpy as np
+
+from crossbandit.algorithms.exponential_core import (
+    Adaptation,
+    ExponentialCore,
+    ExponentialParameters,
+)
+from crossbandit.algorithms.tuning import required_alpha, required_contexts, required_horizon
+from crossbandit.core.rounds import CoreProblem
 from crossbandit.graphs import singletons
-from crossbandit.kernels import exponential
-from crossbandit.kernels.exponential import PerContextState
-from crossbandit.kernels.loops import Steps
 from crossbandit.learners.algorithm import Algorithm, register
-from crossbandit.learners.compiled_learner import CompiledLearner, scratch
+from crossbandit.learners.core_learner import CoreLearner
 from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
-from crossbandit.learners.learner_base import AlgorithmT
+from crossbandit.learners.learner import AlgorithmT
 from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
@@ -161,23 +168,27 @@ class PerContextGraph(PerContextAlgorithm):
         return required_alpha("experiment", problem)
 
 
-class PerContextLearner(CompiledLearner[AlgorithmT]):
+class PerContextLearner(CoreLearner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
 
-    steps = Steps(
-        exponential.policy_per_context, exponential.play_per_context, exponential.learn_per_context
-    )
+    stored = ("estimates", "weights", "chosen", "sums", "revealed")
     additive_state = ("estimates",)
 
     def __init__(
         self, algorithm: AlgorithmT, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
     ) -> None:
-        shape = (algorithm.require_contexts(problem), problem.arms)
-        state = PerContextState(
-            estimates=zeros(type(algorithm).__name__, shape, problem.form.dtype),
-            **scratch(problem.arms),
-        )
-        super().__init__(algorithm, problem, state, eta, seed=seed, graph=graph)
+        arms, none = problem.arms, np.zeros(problem.arms)
+        shape = (algorithm.require_contexts(problem), arms, 1)
+        estimates = zeros(type(algorithm).__name__, shape, problem.form.dtype)
+        rates = ExponentialParameters(eta, 0.0, 0.0, 0.0, 0.0)
+        ranges = (graph.in_ranges, graph.out_ranges)
+        known = CoreProblem(problem.form.shape, ranges, (), apart=True)
+        core = ExponentialCore(estimates, known, rates, none, none, Adaptation())
+        super().__init__(algorithm, problem, core, seed=seed, graph=graph)
+        self.eta = eta
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        return {**super().state(), "estimates": self.core.state()["estimates"][:, :, 0]}
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"eta": self.setting}
+        return {"eta": self.eta}

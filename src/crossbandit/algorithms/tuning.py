@@ -8,17 +8,126 @@ the bound that is machine-checked in `proofs/`, and `proved_bound` returns that 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
-from crossbandit.algorithms import regret_bound
-from crossbandit.algorithms.tuned import required_alpha, required_contexts, required_horizon
-from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.epochs import EpochParameters
-from crossbandit.validation import number
+from crossbandit.algorithms.epoch_core import EpochParameters
+from crossbandit.core.rounds import CoreProblem
+from crossbandit.errors import IndependenceNumberError, InvalidParameterError
+from crossbandit.learners.algorithm import Algorithm
+from crossbandit.validation import boolean, even, number, positive, share
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from crossbandit.problem import Problem
+
+
+ParametersT = TypeVar("ParametersT")
+
+# A parameter of one of these names has the same meaning, and the same check, in all algorithms.
+_CHECKS: dict[str, Callable[[str, str, object], Any]] = {
+    "eta": positive,
+    "gamma": positive,
+    "beta": positive,
+    "scale": positive,
+    "rho": share,
+    "exploration": share,
+    "epoch_length": even,
+    "cross_learning": boolean,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedAlgorithm(Algorithm, Generic[ParametersT]):
+    """An algorithm whose parameters are set by `tuning_rule` where they are None.
+
+    Attributes:
+        parameters_type: A NamedTuple of the parameters, as the core takes them.
+    """
+
+    parameters_type: ClassVar[type[Any]]
+
+    def __post_init__(self) -> None:
+        names = {field.name for field in fields(self)}
+        for name, check in _CHECKS.items():
+            if name in names:
+                self.check_parameters(check, name)
+
+    @abstractmethod
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        """Return what the rule sets for a problem: a value for each parameter that may be None.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The parameters by name.
+        """
+
+    def parameters(self, problem: Problem) -> ParametersT:
+        """Return the parameters for a problem: those that were given, and the rule's for the rest.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the core takes them; 0 for those that the algorithm does not have.
+
+        Raises:
+            InvalidParameterError: The rule needs a horizon or another fact that the problem does
+                not have.
+            IndependenceNumberError: The rule needs the independence number of the graph, which
+                cannot be computed.
+        """
+        names = [name for name in self.parameters_type._fields if hasattr(self, name)]
+        given = self.given_parameters(*names)
+        if len(given) < len(names):
+            given = {**self.tuning_rule(problem), **given}
+        values = (given[name] if name in names else 0.0 for name in self.parameters_type._fields)
+        return cast("ParametersT", self.parameters_type(*values))
+
+
+def core_problem(problem: Problem, *, apart: bool = False) -> CoreProblem:
+    """Return what a core knows of a problem; `apart`: each context learns from its own rounds."""
+    graph, changing = problem.graph, problem.graph_kind != "fixed"
+    ranges = (graph.in_ranges, graph.out_ranges)
+    return CoreProblem(problem.form.shape, ranges, graph.arms_without_self_loop, apart, changing)
+
+
+def required_alpha(rule: str, problem: Problem) -> int:
+    """Return the independence number that `rule` needs, or raise an error with advice."""
+    try:
+        return problem.graph.independence_number
+    except IndependenceNumberError as error:
+        raise IndependenceNumberError(
+            f"The {rule!r} tuning rule needs the independence number of the graph, which cannot be "
+            f"computed here: it lies within {tuple(problem.graph.independence_bounds)}. Give every "
+            "parameter of the algorithm by hand."
+        ) from error
+
+
+def required_horizon(rule: str, problem: Problem) -> int:
+    """Return the horizon that `rule` needs, or raise an error with advice."""
+    if problem.horizon is None:
+        raise InvalidParameterError(
+            f"The {rule!r} tuning rule needs a horizon. Give Problem(..., horizon=T), or give "
+            "every parameter of the algorithm by hand."
+        )
+    return problem.horizon
+
+
+def required_contexts(rule: str, problem: Problem) -> int:
+    """Return the number of contexts that `rule` needs, or raise an error with advice."""
+    if problem.contexts is None:
+        raise InvalidParameterError(
+            f"The {rule!r} tuning rule needs the number of contexts here, and this problem has "
+            "continuous contexts. Give it a table, Problem(graph, features=table), or give "
+            "every parameter of the algorithm by hand."
+        )
+    return problem.contexts
+
 
 RULES = ("experiment", "theorem", "proved")
 
@@ -261,12 +370,12 @@ def proved(problem: Problem) -> EpochParameters:
     229000.0
     """
     horizon = required_horizon("proved", problem)
-    if horizon < regret_bound.SHORTEST_HORIZON:
+    if horizon < _SHORTEST_HORIZON:
         raise InvalidParameterError(
-            f"The proved rule needs a horizon of at least {regret_bound.SHORTEST_HORIZON} rounds. "
+            f"The proved rule needs a horizon of at least {_SHORTEST_HORIZON} rounds. "
             f"Got {horizon}. Use tuning='experiment'."
         )
-    return regret_bound.best_parameters(problem.arms, required_alpha("proved", problem), horizon)
+    return best_parameters(problem.arms, required_alpha("proved", problem), horizon)
 
 
 def proved_bound(problem: Problem, parameters: EpochParameters | None = None) -> float:
@@ -295,9 +404,98 @@ def proved_bound(problem: Problem, parameters: EpochParameters | None = None) ->
     inf
     """
     parameters = proved(problem) if parameters is None else parameters
-    return regret_bound.smallest_bound(
+    return smallest_bound(
         problem.arms,
         required_alpha("proved", problem),
         required_horizon("proved", problem),
         parameters,
     )
+
+
+# --- the machine-checked bound --------------------------------------------------------------------
+# It is `bound2` of proofs/Statement.v, with the names used there. Its conditions are those of
+# `Theorem1_explicit`. An epoch has n = L / 2 pairs of rounds. The number iota is free: it is not a
+# parameter of the algorithm.
+
+_PAIRS_PER_IOTA = 36.0  # 36 iota <= n
+_KAPPA = 1 / 8  # kappa <= 1/8
+_LEAST_IOTA = 4.0 * (1 + 1e-9)  # for `best_parameters`: n gamma = iota / 2 must be at least 2
+_FEWEST_PAIRS = math.ceil(_PAIRS_PER_IOTA * _LEAST_IOTA)
+_SHORTEST_HORIZON = 4 * _FEWEST_PAIRS  # two epochs
+
+
+def best_parameters(arms: int, alpha: int, horizon: int) -> EpochParameters:
+    """Return parameters for which the bound is small; n and iota are searched for.
+
+    The other parameters follow from these two. With gamma = iota / (2 n) and beta = 4 gamma, the
+    smallest values that the conditions allow, eta = 1 / (64 n) is the largest. A search over all
+    parameters gains less than 7 %.
+    """
+
+    def bound(pairs: float, iota: float) -> float:
+        return bound2(arms, alpha, horizon, _parameters(int(pairs), iota), iota)
+
+    def best_iota(pairs: float) -> float:
+        return _minimiser(lambda x: bound(pairs, x), _LEAST_IOTA, int(pairs) / _PAIRS_PER_IOTA)
+
+    logarithm = _minimiser(
+        lambda x: bound(math.exp(x), best_iota(math.exp(x))),
+        math.log(_FEWEST_PAIRS),
+        math.log(horizon / 4),
+    )
+    pairs = max(_FEWEST_PAIRS, int(math.exp(logarithm)))
+    return _parameters(pairs, best_iota(pairs))
+
+
+def _parameters(pairs: int, iota: float) -> EpochParameters:
+    gamma = iota / (2 * pairs)
+    return EpochParameters(_KAPPA / (8 * pairs), gamma, gamma, 4 * gamma, 2 * pairs)
+
+
+def smallest_bound(arms: int, alpha: int, horizon: int, parameters: EpochParameters) -> float:
+    """Return the bound, minimised over iota; infinity if the conditions cannot be satisfied."""
+    eta, gamma, rho, beta, length = parameters
+    pairs = length / 2
+    largest = min(
+        2 * pairs * gamma, pairs / _PAIRS_PER_IOTA, (_KAPPA * gamma / eta - pairs * beta) / 2
+    )
+    largest *= 1 - 1e-12  # so that rounding cannot violate a condition
+    if not (0 < rho < 1 and beta >= 4 * gamma and pairs * gamma >= 2 and largest >= 1):
+        return math.inf
+
+    def bound(iota: float) -> float:
+        return bound2(arms, alpha, horizon, parameters, iota)
+
+    return bound(_minimiser(bound, 1.0, largest))
+
+
+def bound2(arms: int, alpha: int, horizon: int, parameters: EpochParameters, iota: float) -> float:
+    """Return the bound for one iota, whether or not the conditions hold."""
+    eta, gamma, rho, beta, length = parameters
+    pairs = length // 2
+    epochs = -(-horizon // length) - 1  # after the first
+    graph_sum = min(arms, 2 * alpha * (1 + math.log(arms / rho)))
+    kappa = eta * (2 * iota + pairs * beta) / gamma
+    cost = (3 * gamma + (8 * gamma + 2 / 3 * beta) * kappa + 32 * eta) * (2 * graph_sum + 6)
+    cost += 2 * (beta + (8 / 3 * gamma + 10 / 3 * beta) * kappa)
+    cost += 4 * eta * (16 * (1 + beta) + 4 * beta**2 / gamma)
+    pair_cost = 2 * rho + math.exp(4 * kappa) / (1 - rho) * cost
+    failure = (epochs + 3) * (2 * arms + 1) * math.exp(-iota)
+    return length + math.log(arms) / eta + pairs * epochs * (pair_cost + failure)
+
+
+def _minimiser(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a function with one minimum is smallest, by golden-section search."""
+    share = (math.sqrt(5) - 1) / 2
+    left, right = high - share * (high - low), low + share * (high - low)
+    at_left, at_right = function(left), function(right)
+    for _ in range(60):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - share * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + share * (high - low)
+            at_right = function(right)
+    return (low + high) / 2

@@ -1,23 +1,27 @@
 """Learners behind interfaces in the terms of a domain, one file each.
 
 The applications are in `first_price`, `seller`, `newsvendor`, `recommender`, `sleeping` and
-`spam_filter`. All of them use `application` (the base class), `action` (what they return, and its
-token) and `application_files`. The first three also use `hidden_number` and `money`, and can learn
-by a law (`law_learner`). The others name their arms and contexts (`labels`). `bidding` has the
-parts of the bidder.
+`spam_filter`. All of them use `application` (the base class) and `action` (what they return, and
+its token). The first three also use `hidden_number` and `money`, and can learn by a law. The others
+name their arms and contexts (`labels`). `bidding` has the parts of the bidder.
 """
 
-from crossbandit.applications.action import Action
-from crossbandit.applications.application import Application
-from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.applications.bidding.views import ShadingCurve
-from crossbandit.applications.first_price import FirstPriceBidder
-from crossbandit.applications.newsvendor import Newsvendor, Order
-from crossbandit.applications.recommender import Recommendation, Recommender
-from crossbandit.applications.seller import Offer, PostedPriceSeller
-from crossbandit.applications.sleeping import ArmChoice, SleepingArms
-from crossbandit.applications.spam_filter import MailDecision, SpamFilter
-from crossbandit.environments.amounts import bids_for_values, geometric_bids
+from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+
+if TYPE_CHECKING:
+    from crossbandit.applications.action import Action
+    from crossbandit.applications.application import Application
+    from crossbandit.applications.bidding.bids import Bid, Bids
+    from crossbandit.applications.bidding.views import ShadingCurve
+    from crossbandit.applications.first_price import FirstPriceBidder
+    from crossbandit.applications.newsvendor import Newsvendor, Order
+    from crossbandit.applications.recommender import Recommendation, Recommender
+    from crossbandit.applications.seller import Offer, PostedPriceSeller
+    from crossbandit.applications.sleeping import ArmChoice, SleepingArms
+    from crossbandit.applications.spam_filter import MailDecision, SpamFilter
+    from crossbandit.rules import bids_for_values, geometric_bids
 
 __all__ = [
     "Action",
@@ -39,3 +43,20 @@ __all__ = [
     "bids_for_values",
     "geometric_bids",
 ]
+
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.applications.action": "Action",
+        "crossbandit.applications.application": "Application",
+        "crossbandit.applications.bidding.bids": "Bid Bids",
+        "crossbandit.applications.bidding.views": "ShadingCurve",
+        "crossbandit.applications.first_price": "FirstPriceBidder",
+        "crossbandit.applications.newsvendor": "Newsvendor Order",
+        "crossbandit.applications.recommender": "Recommendation Recommender",
+        "crossbandit.applications.seller": "Offer PostedPriceSeller",
+        "crossbandit.applications.sleeping": "ArmChoice SleepingArms",
+        "crossbandit.applications.spam_filter": "MailDecision SpamFilter",
+        "crossbandit.rules": "bids_for_values geometric_bids",
+    },
+)

@@ -8,12 +8,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
-from crossbandit.applications.law_learner.decisions import LawDecision
-from crossbandit.applications.packing import packed, unpacked
-from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
-from crossbandit.laws.levels import short
+from crossbandit.errors import DamagedTokenError, DecisionError
 from crossbandit.learners.decisions import is_written
-from crossbandit.learners.tokens import LAW, Token, to_text
+from crossbandit.learners.law_decisions import LawDecision
+from crossbandit.learners.shell import only_decides
+from crossbandit.learners.tokens import ACTION, LAW, Token, to_text, unpacked
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _Action = TypeVar("_Action", bound="Action")
-
-ACTION = 3  # a token that holds the fields of an action and the token of its decision
 
 
 @dataclass(frozen=True)
@@ -47,16 +44,7 @@ class Action:
         if decision is None:
             name = type(self).__name__
             raise DecisionError(f"This {name} has nothing to settle: no decision was made.")
-        values = tuple(getattr(self, field.name) for field in fields(self)[1:])
-        if isinstance(decision, LawDecision):
-            ids = (decision.learner, decision.decider, decision.round, decision.time)
-            kept = (tuple(map(short, v)) if isinstance(v, tuple) else v for v in values)
-            return Token(LAW, *ids, packed((*kept, *decision.pack()))).encode(decision.key)
-        inner = decision.token
-        key = decision.key
-        known = Token.decode(inner, key)
-        ids = (known.learner, known.decider, known.counter, known.time)
-        return Token(ACTION, *ids, packed((*values, inner))).encode(key)
+        return decision.action_token(tuple(getattr(self, one.name) for one in fields(self)[1:]))
 
     @property
     def text(self) -> str:
@@ -92,14 +80,6 @@ class Action:
         return cls(**{**values, "decision": decision})  # type: ignore[arg-type]  # fields by name
 
 
-def _fields(payload: bytes, count: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Return the fields of an action, and what its decision has packed."""
-    values = unpacked(payload)
-    if not isinstance(values, tuple) or len(values) <= count:
-        raise ValueError(f"it does not have {count} fields")
-    return values[:count], values[count:]
-
-
 def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
     if data is None:
         return None
@@ -122,19 +102,16 @@ def _width(kind: type) -> int:
     return len(fields(kind)) - 1
 
 
-def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
-    """Return the action of a token.
+def _parted(values: Any, width: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Return the fields of an action, and what its decision has packed."""
+    if not isinstance(values, tuple) or len(values) <= width:
+        raise ValueError(f"it does not have {width} fields")
+    return values[:width], values[width:]
 
-    Args:
-        token: The token, as bytes or as text.
-        kind: The class of the action.
-        learner: The learner that is to learn from it.
 
-    Raises:
-        DamagedTokenError: The token is damaged or forged, or is that of another kind of action.
-        ForeignDecisionError: The action was made for another learner.
-    """
-    found = Token.decode(token, learner.token_key)
+def action_of(token: bytes | str, kind: type[_Action], learner: Any, key: bytes | None) -> _Action:
+    """Return the action of a token with this key; raise a DecisionError if it is another's."""
+    found = Token.decode(token, key)
     if found.kind not in (LAW, ACTION):
         raise DamagedTokenError(
             f"A token must be that of a {kind.__name__}. Got one of kind {found.kind}. Give it to "
@@ -142,13 +119,8 @@ def action_of(token: bytes | str, kind: type[_Action], learner: Any) -> _Action:
         )
     try:
         width = _width(kind)  # type: ignore[arg-type]  # a class is hashable
-        values, content = _fields(found.payload, width)
-        decision: Any
-        if found.kind == LAW:
-            decision = LawDecision.unpack(found, content, learner.token_key)
-        else:
-            decision = learner.decision_of(*content)
-        return kind(decision, *values)
+        values, content = _parted(unpacked(found.payload), width)
+        return kind(learner.decision_in(found, content), *values)
     except (AttributeError, TypeError, ValueError) as error:
         raise DamagedTokenError(
             f"A token must be that of a {kind.__name__} of this learner. Got another: {error}. "
@@ -160,11 +132,9 @@ def required_action(action: Any, kind: type[_Action], learner: Any) -> _Action:
     """Return the action, given it or its token; raise DecisionError if it cannot be settled."""
     found: _Action = action if type(action) is kind else _read(action, kind, learner)
     if found.decision is not None:
-        try:
-            expects = learner.expects
-        except AttributeError:
-            raise only_decides("settle") from None
-        expects(found.decision)
+        if not learner.learns:
+            raise only_decides("settle")
+        learner.expects(found.decision)
     return found
 
 
@@ -172,7 +142,10 @@ def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
     if isinstance(action, kind):
         return action
     if isinstance(action, bytes | bytearray | memoryview | str):
-        return action_of(action if isinstance(action, str) else bytes(action), kind, learner)
+        if not learner.learns:
+            raise only_decides("settle")
+        token = action if isinstance(action, str) else bytes(action)
+        return action_of(token, kind, learner, learner.token_key)
     name = kind.__name__
     hint = f" {name}.from_json makes one of it." if isinstance(action, dict) else ""
     if action is None:
@@ -183,31 +156,15 @@ def _read(action: Any, kind: type[_Action], learner: Any) -> _Action:
 
 
 def pending_decision(action: Any, kind: type[_Action], learner: Any) -> tuple[_Action, Any]:
-    """Return the action, given it or its token, and its decision, which must exist.
-
-    Raises:
-        DecisionError: It cannot be learned from.
-    """
+    """Return the action, given it or its token, and its decision, which must exist."""
     found = required_action(action, kind, learner)
     if found.decision is None:
         raise DecisionError(f"This {kind.__name__} has nothing to settle: no decision was made.")
     return found, found.decision
 
 
-def only_decides(method: str) -> InvalidParameterError:
-    """Return the error for a method that a snapshot does not have."""
-    return InvalidParameterError(
-        f"A snapshot only decides: it has no {method}. Use the application that it was taken from."
-    )
-
-
 def rows_of(rows: Floats, revealed: Sequence[int]) -> Floats:
-    """Return the rows of the arms that a decision reveals.
-
-    Args:
-        rows: A row for each arm.
-        revealed: The arms.
-    """
+    """Return the rows of the arms that a decision reveals."""
     if isinstance(revealed, range):  # true of most neighbourhoods; this makes no list
         return rows[revealed.start : revealed.stop]
     return rows[list(revealed)]

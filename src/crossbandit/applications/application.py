@@ -6,15 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Learner
-from crossbandit.applications import application_files
-from crossbandit.applications.action import only_decides
-from crossbandit.applications.law_learner import files as law_files
-from crossbandit.applications.law_learner.decider import LawDecider
-from crossbandit.applications.law_learner.learner import LawLearner
+import numpy as np
+
+from crossbandit import algorithms, record
+from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
-from crossbandit.learners import archive
 from crossbandit.learners.algorithm import from_json
+from crossbandit.learners.shell import only_decides
 from crossbandit.notebook import card, counted
 from crossbandit.validation import reject, verbatim
 
@@ -23,10 +21,13 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from crossbandit.learners.files import LearnerFile
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
 
-_DEFAULT = CrossGraphAdaptive()
+
+_SNAPSHOT = "crossbandit-application-snapshot"
+_VERSION = 3
 
 
 class Application(ABC):
@@ -88,17 +89,13 @@ class Application(ABC):
 
     def __repr__(self) -> str:
         counts = f"{self.rounds} decisions made, {self.pending} pending"
-        return f"{type(self).__name__}({counts}, {self._decider_name()})"
-
-    def _decider_name(self) -> str:
-        learner = self.learner
-        return str(learner.name if isinstance(learner, LawDecider) else learner.algorithm.id)
+        return f"{type(self).__name__}({counts}, {self.learner.decider_name})"
 
     def _repr_html_(self) -> str:
         facts = [
             (counted(self.rounds, "decision"), "how many were made"),
             (f"{self.pending:,} pending", "decisions without an outcome so far"),
-            (self._decider_name(), "what decides"),
+            (self.learner.decider_name, "what decides"),
         ]
         settings = (
             (f"{key}: {value}", "a setting")
@@ -159,14 +156,10 @@ class Application(ABC):
             InvalidParameterError: The algorithm needs memory, or this is a snapshot itself.
         """
         learner = self.learner
-        if isinstance(learner, LawLearner):
-            other = self._made(self.settings(), "law")
-            vars(other)["learner"] = learner.decider(other.learner.law, seed)
-        elif isinstance(learner, Learner):
-            other = self._made(self.settings(), learner.algorithm)
-            vars(other)["learner"] = learner.snapshot(seed)
-        else:
+        if not learner.learns:
             raise only_decides("snapshot")
+        other = self._made(self.settings(), learner.algorithm)
+        vars(other)["learner"] = learner.files.decider(other.learner, seed)
         return other
 
     @classmethod
@@ -180,12 +173,15 @@ class Application(ABC):
         Raises:
             InvalidParameterError: This is no snapshot.
         """
-        if isinstance(self.learner, LawLearner | Learner):
+        if self.learner.learns:
             raise InvalidParameterError(
                 f"to_bytes is for snapshots. This {type(self).__name__} learns: use "
                 "snapshot().to_bytes(), or save."
             )
-        return application_files.snapshot_bytes(self.kind, self.settings(), self.learner)
+        header, arrays = self.learner.parts()
+        form = {"format": _SNAPSHOT, "version": _VERSION, "application": self.kind}
+        header = {**form, "settings": self.settings(), **header}
+        return record.to_bytes(header, arrays, owner=self.kind)
 
     @classmethod
     def from_bytes(
@@ -201,20 +197,33 @@ class Application(ABC):
         Raises:
             CheckpointError: The bytes are not such a snapshot, or are damaged.
         """
-        file = application_files.read_snapshot(content, cls.kind)
+        header, arrays, _ = record.from_bytes(content)
+        found = (header.get("format"), header.get("application"))
+        if found != (_SNAPSHOT, cls.kind):
+            raise CheckpointError(
+                f"from_bytes needs what to_bytes of a snapshot of a {cls.kind} returned. Got "
+                f"{found}."
+            )
+        if header.get("version") != _VERSION:
+            raise CheckpointError(
+                f"The snapshot has format {header.get('version')!r}, and this version of "
+                f"Crossbandit reads format {_VERSION}. Take a new one, or read it with the version "
+                "that wrote it."
+            )
         try:
-            header = file.header
             algorithm = from_json(header["algorithm"]) if "algorithm" in header else "law"
             made = cls._made(header["settings"], algorithm)
-            vars(made)["learner"] = application_files.decider_of(made.learner, file, seed, key)
+            vars(made)["learner"] = made.learner.files.decider_of(header, arrays, seed, key)
         except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
 
     def save(self, path: str | os.PathLike[str] | io.BytesIO) -> None:
-        """Write everything to one file, atomically. `load` resumes from it.
+        """Write everything but `token_key` to one file, atomically. `load` resumes from it.
 
-        An existing file keeps its permissions; a symbolic link is followed.
+        Outcomes that are settled later are not in the file: keep them until the next `save`, and
+        settle them again after a crash. An existing file keeps its permissions; a symbolic link is
+        followed.
 
         Args:
             path: The file, whose folder must exist; or a buffer.
@@ -223,15 +232,26 @@ class Application(ABC):
             CheckpointError: The file cannot be written, or the state holds NaN. An existing file
                 is then unchanged.
         """
-        if not isinstance(self.learner, LawLearner | Learner):
+        if not self.learner.learns:
             raise only_decides("save")
-        application_files.write(
-            path, self.learner, self.kind, self.settings(), self.state(), type(self).__name__
-        )
+        self.learner.files.save(path, self._kept, type(self).__name__)
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what a file has of this application: notes, and arrays by name."""
+        found = self.state()
+        arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        values = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in found.items()
+            if name not in arrays
+        }
+        return {"application": self.kind, "settings": self.settings(), "state": values}, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str] | io.BytesIO, **changes: Any) -> Self:
         """Return what `save` wrote. It resumes exactly, and takes all tokens that were made before.
+
+        If tokens were signed, set `token_key` again: it is not in the file.
 
         Args:
             path: The file, or a buffer that holds what `save` wrote.
@@ -244,14 +264,18 @@ class Application(ABC):
             CheckpointError: The file is damaged, or was not written by this class.
             InvalidParameterError: There is no such setting, or what was learned does not fit it.
         """
-        file = application_files.read(path, cls.kind, cls.__name__)
-        try:
-            application = cls._made(file.notes["settings"], file.algorithm)
-            application._resume(file)  # noqa: SLF001 - its own
-        except IMPOSSIBLE_CONTENT as error:
+        from crossbandit.learners import files
+
+        file = files.read(path)
+        other = file.header["notes"].get("application") or "learner without an application"
+        if other != cls.kind:
+            name = cls.__name__
             raise CheckpointError(
-                f"The checkpoint {archive.name_of(path)} is inconsistent: {error}"
-            ) from error
+                f"{name}.load needs a file that {name}.save wrote. Got one of a {other}."
+            )
+        with file.reading():
+            application = cls._made(file.header["notes"]["settings"], file.algorithm)
+            application._resume(file)  # noqa: SLF001 - its own
         return application._changed(changes) if changes else application  # noqa: SLF001 - its own
 
     def _changed(self, changes: Mapping[str, Any]) -> Self:
@@ -261,52 +285,41 @@ class Application(ABC):
         if unknown:
             expected = f"one of {', '.join(settings)}"
             reject(f"{type(self).__name__}.load", min(unknown), expected, verbatim("another"))
-        algorithm = "law" if isinstance(self.learner, LawLearner) else self.learner.algorithm
-        made = self._made({**settings, **changes}, algorithm)
+        made = self._made({**settings, **changes}, self.learner.algorithm)
         made._take_over(self)  # noqa: SLF001 - its own
         return made
 
     def _take_over(self, other: Self) -> None:
         """Take over the learner and the state of an application with other settings."""
-        if isinstance(self.learner, LawLearner) or self.learner.problem != other.learner.problem:
-            raise InvalidParameterError(
-                f"What this {type(self).__name__} has learned holds for the settings it has. "
-                "Make a new one."
-            )
-        vars(self)["learner"] = other.learner
+        vars(self)["learner"] = self.learner.files.taking_over(other.learner, type(self).__name__)
         self.restore(other.state())
 
-    def _resume(self, file: application_files.ApplicationFile) -> None:
+    def _resume(self, file: LearnerFile) -> None:
         """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
-        source = file.source
-        if not isinstance(source, Learner):
-            if not isinstance(self.learner, LawLearner):
-                raise ValueError("its settings describe an application without a law")  # noqa: TRY004 - of a file
-            law_files.resume(self.learner, source.header, source.arrays)
-        elif isinstance(self.learner, LawLearner) or self.learner.problem != source.problem:
-            raise ValueError("its settings describe another problem than its learner's")
-        else:
-            vars(self)["learner"] = source
-        self.restore(file.state(self.state()))
+        vars(self)["learner"] = self.learner.files.resumed(file)
+        values, arrays = file.header["notes"]["state"], file.parts["application"]
+        now = self.state()
+        kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
+        if set(arrays) != kept or set(values) != set(now) - kept:
+            names = sorted([*arrays, *values])[:20]
+            raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
+        self.restore({**values, **arrays})
 
 
-def usual_algorithm(feedback: str) -> CrossGraphAdaptive:
+def usual_algorithm(feedback: str) -> Algorithm:
     """Return the default algorithm for bids with a feedback graph, with anchors if they help.
 
     They help with feedback after a loss: then a bid reveals the next higher bid, and the two mostly
     win and lose together.
-
-    Args:
-        feedback: One of the kinds of `crossbandit.environments.auctions.FEEDBACK`.
     """
-    return CrossGraphAdaptive(anchored=feedback == "after-loss")
+    return algorithms.CrossGraphAdaptive(anchored=feedback == "after-loss")
 
 
 def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
     """Return `algorithm`, with the default's choice of `anchored` if its own is None."""
     if (
-        isinstance(algorithm, CrossGraphAdaptive)
-        and isinstance(default, CrossGraphAdaptive)
+        isinstance(algorithm, algorithms.CrossGraphAdaptive)
+        and isinstance(default, algorithms.CrossGraphAdaptive)
         and algorithm.anchored is None
     ):
         return replace(algorithm, anchored=default.anchored)
@@ -318,23 +331,13 @@ def start_learner(
     algorithm: Algorithm | None,
     problem: Problem,
     seed: Seed,
-    default: Algorithm = _DEFAULT,
+    default: Algorithm | None = None,
     *,
     expected: str = "None, or an Algorithm such as CrossGraph()",
 ) -> Learner:
-    """Start the learner of an application.
-
-    Args:
-        owner: The class of the application, for messages.
-        algorithm: The algorithm that the user asked for, or None.
-        problem: What the application has to decide.
-        seed: The seed of the learner.
-        default: The algorithm where none was asked for.
-        expected: What may be asked for, for messages.
-
-    Raises:
-        InvalidParameterError: `algorithm` is not an Algorithm, or does not fit the problem.
-    """
+    """Start the learner of an application."""
+    if default is None:
+        default = algorithms.CrossGraphAdaptive()
     algorithm = default if algorithm is None else anchored_as(default, algorithm)
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", expected, algorithm)

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.applications.bidding.batches import bid_batch, settle_auctions
-from crossbandit.applications.bidding.bids import Bid
+from crossbandit.applications.bidding.bids import Bid, first_key, reason_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
-from crossbandit.applications.bidding.logs import log_outcomes
-from crossbandit.applications.bidding.spending import NO_LIMITS, Spending, first_key, given_limits
 from crossbandit.applications.bidding.views import AuctionViews
-from crossbandit.applications.law_learner.decider import LawDecider, Round
-from crossbandit.applications.law_learner.learner import LawLearner
-from crossbandit.applications.law_learner.missing_outcomes import MISSING
 from crossbandit.applications.money import as_floats, flag_of, possible_bids, tick_of
-from crossbandit.environments.amounts import span
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.feedback import TOLD_AFTER
 from crossbandit.laws.rounds import learn_rounds
+from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.learners.law_learner import Round
+from crossbandit.learners.missing_outcomes import MISSING
+from crossbandit.limits.state import MAX_JUMP
 from crossbandit.problem import Problem
+from crossbandit.rules import FEEDBACK, AuctionRules, span
 from crossbandit.validation import boolean, choice, number, reject
 
 if TYPE_CHECKING:
@@ -39,6 +36,13 @@ if TYPE_CHECKING:
     from crossbandit.logs import AuctionLog
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
+
+_NO_LIMITS = {
+    "budget": None,
+    "target": None,
+    "expires": None,
+    "max_jump": MAX_JUMP.total_seconds(),
+}
 
 
 class FirstPriceBidder(AuctionViews):
@@ -82,6 +86,8 @@ class FirstPriceBidder(AuctionViews):
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         expires: The time after which a bid without an outcome counts as lost and its money is free
             again: a timedelta, or seconds; None for never. If the bid wins later, it is still paid.
+        max_jump: Under limits, by how much the time of an auction may be ahead of both the clock
+            and the latest auction: a timedelta, or seconds; None for any time.
         horizon: The number of auctions to come. The law and the usual algorithm do not need it.
         algorithm: None or "law" for the law; or an `Algorithm` that uses the feedback graph.
         seed: The seed of the bidder's random choices.
@@ -93,8 +99,9 @@ class FirstPriceBidder(AuctionViews):
     >>> bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
     >>> for value, price in np.random.default_rng(0).uniform(0, [10, 6], size=(2_000, 2)):
     ...     bid = bidder.bid(value)
-    ...     won = bid.amount >= price
-    ...     bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
+    ...     if bid.amount is not None:
+    ...         won = bid.amount >= price
+    ...         bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
     >>> bidder.shading_curve([4.0, 8.0]).bids
     array([2., 4.])
     """
@@ -120,6 +127,7 @@ class FirstPriceBidder(AuctionViews):
         budget: Any = None,
         target: Any = None,
         expires: timedelta | float | None = None,
+        max_jump: timedelta | float | None = MAX_JUMP,
         horizon: int | None = None,
         algorithm: Algorithm | str | None = None,
         seed: Seed,
@@ -139,21 +147,27 @@ class FirstPriceBidder(AuctionViews):
             owner=owner,
         )
         self._quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
+        self._tells_losers = False in TOLD_AFTER[feedback]
         self._grid = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
         self.guarded = boolean(owner, "guarded", guarded)
         if guarded and not at_most_value:
             reject(owner, "guarded", "False if at_most_value is False", guarded)
         self._spending = None
-        limits = given_limits(owner, budget, target)
-        if limits:
-            amounts = self.rules.amounts
-            self._spending = Spending(owner, amounts, limits, self.value_range, horizon, expires)
+        if budget is not None or target is not None:
+            from crossbandit.applications.bidding.spending import Spending, given_limits
+
+            limits = given_limits(owner, budget, target)
+            if limits:
+                times = (horizon, expires, max_jump)
+                self._spending = Spending(
+                    owner, self.rules.amounts, limits, self.value_range, *times
+                )
         self._start(
             algorithm,
             problem,
             seed,
-            usual_algorithm(feedback),
+            partial(usual_algorithm, feedback),
             context_range=self.value_range,
             feedback=feedback,
             payoff="first-price",
@@ -183,7 +197,7 @@ class FirstPriceBidder(AuctionViews):
             "tick_size": None if self.tick_size is None else float(self.tick_size),
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
-            **(NO_LIMITS if self._spending is None else self._spending.settings()),
+            **(_NO_LIMITS if self._spending is None else self._spending.settings()),
             "horizon": self._horizon,
         }
 
@@ -199,33 +213,46 @@ class FirstPriceBidder(AuctionViews):
                 auctions with other reserve prices, assuming that others would have bid the same.
             at: The time of the auction, for budgets: a datetime with a time zone, or seconds since
                 1970; by default now. An earlier time than that of the last auction is replaced by
-                the latter.
+                the latter. A time far ahead is refused; see `max_jump`.
             **classes: A level, a text or an integer, of each of the bidder's classes.
 
         Returns:
-            The bid. Place its `amount`, and pass it to `settle` when the outcome is known. The
-            amount is None if there is nothing to place.
+            The bid. Place its `amount`, and pass it to `settle` when the outcome is known. If the
+            amount is None, no bid is made: `reason` says why, and there is nothing to settle.
 
         Raises:
             InvalidContextError: The value is outside the range, the reserve price is below the
-                bidder's, or a class is missing.
+                bidder's, a class is missing, or the time is far ahead.
         """
         worth, floor, first, last = self._auction("bid", value, reserve)
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner = self.learner
-        if self._spending is not None:
-            made, why = self._spending.choose(
-                learner, worth, labels, first, last, self._choices, at
-            )
-            amount = None if made is None else self._grid[made.arm]
-            return Bid(made, amount, worth, floor, labels, why)
-        if first > last:
-            return Bid(None, None, worth, floor, labels)
-        if isinstance(learner, LawDecider):
-            decision: Any = learner.act(Round(worth, worth, 0.0, labels), first, last)
-        else:
-            decision = learner.act(self.rules.contexts(worth), self._available(first, last))
-        return Bid(decision, self._grid[decision.arm], worth, floor, labels)
+        learner, taken = self.learner, list[int]()
+        try:
+            if self._spending is not None:
+                made, why = self._spending.choose(
+                    learner, worth, labels, first, last, self._choices, at, taken
+                )
+            elif first > last:
+                made = why = None
+            elif learner.law is not None:
+                made, why = learner.act(Round(worth, worth, 0.0, labels), first, last), None
+            else:
+                made = learner.act(self.rules.contexts(worth), self._available(first, last))
+                why = None
+            amount = 0.0 if made is None else self._grid[made.arm]
+            placed = Bid(made, amount, worth, floor, labels) if amount > 0.0 else None
+        except BaseException:  # the caller will not place the bid
+            if self._spending is not None:
+                self._spending.withdraw(taken)
+            raise
+        if placed is not None:
+            return placed
+        if made is not None and learner.law is None and learner.learns:
+            from crossbandit.applications.bidding.batches import unless_known
+
+            made = unless_known(learner, self.rules, self.feedback, [made])[0]
+        reason = why or reason_of(self.rules, worth, floor, first, last)
+        return Bid(made, None, worth, floor, labels, reason)
 
     def settle(
         self,
@@ -242,6 +269,10 @@ class FirstPriceBidder(AuctionViews):
         it is missing must depend neither on the outcome nor on the bid. If the competing bid is
         often missing although it should be told, use the feedback "won-lost". To settle only the
         auctions in which it is known would mislead the bidder.
+
+        An auction in which no bid was made has nothing to settle, and to settle it as lost does no
+        harm. If its highest competing bid is known nevertheless, and the feedback tells it to
+        losers, give it: the bidder learns from it.
 
         Args:
             bid: The bid, or its token.
@@ -261,27 +292,31 @@ class FirstPriceBidder(AuctionViews):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
-        if correction:
-            self._check_correctable()
+        if correction is not False:
+            correction = self._corrects(correction)
         made = required_action(bid, Bid, self.learner)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
-        if made.decision is None or made.amount is None:
-            if has_won:
-                raise InvalidLossesError("No bid was made, so it cannot have won.")
-            return
+        amount = made.amount
+        if made.decision is None or amount is None:
+            if not self._shows_without_bid(made, highest_competing_bid, won=has_won):
+                return
+            amount = 0.0
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
         learner, spending, told = self.learner, self._spending, highest_competing_bid
         decision: Any = made.decision
-        if not isinstance(learner, LawLearner):
+        if learner.law is None:
             price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
             rows = rules.rows([price])[0]
-            learner.learn(decision, rows_of(rows, decision.revealed))
-            if spending is not None:
-                key, least = first_key(decision.learner) + decision.round, max(price, rules.least)
-                with spending.lock:
-                    spending.pacer.settle(key, made.value, made.amount, has_won, least)
+            shown = rows_of(rows, decision.revealed)
+            if spending is None:
+                learner.learn(decision, shown)
+                return
+            key, least = first_key(decision.learner) + decision.round, max(price, rules.least)
+            with spending.lock:
+                paid = spending.settled(key, made.value, amount, has_won, least)
+                learner.learn_with(paid, decision, shown)
             return
-        amount, least = made.amount, rules.least
+        least = rules.least
         # Most outcomes are clearly consistent. `price_of` checks all others.
         if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
             pass
@@ -289,7 +324,6 @@ class FirstPriceBidder(AuctionViews):
             least = max(told, least)
         else:
             least = max(price_of(rules, self.feedback, amount, told, won=has_won), least)
-        before = learner.code(decision) if correction and spending is not None else 0
         learner.learn(
             decision,
             made.value,
@@ -298,15 +332,9 @@ class FirstPriceBidder(AuctionViews):
             reached=has_won,
             number=least,
             correction=correction,
+            money=spending,
+            key=0 if spending is None else first_key(decision.decider) + decision.round,
         )
-        if spending is None:
-            return
-        key = first_key(decision.decider) + decision.round
-        if correction:
-            spending.correct(key, before, made.value, amount, won=has_won)
-            return
-        with spending.lock:
-            spending.pacer.settle(key, made.value, amount, has_won, least)
 
     def bid_many(
         self,
@@ -332,11 +360,20 @@ class FirstPriceBidder(AuctionViews):
         Raises:
             InvalidContextError: As for `bid`; the message names the rows. No bid is made.
         """
-        return bid_batch(self, self._spending, values, reserve, at, classes)
+        from crossbandit.applications.bidding.batches import bid_batch
+
+        taken: list[Any] = []
+        try:
+            bids = bid_batch(self, self._spending, values, reserve, at, classes, taken)
+        except BaseException:
+            if self._spending is not None:
+                self._spending.withdraw(taken)
+            raise
+        return bids
 
     def settle_many(
         self,
-        bids: Bids | Sequence[Bid | bytes | str],
+        bids: Bids | Sequence[Bid | bytes | str | None],
         *,
         won: npt.ArrayLike,
         highest_competing_bid: npt.ArrayLike | None = None,
@@ -347,16 +384,21 @@ class FirstPriceBidder(AuctionViews):
         It is one call of compiled code, unless there is a guard or an algorithm without such code.
 
         Args:
-            bids: What `bid_many` returned; or a list of bids, or of their tokens.
+            bids: What `bid_many` returned; or a list of bids, or of their tokens. Rows in which no
+                bid was made, with None as their token, may be left in, as lost.
             won: Whether each bid won.
             highest_competing_bid: As for `settle`; NaN where it is not known.
             reserve: As for `settle`; NaN where it is not given.
 
         Raises:
-            DecisionError: As for `settle`; the message names the rows. Nothing is learned.
-            InvalidLossesError: As for `settle`; the message names the rows. Nothing is learned.
+            DecisionError: As for `settle`; its `rows` are all that are wrong, and can be left out.
+                Nothing is learned.
+            InvalidLossesError: As for `settle`; its `rows` are all that are wrong. Nothing is
+                learned.
             MissingOutcomesError: Wins or losses are missing with a bias. Nothing is learned.
         """
+        from crossbandit.applications.bidding.batches import settle_auctions
+
         settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
 
     @classmethod
@@ -393,7 +435,7 @@ class FirstPriceBidder(AuctionViews):
         >>> float(bidder.price_law(8.0).chances[2]) > 0.8
         True
         """
-        from crossbandit.applications.bidding.fitting import fitting_log  # it is slow to import
+        from crossbandit.applications.bidding.logs import fitting_log  # it is slow to import
 
         found = fitting_log(log, settings)
         construct: Callable[..., Self] = cls
@@ -432,11 +474,19 @@ class FirstPriceBidder(AuctionViews):
             expected = "False, as the guard has to see how its own bids fare"
             reject("warm_up", "guarded", expected, self.guarded)
         given = (values, prices, bids, won, classes)
+        from crossbandit.applications.bidding.logs import log_outcomes
+
         log = log_outcomes(learner.law, self.rules, self.value_range, *given)
         rounds = (log.values, log.kinds, log.indices)
         with learner.learning, learner.deciding:
             learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
             learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+
+    def _shows_without_bid(self, bid: Bid, told: object, *, won: bool) -> bool:
+        """Return whether an auction in which no bid was made shows anything."""
+        if won:
+            raise InvalidLossesError("No bid was made, so it cannot have won.")
+        return bid.decision is not None and told is not None and self._tells_losers
 
     def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
         """Return what a learner with a feedback graph decides by."""

@@ -7,27 +7,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms import Learner
-from crossbandit.applications.action import only_decides, rows_of
+from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
-from crossbandit.applications.law_learner import files as law_files
-from crossbandit.applications.law_learner.decider import LawDecider, Round
-from crossbandit.applications.law_learner.learner import LawLearner
+from crossbandit.applications.money import flag_of
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
-from crossbandit.laws.keeping import take_counts
-from crossbandit.laws.view import view_of
+from crossbandit.learners.law_learner import LawLearner, Round
+from crossbandit.learners.shell import only_decides
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.applications.law_learner.missing_outcomes import MissingOutcomes
-    from crossbandit.environments.amounts import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.learners.missing_outcomes import MissingOutcomes
     from crossbandit.problem import Problem
+    from crossbandit.rules import AmountRules
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
@@ -125,7 +122,9 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        name = law_files.difference(mine.law, theirs.law)
+        from crossbandit.learners.files import difference
+
+        name = difference(mine.law, theirs.law)
         if name is not None:
             got = f"{name} {getattr(theirs.law, name)!r}, not {getattr(mine.law, name)!r}"
             reject("take_counts", "other", expected, verbatim(got))
@@ -136,15 +135,7 @@ class HiddenNumberApplication(Application):
             )
         first, second = sorted((mine, theirs), key=id)  # as in `merge`: no deadlock
         with first.learning, second.learning, mine.deciding:
-            take_counts(mine.law, theirs.law)
-
-    def _take_over(self, other: Self) -> None:
-        """Take over what another one with other settings has learned, and its decisions."""
-        if not isinstance(self.learner, LawLearner):
-            super()._take_over(other)
-            return
-        law_files.take_over(self.learner, other.learner)
-        self.restore(other.state())
+            mine.law.take_counts(theirs.law)
 
     def _form(self) -> dict[str, Any]:
         """Return the settings that what is learned depends on."""
@@ -156,7 +147,7 @@ class HiddenNumberApplication(Application):
         algorithm: Algorithm | str | None,
         problem: Problem,
         seed: Seed,
-        usual: Algorithm,
+        usual: Callable[[], Algorithm],
         *,
         context_range: tuple[float, float],
         feedback: str,
@@ -168,7 +159,7 @@ class HiddenNumberApplication(Application):
         law_by_default: bool = False,
         missing: str = "refuse",
     ) -> None:
-        """Set `classes` and `learner`. usual: the default algorithm if the law is not used.
+        """Set `classes` and `learner`. usual: makes the default algorithm if the law is not used.
 
         reserved: names of arguments, which classes must not have.
         """
@@ -189,7 +180,7 @@ class HiddenNumberApplication(Application):
             if guarded:
                 reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
             given: Any = algorithm
-            self.learner = start_learner(owner, given, problem, seed, usual, expected=_EXPECTED)
+            self.learner = start_learner(owner, given, problem, seed, usual(), expected=_EXPECTED)
             return
         low, high = context_range
         amounts = self.rules.amounts
@@ -209,26 +200,30 @@ class HiddenNumberApplication(Application):
         self.learner = LawLearner(law, guarded=guarded, missing=missing, words=self.answers)
 
     def _law(self, method: str) -> LawLearner:
-        if isinstance(self.learner, LawDecider) and not isinstance(self.learner, LawLearner):
-            raise only_decides(method)
-        if not isinstance(self.learner, LawLearner):
+        if self.learner.law is None:
             name = type(self).__name__
             raise InvalidParameterError(
                 f"{name}.{method} needs a {name} that learns by the law: make one with "
                 f"algorithm='law'. This one has {self.learner.algorithm}."
             )
-        return self.learner
+        if not self.learner.learns:
+            raise only_decides(method)
+        learner: LawLearner = self.learner
+        return learner
 
     def _view(self, method: str, context: float, classes: Mapping[str, object]) -> LawView:
-        learner = self.learner if isinstance(self.learner, LawDecider) else self._law(method)
+        learner = self._law(method) if self.learner.law is None else self.learner
         labels = learner.law.levels.labels(method, classes)
+        from crossbandit.laws.view import view_of
+
         with learner.deciding:
             given = dict(zip(learner.law.classes, labels, strict=True))
-            return view_of(learner.law, context, given, counts=isinstance(learner, LawLearner))
+            return view_of(learner.law, context, given, counts=learner.learns)
 
     def _labels(self, owner: str, classes: Mapping[str, object]) -> tuple[Label, ...]:
-        if isinstance(self.learner, LawDecider):
-            return self.learner.law.levels.labels(owner, classes)
+        if self.learner.law is not None:
+            labels: tuple[Label, ...] = self.learner.law.levels.labels(owner, classes)
+            return labels
         if classes:
             reject(
                 owner, "classes", "left out: this one has none", classes, error=InvalidContextError
@@ -237,26 +232,27 @@ class HiddenNumberApplication(Application):
 
     def _act(self, features: Any, given: Round, first: int, last: int) -> Any:
         """Return a decision for one of the amounts from `first` to `last`."""
-        if isinstance(self.learner, LawDecider):
-            return self.learner.act(given, first, last)
-        return self.learner.act(features, self._available(first, last))
+        if self.learner.law is None:
+            return self.learner.act(features, self._available(first, last))
+        return self.learner.act(given, first, last)
 
     def _probabilities(self, features: Any, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, if one from `first` to `last` may be chosen."""
-        learner = self.learner
-        if isinstance(learner, LawDecider):
-            return learner.policy(given, first, last)
-        policy: Floats = learner.policy(features, self._available(first, last))
+        by_graph = self.learner.law is None
+        choices = (features, self._available(first, last)) if by_graph else (given, first, last)
+        policy: Floats = self.learner.policy(*choices)
         return policy
 
-    def _check_correctable(self) -> None:
-        """Raise DecisionError unless an outcome that was learned can be replaced."""
-        if isinstance(self.learner, Learner):
+    def _corrects(self, correction: object) -> bool:
+        """Return whether an outcome replaces a learned one; raise if that is impossible."""
+        corrects = flag_of("settle", "correction", correction)
+        if corrects and self.learner.law is None:
             raise DecisionError(
                 f"{self.learner.algorithm.id} cannot take an outcome back: what it has decided "
                 "since depends on it. Leave the first outcome; its share fades as more are "
                 "learned. A law can be corrected: algorithm='law'."
             )
+        return corrects
 
     def _learn(
         self,
@@ -273,7 +269,7 @@ class HiddenNumberApplication(Application):
 
         reached: whether the amount reached the number. correction: only for the law.
         """
-        if isinstance(self.learner, LawLearner):
+        if self.learner.law is not None:
             self.learner.learn(
                 decision,
                 context,

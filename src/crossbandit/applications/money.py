@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.amounts import bid_grid
 from crossbandit.errors import InvalidInputError, InvalidLossesError, InvalidParameterError
+from crossbandit.rules import bid_grid
 from crossbandit.validation import number, reject, verbatim
 
 if TYPE_CHECKING:
@@ -34,17 +34,6 @@ def amount_of(
 ) -> float:
     """Return an amount of money as a float.
 
-    Args:
-        owner: The function that has the parameter.
-        name: The parameter.
-        value: A number, or a `Decimal`.
-        at_least: It must not be less than this.
-        at_most: It must not be greater than this.
-        error: The class of the error.
-
-    Raises:
-        InvalidInputError: The value is not a finite number in this range; of the class `error`.
-
     >>> amount_of("bid", "value", Decimal("0.30"))
     0.3
     """
@@ -59,27 +48,14 @@ def amount_of(
 
 
 def as_floats(values: Any) -> Any:
-    """Return values with floats in place of decimals; anything else is returned as it is.
-
-    Args:
-        values: Values, such as a pair of amounts.
-    """
+    """Return values with floats in place of decimals; anything else is returned as it is."""
     if not isinstance(values, list | tuple):
         return values
     return [float(one) if isinstance(one, Decimal) else one for one in values]
 
 
 def flag_of(owner: str, name: str, value: object) -> bool:
-    """Return whether something happened: True, False, 1, 0, or NumPy's form of these.
-
-    Args:
-        owner: The function that has the parameter.
-        name: The parameter.
-        value: Its value.
-
-    Raises:
-        InvalidLossesError: The value is none of these.
-    """
+    """Return whether something happened: True, False, 1, 0, or NumPy's form of these."""
     if value is True or value is False:
         return value
     if not isinstance(value, np.bool_ | int | np.integer) or value not in (0, 1):
@@ -88,15 +64,7 @@ def flag_of(owner: str, name: str, value: object) -> bool:
 
 
 def tick_of(owner: str, tick_size: Any) -> Decimal | None:
-    """Return the smallest unit of money as a decimal, or None if there is none.
-
-    Args:
-        owner: The class that has the parameter.
-        tick_size: A `Decimal`, or a number, which is taken as it is printed.
-
-    Raises:
-        InvalidParameterError: It is not a positive number.
-    """
+    """Return the smallest unit of money as a decimal, or None if there is none."""
     if tick_size is None:
         return None
     if isinstance(tick_size, Decimal):
@@ -113,14 +81,6 @@ def in_ticks(owner: str, amounts: Floats, tick: Decimal) -> Floats:
 
     Each is the float nearest to its decimal form.
 
-    Args:
-        owner: The class that has the amounts.
-        amounts: The amounts, ascending.
-        tick: The smallest unit of money.
-
-    Raises:
-        InvalidParameterError: Fewer than two are left.
-
     >>> in_ticks("FirstPriceBidder", np.array([0.0, 0.104, 0.106, 0.3]), Decimal("0.01"))
     array([0.  , 0.1 , 0.11, 0.3 ])
     """
@@ -134,18 +94,7 @@ def in_ticks(owner: str, amounts: Floats, tick: Decimal) -> Floats:
 def possible_bids(
     owner: str, bids: int | npt.ArrayLike, highest: float, tick: Decimal | None, most: Money | None
 ) -> Floats:
-    """Return the bids that may be made: multiples of the tick size, up to the highest bid.
-
-    Args:
-        owner: The class that has the parameters.
-        bids: The amounts, or their number.
-        highest: The highest value.
-        tick: The smallest unit of money, or None.
-        most: The highest bid that may be made, or None.
-
-    Raises:
-        InvalidParameterError: Fewer than two bids are left.
-    """
+    """Return the bids that may be made: multiples of the tick size, up to the highest bid."""
     amounts = bid_grid(owner, as_floats(bids), highest)
     if tick is not None:
         amounts = in_ticks(owner, amounts, tick)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner.decider import Round
 from crossbandit.applications.money import amount_of
-from crossbandit.environments.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.learners.law_learner import Round
 from crossbandit.problem import Problem
+from crossbandit.rules import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.validation import choice
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class Newsvendor(HiddenNumberApplication):
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
         # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = CrossGraphAdaptive(anchored=feedback == "sales")
+        usual = partial(CrossGraphAdaptive, anchored=feedback == "sales")
         # A sold-out order shows that the demand is at least the order: it has not exceeded it.
         self._start(
             algorithm,
@@ -186,8 +187,8 @@ class Newsvendor(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the order can still be settled.
         """
-        if correction:
-            self._check_correctable()
+        if correction is not False:
+            correction = self._corrects(correction)
         made, decision = pending_decision(order, Order, self.learner)
         quantity = made.quantity
         sales = amount_of("settle", "sold", sold, at_most=quantity, error=InvalidLossesError)

@@ -15,10 +15,10 @@ from crossbandit.applications.labels import (
     require_mapping,
     require_outcomes,
 )
-from crossbandit.environments.amounts import bounds
-from crossbandit.environments.recommendation import segment_weights, similar_items
+from crossbandit.environments.applied import segment_weights, similar_items
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.problem import Problem
+from crossbandit.rules import bounds
 from crossbandit.validation import as_array, number, reject, verbatim
 
 if TYPE_CHECKING:

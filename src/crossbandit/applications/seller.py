@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy as np
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications.action import Action, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.law_learner.decider import Round
 from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.environments.posted_price import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.learners.law_learner import Round
 from crossbandit.problem import Problem
+from crossbandit.rules import REPORTS, SellerRules
 from crossbandit.validation import boolean, choice
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
         # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = CrossGraphAdaptive(anchored=reports == "after-refusal")
+        usual = partial(CrossGraphAdaptive, anchored=reports == "after-refusal")
         self._start(
             algorithm,
             problem,
@@ -201,8 +202,8 @@ class PostedPriceSeller(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the offer can still be settled.
         """
-        if correction:
-            self._check_correctable()
+        if correction is not False:
+            correction = self._corrects(correction)
         made = required_action(offer, Offer, self.learner)
         has_sold = flag_of("settle", "sold", sold)
         if made.decision is None or made.price is None:

@@ -11,10 +11,10 @@ import numpy as np
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
-from crossbandit.environments.amounts import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
 from crossbandit.problem import Problem
+from crossbandit.rules import bounds
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:

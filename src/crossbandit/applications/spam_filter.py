@@ -10,11 +10,11 @@ import numpy as np
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, require_mapping
-from crossbandit.environments.amounts import pair
-from crossbandit.environments.spam import DELIVER, mail_rows
+from crossbandit.environments.applied import DELIVER, mail_rows
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import apple_tasting
 from crossbandit.problem import Problem
+from crossbandit.rules import pair
 from crossbandit.validation import boolean, reject
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@
 Each raises `CheckFailedError` with what was found and the likely mistake.
 """
 
-from crossbandit.checks.algorithm import check_algorithm
-from crossbandit.checks.environment import check_environment
 from crossbandit.checks.estimator import check_estimator
+from crossbandit.checks.rules import check_algorithm, check_environment
 
 __all__ = ["check_algorithm", "check_environment", "check_estimator"]

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.checks.comparison import Comparison
-from crossbandit.checks.enumeration import declared_on, enumerate_outcomes
+from crossbandit.checks.enumeration import (
+    Enumeration,
+    Route,
+    declared_on,
+    enumerate_outcomes,
+    policies_of,
+)
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
 from crossbandit.problem import Problem
 from crossbandit.simulation.players import BatchPlayer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.algorithms import Algorithm, Estimator, Learner
+    from crossbandit.types import Floats
 
 CONTEXTS = 2
 HORIZON = 60
@@ -48,92 +53,39 @@ def check_estimator(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     >>> from crossbandit.algorithms import Exp3IX
     >>> check_estimator(Exp3IX(), graphs.threshold(3))
     """
-    for one in tiny_graphs(algorithm) if graph is None else [graph]:
-        for kind in kinds_of(algorithm):
-            played = prepare(algorithm, one, kind)
-            for route in routes(algorithm, played.learner, played.graph, kind):
-                for comparison in played.comparisons(route):
-                    comparison.require()
+    for comparison in comparisons(algorithm, tiny_graphs(algorithm) if graph is None else [graph]):
+        comparison.require()
 
 
 def tiny_graphs(algorithm: Algorithm) -> list[FeedbackGraph]:
-    """Return small graphs of each kind that an algorithm can play.
-
-    Args:
-        algorithm: The algorithm.
-    """
+    """Return small graphs of each kind that an algorithm can play."""
     tiny = [threshold(3), apple_tasting()]
     if algorithm.needs_observability != "strong":
         tiny.append(revealing_action(3))
     return tiny
 
 
-def kinds_of(algorithm: Algorithm) -> list[str]:
-    """Return the kinds of graphs for which estimates are compared.
-
-    Args:
-        algorithm: The algorithm.
-    """
+def comparisons(algorithm: Algorithm, graphs: Sequence[FeedbackGraph]) -> Iterator[Comparison]:
+    """Play a round, or a pair, on each graph, in each context and on each route."""
     kinds = ["fixed"] if algorithm.needs_own_loss else ["fixed", "informed", "uninformed"]
-    return [kind for kind in kinds if kind in algorithm.graph_kinds]
+    for graph, kind in product(graphs, (kind for kind in kinds if kind in algorithm.graph_kinds)):
+        learner, declared, played = prepare(algorithm, graph, kind)
+        losses = tiny_losses(graph.arms)[learner.round :]
+        for route in _routes(algorithm, learner, played, kind):
+            now = declared.of_round(learner, route.available)
+            rows = losses[: now.rounds]
+            every = product(range(CONTEXTS), repeat=now.rounds)
+            # Pairs have many outcomes. So some routes play them in two different contexts only.
+            short = now.pairs is not None and (route.late or route.available is not None)
+            for contexts in [(0, 1)] if short else every:
+                found = enumerate_outcomes(learner, now, route, contexts, rows)
+                yield Comparison(now, found, route, contexts, rows.transpose(0, 2, 1))
 
 
-@dataclass(frozen=True)
-class Route:
-    """One way to play a round and to learn from it.
-
-    Attributes:
-        name: What a message calls it.
-        compiled: Whether the compiled loop plays it.
-        late: Whether other rounds are played and learned from before its feedback comes.
-        available: Which arms may be played; None for all.
-        kind: What the learner is told about the graph, as in `Problem.graph_kind`.
-        graph: The graph of the round.
-    """
-
-    name: str
-    graph: FeedbackGraph
-    compiled: bool = False
-    late: bool = False
-    available: Booleans | None = None
-    kind: str = "fixed"
-
-    def act(self, learner: Learner, context: int) -> Decision:
-        """Return the decision of a learner in a context.
-
-        Args:
-            learner: The learner.
-            context: The context.
-        """
-        graph = self.graph if self.kind == "informed" else None
-        return learner.act(context, self.available, graph)
-
-    def learn(self, learner: Learner, decision: Decision, rows: Floats) -> None:
-        """Let a learner learn from what a decision revealed.
-
-        Args:
-            learner: The learner.
-            decision: The decision.
-            rows: The losses of all arms in all contexts (arms, contexts).
-        """
-        if self.kind == "uninformed":
-            revealed = self.graph.out_neighbors(decision.arm)
-            learner.learn(decision, rows[revealed], self.graph)
-        else:
-            learner.learn(decision, rows[list(decision.revealed)])
-
-
-def routes(
-    algorithm: Algorithm, learner: Learner, graph: FeedbackGraph, kind: str = "fixed"
+def _routes(
+    algorithm: Algorithm, learner: Learner, graph: FeedbackGraph, kind: str
 ) -> Iterator[Route]:
-    """Yield the ways in which a round is played: prompt, compiled, late, with some arms.
-
-    Args:
-        algorithm: The algorithm.
-        learner: A learner of it.
-        graph: The graph of the round.
-        kind: The kind of the problem's graph.
-    """
+    """Yield the ways in which a round is played: prompt, compiled, late, with some arms."""
     what = "" if kind == "fixed" else f", with {kind} graphs"
     seen: Any = {"graph": learner.graph if kind == "fixed" else graph, "kind": kind}
     yield Route(f"with prompt feedback{what}", **seen)
@@ -150,53 +102,16 @@ def routes(
                 yield Route(f"{name}, in the compiled loop", available=mask, compiled=True, **seen)
 
 
-@dataclass(frozen=True)
-class PreparedLearner:
-    """A learner that has played some rounds, and what is declared for the next one.
-
-    Attributes:
-        learner: The learner.
-        declared: The declaration of its algorithm.
-        graph: The graph of each round.
-        losses: The losses of the next two rounds (2, arms, contexts).
-    """
+class Prepared(NamedTuple):
+    """A learner that has played some rounds, what its algorithm declares, and the graph."""
 
     learner: Learner
     declared: Estimator
     graph: FeedbackGraph
-    losses: Floats
-
-    def comparisons(self, route: Route) -> Iterator[Comparison]:
-        """Play the next round, or pair, in all contexts; yield what was found in each.
-
-        Pairs have many outcomes. So some routes play them in two different contexts only.
-
-        Args:
-            route: How it is played.
-        """
-        now = self.declared.of_round(self.learner, route.available)
-        rows = self.losses[: now.rounds]
-        every = product(range(CONTEXTS), repeat=now.rounds)
-        short = now.pairs is not None and (route.late or route.available is not None)
-        for contexts in [(0, 1)] if short else every:
-            found = enumerate_outcomes(self.learner, now, route, contexts, rows)
-            yield Comparison(now, found, route, contexts, rows.transpose(0, 2, 1))
 
 
-def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> PreparedLearner:
-    """Play some rounds of an algorithm, until it learns from what is revealed.
-
-    Args:
-        algorithm: The algorithm.
-        graph: The graph of each round, of few arms.
-        kind: The kind of the problem's graph.
-
-    Returns:
-        The learner after these rounds.
-
-    Raises:
-        CheckFailedError: Nothing is declared about its estimates.
-    """
+def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> Prepared:
+    """Play some rounds of an algorithm, until it learns from what is revealed."""
     if kind != "fixed":  # every arm must reveal itself: the edges that every round has
         graph = FeedbackGraph(graph.adjacency | np.eye(graph.arms, dtype=np.bool_))
     learner = algorithm.start(tiny_problem(graph, algorithm, kind), seed=1)
@@ -214,27 +129,17 @@ def prepare(algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed") -> 
     ):
         context = (learner.round // 3) % CONTEXTS
         route.learn(learner, route.act(learner, context), losses[learner.round - 1])
-    return PreparedLearner(learner, declared, graph, losses[learner.round : learner.round + 2])
+    return Prepared(learner, declared, graph)
 
 
 def tiny_losses(arms: int) -> Floats:
-    """Return losses for the rounds of a tiny problem (rounds, arms, contexts).
-
-    Args:
-        arms: The number of arms.
-    """
+    """Return losses for the rounds of a tiny problem (rounds, arms, contexts)."""
     losses: Floats = 0.1 + 0.8 * np.random.default_rng(0).random((HORIZON, arms, CONTEXTS))
     return losses
 
 
 def tiny_problem(graph: FeedbackGraph, algorithm: Algorithm, kind: str = "fixed") -> Problem:
-    """Return a problem with few contexts and a short horizon.
-
-    Args:
-        graph: The graph of each round.
-        algorithm: The algorithm that is to play it.
-        kind: The kind of the problem's graph.
-    """
+    """Return a problem with few contexts and a short horizon."""
     return Problem(
         graph if kind == "fixed" else singletons(graph.arms),
         contexts=CONTEXTS,
@@ -249,5 +154,127 @@ def _learns(declared: Estimator, learner: Learner) -> bool:
     now = declared.of_round(learner)
     if learner.round % now.rounds:
         return False
-    policies = np.array([learner.policy(c) for c in range(CONTEXTS)])
+    policies = policies_of(learner, CONTEXTS)
     return bool(any(now.share(policies, c).any() for c in range(CONTEXTS)))
+
+
+# --- what was found, and what was declared -------------------------------------------------------
+
+_OUT = (
+    "Weights are by out-neighbors: divide by the probability that an in-neighbor is played, which "
+    "reveals the arm."
+)
+_BANDIT = (
+    "Weights are those of a bandit: divide by the probability that the arm is revealed, not that "
+    "it is played."
+)
+_RECOMPUTED = (
+    "Weights are computed when feedback comes. Fix them when the round is played, in play, and "
+    "keep them in pending.weights."
+)
+_PLAYED_TWICE = "The loss of the arm played is counted twice."
+_LATE = "Weights must be fixed when the round is played. Keep them in pending.weights."
+_OTHER = (
+    "The weight of a revealed loss must be share / P, where P is the probability that the policy "
+    "of the round plays an in-neighbor."
+)
+_OTHER_PAIR = (
+    "The weight of a revealed loss must be share / P, where P is the probability that the policy "
+    "plays an in-neighbor in the round that is learned from, and that its feedback is kept."
+)
+_VARIANCE = (
+    "The expectation is right. Does a loss that is not revealed count, or is a revealed one left "
+    "out at random?"
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was found and what was declared; and which mistake explains a difference."""
+
+    declared: Estimator
+    found: Enumeration
+    route: Route
+    contexts: tuple[int, ...]
+    losses: Floats  # (rounds, contexts, arms)
+
+    @property
+    def mean(self) -> Floats:
+        """The declared expectation (contexts, arms)."""
+        return self.declared.mean(self.found.policies, self.contexts, self.losses)
+
+    @property
+    def variance(self) -> Floats:
+        """The declared variance (contexts, arms)."""
+        return self.declared.variance(self.found.policies, self.contexts, self.losses)
+
+    def require(self) -> None:
+        """Raise CheckFailedError unless the two are the same."""
+        for what, found, expected in (
+            ("expectation", self.found.mean, self.mean),
+            ("variance", self.found.variance, self.variance),
+        ):
+            place = _first_difference(found, expected)
+            if place is not None:
+                hint = self._mistake(expected) if what == "expectation" else _VARIANCE
+                when = "A round in context {}"
+                if len(self.contexts) > 1:
+                    when = "A pair of rounds in the contexts {} and {}"
+                raise CheckFailedError(
+                    f"{when.format(*self.contexts)}, {self.route.name}, adds to arm {place[1]} in "
+                    f"context {place[0]}: its {what} is {found[place]:.6g}, but "
+                    f"{expected[place]:.6g} is declared. {hint}"
+                )
+
+    def _mistake(self, expected: Floats) -> str:
+        """Return a sentence about the mistake that explains the expectation that was found."""
+        for explained, sentence in self._mistakes(expected):
+            if _first_difference(self.found.mean, explained) is None:
+                return sentence
+        if self.route.late:
+            return _LATE
+        return _OTHER if len(self.contexts) == 1 else _OTHER_PAIR
+
+    def _mistakes(self, expected: Floats) -> Iterator[tuple[Floats, str]]:
+        yield -expected, "The sign is wrong: losses are subtracted."
+        yield 2.0 * expected, "Everything is counted twice."
+        if len(self.contexts) > 1:
+            return
+        (context,), (losses,) = self.contexts, self.losses
+        policy, crosses = self.found.policies[context], self.declared.cross_learning
+        losses = losses - (self.declared.baseline or 0.0)
+        edges = self.declared.graph.adjacency.astype(np.float64)
+        observed, loops = policy @ edges, np.diag(edges)
+        share = self.declared.share(self.found.policies, context)
+
+        def in_contexts(added: Floats, *, everywhere: bool = crosses) -> Floats:
+            own = np.zeros_like(added)
+            own[context] = added[context]
+            return added if everywhere else own
+
+        fixed = expected - in_contexts(losses * share)
+
+        def with_denominator(probability: Floats) -> Floats:
+            denominator = np.divide(observed, share, out=np.ones_like(share), where=share > 0)
+            total = probability + denominator - observed
+            odds = np.divide(observed, total, out=np.zeros_like(total), where=total > 0)
+            return in_contexts(losses * odds) + fixed
+
+        if self.route.late:
+            yield with_denominator(self.found.outcomes[-1].later @ edges), _RECOMPUTED
+        yield with_denominator(edges @ policy), _OUT
+        yield with_denominator(policy), _BANDIT
+        twice = np.divide(policy * loops, observed, out=np.zeros_like(policy), where=observed > 0)
+        yield in_contexts(losses * share * (1.0 + twice)) + fixed, _PLAYED_TWICE
+        if crosses:
+            own = in_contexts(expected, everywhere=False)
+            yield own, "It is added in the round's own context only; cross_learning is True."
+        else:
+            yield losses * share, "It is added in all contexts; cross_learning is False."
+
+
+def _first_difference(found: Floats, expected: Floats) -> tuple[int, ...] | None:
+    """Return where two arrays differ by more than rounding; None if they do not."""
+    allowed = 1e-8 * max(1.0, float(np.abs(expected).max(initial=0.0)))
+    places = np.argwhere(~(np.abs(found - expected) <= allowed))
+    return tuple(int(i) for i in places[0]) if len(places) else None

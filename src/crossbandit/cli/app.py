@@ -9,15 +9,10 @@ import typer
 
 import crossbandit
 from crossbandit.cli.evaluate import evaluate
-from crossbandit.cli.export import export
-from crossbandit.cli.list_names import list_names
 from crossbandit.cli.make_log import make_log
-from crossbandit.cli.new_study import new_study
 from crossbandit.cli.replay import replay
-from crossbandit.cli.report import report
-from crossbandit.cli.reproduce import reproduce
-from crossbandit.cli.run import run
 from crossbandit.cli.serve import serve
+from crossbandit.cli.study import export, list_names, new_study, report, reproduce, run
 from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 

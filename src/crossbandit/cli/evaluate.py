@@ -6,18 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from crossbandit.cli import log_options as options
-from crossbandit.cli.terminal import new_table, notify, say, say_faults, say_paths, stopping
+from crossbandit.cli import options
+from crossbandit.cli.terminal import notify, say, say_faults, say_paths, stopping
 
 if TYPE_CHECKING:
     from crossbandit.evaluate import Evaluation
     from crossbandit.evaluate.reading import ReadLog
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
-_NAME = 14  # characters of the name of a strategy, at least
-_METHOD = len("by band")
 
 
 @options.takes_options
@@ -74,7 +71,7 @@ def evaluate(
             random_bids=random_bids,
         )
     with stopping(f"Stopped. The results in {out} may be incomplete."):
-        command = options.command_line(context, log.name, _NOT_REPEATED)
+        command = options.command_line(context, log.logs, _NOT_REPEATED)
         paths = write(result, out, read=read, log=log.name, command=command)
         if not quiet:
             _print(result, read)
@@ -82,36 +79,10 @@ def evaluate(
 
 
 def _print(result: Evaluation, read: ReadLog[object]) -> None:
-    from crossbandit.evaluate.page import other_estimates, rows, summary
+    from crossbandit.evaluate.page import by_propensities, earned
+    from crossbandit.report.terminal import show
 
-    table = new_table(
-        summary(result),
-        "Bounds assume only that the others would have bid the same. Intervals are 95 % intervals "
-        "of what would have been earned in these auctions, if the assumption of the method holds.",
-    )
-    table.add_column("strategy", min_width=_NAME)
-    for heading in ("exact\npart", "known", "bounds", "estimate", "95 % interval"):
-        whole = heading not in {"bounds", "95 % interval"}  # these two have several words
-        table.add_column(heading, justify="right", no_wrap=whole)
-    table.add_column("method", min_width=_METHOD)
-    kind = ""
-    for row in rows(result):
-        if kind and row.kind != kind:
-            table.add_section()
-        kind = row.kind
-        mark = f" (open: {row.open})" if row.open else ""
-        cells = (row.exact, row.known, row.bounds, row.estimate, row.interval, row.method)
-        table.add_row(row.strategy + mark, *cells)
-    Console().print(table)
-    if others := other_estimates(result):
-        table = new_table(
-            "By propensities",
-            "The mean weight should be near 1.",
-            *("strategy", "doubly robust", "by band", "inverse propensity", "weight", "size"),
-        )
-        for cells_ in others:
-            table.add_row(*cells_)
-        Console().print(table)
+    show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):
         say(note)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import tempfile
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +23,23 @@ if TYPE_CHECKING:
     from crossbandit.service.http.access import AccessToken
 
 _STORE = "crossbandit.db"
+_log = logging.getLogger("crossbandit.service")
+
+
+class LogLevel(StrEnum):
+    """The lowest level of the lines of the log."""
+
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+class LineFormat(StrEnum):
+    """The form of the lines of the log."""
+
+    text = "text"
+    json = "json"
 
 
 def serve(
@@ -56,7 +75,8 @@ def serve(
     key_file: Annotated[
         Path | None,
         typer.Option(
-            help="File with the key that signs decisions. \\[default: the variable CROSSBANDIT_KEY]"
+            help="File with the key that signs decisions. "
+            "\\[default: the variable CROSSBANDIT_KEY, or a key that the store keeps]"
         ),
     ] = None,
     tokens_file: Annotated[
@@ -81,19 +101,28 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=1, help="Requests per second that each access token may send.")
     ] = 20_000.0,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="What to log. Requests are logged from info on.")
+    ] = LogLevel.warning,
+    log_format: Annotated[
+        LineFormat, typer.Option(help="How to write the log to the standard error.")
+    ] = LineFormat.text,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.client.transport import address_parts
-    from crossbandit.service.bidders_file import read_bidders
     from crossbandit.service.http import Access
+    from crossbandit.service.log_lines import begin_log
     from crossbandit.service.serving import bound_socket, default_url, read_key
     from crossbandit.service.serving import serve as serve_node
+    from crossbandit.service.settings import read_bidders
 
     if url is not None:
         address_parts("serve", url)
     wanted = {} if bidders is None else read_bidders(bidders)
     tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
     key = read_key(key_file, os.environ)
+    begin_log(log_level, log_format)
+    tell = notify if log_format == LineFormat.text else _log.info  # so that every line is JSON
     with ExitStack() as stack:
         listening = stack.enter_context(bound_socket(host, port))
         if demo and store is None:
@@ -106,11 +135,12 @@ def serve(
 
         def begun() -> None:
             _say_where(node, address, place, demo=demo)
+            tell("Stop with Ctrl-C.")
 
         ended_by = serve_node(node, listening, access=Access(tokens, rate=rate), begun=begun)
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
-    notify("Stopped.")
+    tell("Stopped.")
 
 
 def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[AccessToken]:
@@ -130,10 +160,7 @@ def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[Acces
 def _started(stack: ExitStack, store: str, key: bytes | None, address: str) -> Node:
     """Return a node that has been started; the stack closes it."""
     from crossbandit.service import Node, open_store
-    from crossbandit.service.serving import warm_up
 
-    notify("Starting. The first start on a machine takes about half a minute longer.")
-    warm_up()
     node = Node(open_store(store), key=key, url=address)
     stack.callback(node.close)
     node.start()
@@ -149,7 +176,7 @@ def _add_bidders(
     limits_from_file: bool,
 ) -> None:
     """Add the bidders of the file, those of the demonstration, or an example."""
-    from crossbandit.service.bidders_file import EXAMPLE, add_bidders
+    from crossbandit.service.settings import EXAMPLE, add_bidders
 
     add_bidders(node, wanted, limits_from_file=limits_from_file)
     if demo:
@@ -168,7 +195,6 @@ def _say_where(node: Node, address: str, store: str, *, demo: bool) -> None:
         shown = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
         say(f"Bidders: {shown}. Store: {store_name(store)}")
         say(f"Open {address}/ (operations: {address}/openapi.json)")
-    notify("Stop with Ctrl-C.")
 
 
 def store_name(store: str) -> str:

@@ -10,9 +10,7 @@ from io import TextIOWrapper
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from crossbandit.cli import INTERRUPTED
@@ -77,29 +75,12 @@ def say_paths(paths: Sequence[Path]) -> None:
 
 def say_faults(bad: int, auctions: int, faults: Sequence[Fault]) -> None:
     """Print how many lines of a log were bad and how many were not, and the first bad ones."""
-    from crossbandit.logs.faults import left_out
+    from crossbandit.logs.survey import left_out
 
     if faults:
         say(left_out(bad, auctions, faults))
     for fault in faults:
         say(f"  {fault.place}: {fault.reason}")
-
-
-def new_table(title: str, caption: str, *columns: str) -> Table:
-    """Return a table in the form that all commands print: a column of names, then of numbers."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        caption=caption,
-        caption_justify="left",
-    )
-    for i, heading in enumerate(columns):
-        table.add_column(heading, justify="right" if i else "left")
-    return table
 
 
 @contextmanager
@@ -110,31 +91,6 @@ def stopping(sentence: str) -> Iterator[None]:
     except KeyboardInterrupt:
         notify(sentence)
         raise typer.Exit(INTERRUPTED) from None
-
-
-@contextmanager
-def compilation_said(*, quiet: bool) -> Iterator[None]:
-    """Say so when a kernel is compiled for the first time, because it takes long.
-
-    Args:
-        quiet: Whether to say nothing.
-    """
-    from numba.core import event
-
-    class Said(event.Listener):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self.said = quiet
-
-        def on_start(self, _: object) -> None:
-            if not self.said:
-                self.said = True
-                notify("Compiling what is used for the first time. This may take a minute ...")
-
-        def on_end(self, _: object) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Said()):
-        yield
 
 
 def allow_any_encoding() -> None:

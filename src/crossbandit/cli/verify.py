@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from crossbandit.theory import CheckProgress, CheckResult
 
 _RATE = "the rate in"
+_VERDICTS = {
+    "passed": "[green]passed[/]",
+    "corrected": "[yellow]corrected[/]",
+    "measured": "[dim]measured[/]",
+    "failed": "[bold red]failed[/]",
+}
 _WIDE = 120  # columns from which a table is readable
 
 
@@ -35,7 +41,7 @@ def verify(
         typer.Option("--quick", help="Check fewer instances and shorter runs: about a minute."),
     ] = False,
     only: Annotated[
-        str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 9".')
+        str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 13".')
     ] = "",
     algorithm: Annotated[
         str,
@@ -65,9 +71,11 @@ def verify(
     statement. Ends with status 1 if a check fails.
     """
     from crossbandit import theory
+    from crossbandit.core import building
     from crossbandit.report import check_folder
-    from crossbandit.theory.page import WRITTEN, write
+    from crossbandit.theory.verify import WRITTEN, write
 
+    building.load_all()  # which refuses machine code of other sources
     if rate and only:
         raise InvalidParameterError(
             f"--rate and --only exclude each other. Got --rate and --only {only!r}. Give one of "
@@ -125,19 +133,22 @@ def _facts(
     subject: Algorithm | None, *, quick: bool, only: str, rate: bool
 ) -> Iterator[tuple[str, str]]:
     import crossbandit
+    from crossbandit.core.building import fingerprint
 
     extra = " --rate" if rate else f' --only "{only}"' if only else ""
     named = "" if subject is None else f" --algorithm '{json.dumps(subject.to_json())}'"
     yield "Command", f"crossbandit verify{' --quick' if quick else ''}{named}{extra}"
     yield "Version", f"Crossbandit {crossbandit.__version__}"
+    yield "Cores", fingerprint()
     yield "Under test", "CrossGraph, Algorithm 2 of the paper" if subject is None else str(subject)
 
 
 def _print(
     results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool, declared: str
 ) -> None:
-    from crossbandit.theory.page import tally
-    from crossbandit.theory.proofs import PROVED_BOUND
+    from crossbandit.core.building import fingerprint
+    from crossbandit.theory.statements import PROVED_BOUND
+    from crossbandit.theory.verify import tally
 
     console = Console()
     shown = [result for result in results if not (quiet and result.passed)]
@@ -157,6 +168,7 @@ def _print(
     bounds = [result for result in results if result.statement == PROVED_BOUND]
     _print_notes(console, "The machine-checked bound, as a number:", bounds)
     say(f"\n{tally(results)}")
+    say(f"Cores: {fingerprint()}.")
     if not declared:
         checked = sum(bool(result.proofs) for result in results)
         say(f"Machine-checked in proofs/: {checked} of {len(results)} lines.")
@@ -168,14 +180,6 @@ def _print_notes(console: Console, heading: str, results: Sequence[CheckResult])
         console.print(f"\n[bold]{heading}[/]")
     for result in results:
         console.print(f"{escape(result.statement)}. {escape(result.note)}", highlight=False)
-
-
-def _verdict(result: CheckResult) -> str:
-    if not result.judged:
-        return "[dim]measured[/]"
-    if not result.passed:
-        return "[bold red]failed[/]"
-    return "[green]passed[/]" if result.as_written else "[yellow]corrected[/]"
 
 
 def _table(results: Sequence[CheckResult], declared: str) -> Table:
@@ -196,14 +200,16 @@ def _table(results: Sequence[CheckResult], declared: str) -> Table:
             f"{result.instances:,}",
             escape(result.worst),
             *([] if declared else [escape(proofs or "no")]),
-            _verdict(result),
+            _VERDICTS[result.verdict],
         )
     return table
 
 
 def _print_block(console: Console, result: CheckResult) -> None:
     """Print a result for a narrow terminal: a heading, and indented lines."""
-    console.print(f"[bold]{escape(result.statement)}[/]: {_verdict(result)}", highlight=False)
+    console.print(
+        f"[bold]{escape(result.statement)}[/]: {_VERDICTS[result.verdict]}", highlight=False
+    )
     counted = f"{result.instances:,} instances; {escape(result.worst)}"
     lines = [f"[dim]{escape(result.checked)}[/]", counted]
     lines += [f"machine-checked: {escape(str(proof))}" for proof in result.proofs]

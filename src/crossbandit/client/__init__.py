@@ -4,9 +4,7 @@ It uses the HTTP client of the standard library. So a process that decides does 
 packages of a server.
 """
 
-from crossbandit.client.asynchronous import AsyncClient
-from crossbandit.client.client import Client
-from crossbandit.client.deciding import ServedBid
+from crossbandit.client.client import AsyncClient, Client, ServedBid
 from crossbandit.client.outbox import Refused
 
 __all__ = ["AsyncClient", "Client", "Refused", "ServedBid"]

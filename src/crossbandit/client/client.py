@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
+import threading
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.client.deciding import PolicyPoller, remote_bid, remote_bids
 from crossbandit.client.outbox import Outbox, row_of
 from crossbandit.client.transport import Transport, bidder_path
-from crossbandit.errors import InvalidLossesError
-from crossbandit.learners.tokens import checked_key
+from crossbandit.errors import (
+    CheckpointError,
+    ClientError,
+    DecisionError,
+    InvalidLossesError,
+    RefusedError,
+    ServiceAwayError,
+)
+from crossbandit.forks import know
+from crossbandit.learners.tokens import checked_key, token_bytes
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
@@ -23,8 +34,230 @@ if TYPE_CHECKING:
 
     from crossbandit.applications.money import Flag, Money
     from crossbandit.client.outbox import Refused
-    from crossbandit.errors import ClientError
     from crossbandit.laws.levels import Label
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.client.transport import Response
+
+    Ask = Callable[[str, dict[str, Any]], Any]
+
+LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
+_FIRST_WAIT = 0.05  # seconds until the next attempt, before the first answer
+_AT_ONCE = 1_000  # the most decisions in one request
+
+
+class PolicyPoller:
+    """Asks the service for newer snapshots, in a thread."""
+
+    def __init__(
+        self, transport: Transport, bidder: str, *, key: bytes | None, every: float
+    ) -> None:
+        self._transport, self._path = transport, bidder_path(bidder, "/snapshot")
+        self._key, self._every = key, every
+        self.decider: FirstPriceBidder | None = None
+        self.local: bool | None = None
+        self.version: int | None = None
+        self.error: ClientError | None = None
+        self._refusal: RefusedError | None = None
+        self._snapshot: FirstPriceBidder | None = None
+        self._tag = ""
+        self._confirmed: float | None = None
+        self._known = threading.Event()
+        self._stop = threading.Event()
+        self._begin()
+        know(self)
+
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
+        self._thread.start()
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, for `crossbandit.forks`: it has none."""
+        return ()
+
+    def after_fork(self) -> None:
+        """Continue to ask for snapshots in a forked process."""
+        known, stop = self._known.is_set(), self._stop.is_set()
+        self._known, self._stop = threading.Event(), threading.Event()
+        if known:
+            self._known.set()
+        if stop:
+            self._stop.set()
+        self._begin()
+
+    @property
+    def age(self) -> float | None:
+        """The seconds since the service last confirmed the snapshot, or None."""
+        return None if self._confirmed is None else time.monotonic() - self._confirmed
+
+    def ready(self, timeout: float) -> FirstPriceBidder | None:
+        """Wait until it is known whether the client or the service decides."""
+        if not self._known.wait(timeout):
+            raise ServiceAwayError(
+                f"There is no snapshot yet, after {timeout:g} seconds. "
+                + (str(self.error) if self.error else "The service does not answer.")
+            )
+        if self._refusal is not None:
+            raise RefusedError(
+                str(self._refusal), code=self._refusal.code, status=self._refusal.status
+            )
+        return self.decider
+
+    def close(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        self._thread.join(1.0)
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._ask()
+                self.error = None
+            except RefusedError as error:
+                self.error = error
+                self._take_refusal(error)
+            except CheckpointError as error:
+                self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
+            except ClientError as error:  # the present snapshot stays in use
+                self.error = error
+            self._stop.wait(self._every if self._known.is_set() else min(self._every, _FIRST_WAIT))
+
+    def _ask(self) -> None:
+        headers = {"If-None-Match": self._tag} if self._tag else None
+        response = self._transport.request("GET", self._path, headers=headers)
+        if response.status != 304:
+            response.check()
+            self._take(response)
+        self._refusal = None
+        self.decider = self._snapshot
+        self._confirmed = time.monotonic()
+        self._known.set()
+
+    def _take(self, response: Response) -> None:
+        """Use a snapshot, unless its tokens must be signed and the client has no key."""
+        from crossbandit.applications import FirstPriceBidder
+
+        key = self._key
+        if key is None and "crossbandit-key" in response.headers:
+            key = bytes.fromhex(response.headers["crossbandit-key"])
+        if response.headers.get("crossbandit-signed") == "1" and key is None:
+            self._decide_there()
+            return
+        fresh = FirstPriceBidder.from_bytes(response.content, key=key)
+        kept = self._snapshot
+        same = kept is not None and kept.learner.learner == fresh.learner.learner
+        if kept is not None and same and kept.settings() == fresh.settings():
+            kept.learner.follow(fresh.learner)  # so that the client remains one decider
+            kept.token_key = key
+        else:
+            self._snapshot = fresh
+        self._tag = response.headers.get("etag", "")
+        self.local = True
+        digits = self._tag.strip('"').partition("-")[0]
+        self.version = int(digits) if digits.isdigit() else None
+
+    def _take_refusal(self, error: RefusedError) -> None:
+        if error.code == LIMITED:
+            self._decide_there()
+            self._refusal = self.decider = None
+        elif error.status >= 500 or error.code == "too-many-requests":
+            return  # a temporary problem
+        else:
+            self._refusal, self.decider = error, None
+        self._known.set()
+
+    def _decide_there(self) -> None:
+        self._snapshot, self._tag, self.local, self.version = None, "", False, None
+
+
+@dataclass(frozen=True)
+class ServedBid(Bid):
+    """A bid for which the service decided. It has a token, and no decision of its own.
+
+    Attributes:
+        decision: None.
+        amount: As for `Bid`.
+        value: As for `Bid`.
+        reserve: As for `Bid`.
+        classes: As for `Bid`.
+        reason: As for `Bid`.
+        served: The token as text; None if no bid was made.
+    """
+
+    served: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The token as text that a URL can hold.
+
+        Raises:
+            DecisionError: No bid was made.
+        """
+        if self.served is None:
+            raise DecisionError("There is nothing to report: no bid was made.")
+        return self.served
+
+    @property
+    def token(self) -> bytes:
+        """The token as bytes.
+
+        Raises:
+            DecisionError: No bid was made.
+        """
+        return token_bytes(self.text)
+
+
+def remote_bid(ask: Ask, value: Any, reserve: Any, at: Any, classes: dict[str, Any]) -> ServedBid:
+    """Ask the service for a bid."""
+    floor = None if reserve is None else float(reserve)
+    body = {"value": float(value), "reserve": floor, "at": _seconds(at), "classes": classes}
+    return _served(ask("/decide", body), float(value), floor, classes)
+
+
+def remote_bids(
+    ask: Ask, values: Any, reserve: Any, at: Any, classes: dict[str, Any]
+) -> list[ServedBid]:
+    """Ask the service for bids, with up to 1,000 in a request."""
+    worths = np.asarray(values, dtype=float).ravel().tolist()
+    floors = [np.nan] * len(worths)
+    if reserve is not None:
+        floors = np.broadcast_to(np.asarray(reserve, dtype=float), len(worths)).tolist()
+    known = [None if np.isnan(one) else one for one in floors]
+    columns = {
+        name: [one] * len(worths) if isinstance(one, str | int) else np.asarray(one).tolist()
+        for name, one in classes.items()
+    }
+    found: list[ServedBid] = []
+    for start in range(0, len(worths), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        levels = {name: column[part] for name, column in columns.items()}
+        body = {"values": worths[part], "reserve": known[part], "at": _seconds(at)}
+        answers = ask("/decide-many", {**body, "classes": levels})["decisions"]
+        for i, answer in enumerate(answers):
+            own = {name: column[i] for name, column in levels.items()}
+            found.append(_served(answer, worths[start + i], known[start + i], own))
+    return found
+
+
+def _served(
+    answer: dict[str, Any], value: float, reserve: float | None, classes: dict[str, Any]
+) -> ServedBid:
+    amount, token, reason = answer["amount"], answer["token"], answer.get("reason")
+    return ServedBid(None, amount, value, reserve, tuple(classes.values()), reason, served=token)
+
+
+def _seconds(at: Any) -> float | None:
+    if at is None:
+        return None
+    return float(at.timestamp() if hasattr(at, "timestamp") else at)
+
+
+# --- a client of the service, for threads --------------------------------------------------------
+
 
 _AT_EXIT = 5.0  # seconds to send waiting outcomes when the process ends
 
@@ -102,7 +335,8 @@ class Client(ClientStatus):
         url: The address of the service, such as "http://127.0.0.1:8000".
         bidder: The name of the bidder.
         token: The access token, with the roles "decide" and "report"; None if none is needed.
-        key: The key that signs the tokens of decisions, or None.
+        key: The key that signs the tokens of decisions, if the service was given one; None for the
+            one that its store keeps.
         poll: How many seconds to wait before asking for a newer snapshot.
         room: How many outcomes may wait to be acknowledged.
         batch: How many outcomes are sent at once.
@@ -234,7 +468,7 @@ class Client(ClientStatus):
 
     def outcomes(
         self,
-        bids: Bids | Sequence[Bid | str | bytes],
+        bids: Bids | Sequence[Bid | str | bytes | None],
         *,
         won: npt.ArrayLike,
         highest_competing_bid: npt.ArrayLike | None = None,
@@ -260,7 +494,7 @@ class Client(ClientStatus):
         rows = [
             row_of(bid, flags[i], prices[i], floors[i], correction=False)
             for i, bid in enumerate(bids)
-            if not isinstance(bid, Bid) or bid.amount is not None
+            if bid is not None and (not isinstance(bid, Bid) or bid.amount is not None)
         ]
         self._outbox.put(rows)
 
@@ -309,3 +543,143 @@ def _column(name: str, given: Any, count: int) -> list[Any]:
         got = verbatim(f"{len(values)} values")
         reject("outcomes", name, expected, got, error=InvalidLossesError)
     return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124
+
+
+# --- a client of the service, for asyncio --------------------------------------------------------
+
+
+class AsyncClient(ClientStatus):
+    """The `Client` for asyncio: the same methods, which do not block the event loop.
+
+    Decisions from a snapshot take microseconds and are made at once. Calls that need an answer of
+    the service wait in a thread.
+
+    Args:
+        url: As for `Client`.
+        bidder: As for `Client`.
+        **settings: The other arguments of `Client`.
+
+    Raises:
+        InvalidParameterError: An argument is not valid.
+    """
+
+    def __init__(self, url: str, *, bidder: str, **settings: Any) -> None:
+        client = self._client = Client(url, bidder=bidder, **settings)
+        super().__init__(bidder, client._outbox, client._policy)  # noqa: SLF001 - its own client
+
+    def __repr__(self) -> str:
+        return f"Async{self._client!r}"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def decide(
+        self, value: Money, *, reserve: Money | None = None, at: Any = None, **classes: Label
+    ) -> Bid:
+        """Choose a bid; see `Client.decide`.
+
+        Args:
+            value: What winning is worth.
+            reserve: The reserve price of this auction, if it is known.
+            at: The time of the auction, for budgets; by default now.
+            **classes: A level of each of the bidder's classes.
+
+        Returns:
+            The bid; pass it to `outcome` when the outcome is known.
+        """
+        made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
+        return made
+
+    async def decide_many(
+        self,
+        values: npt.ArrayLike,
+        *,
+        reserve: npt.ArrayLike | None = None,
+        at: Any = None,
+        **classes: Any,
+    ) -> Bids:
+        """Choose many bids at once; see `Client.decide_many`.
+
+        Args:
+            values: What winning is worth, in each auction.
+            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
+            at: The time of all auctions.
+            **classes: For each class, one level for all auctions, or a column of levels.
+
+        Returns:
+            The bids, in the order of the values.
+        """
+        method = self._client.decide_many
+        made: Bids = await self._call(method, values, reserve=reserve, at=at, **classes)
+        return made
+
+    async def outcome(
+        self,
+        bid: Bid | str | bytes,
+        *,
+        won: Flag,
+        highest_competing_bid: Money | None = None,
+        reserve: Money | None = None,
+        correction: bool = False,
+    ) -> None:
+        """Report the outcome of an auction, in the background; see `Client.outcome`.
+
+        Args:
+            bid: The bid, or its token as text or bytes.
+            won: Whether it won.
+            highest_competing_bid: As for `FirstPriceBidder.settle`.
+            reserve: As for `FirstPriceBidder.settle`.
+            correction: As for `FirstPriceBidder.settle`.
+        """
+        self._client.outcome(
+            bid,
+            won=won,
+            highest_competing_bid=highest_competing_bid,
+            reserve=reserve,
+            correction=correction,
+        )
+
+    async def outcomes(
+        self,
+        bids: Bids | Sequence[Bid | str | bytes | None],
+        *,
+        won: npt.ArrayLike,
+        highest_competing_bid: npt.ArrayLike | None = None,
+        reserve: npt.ArrayLike | None = None,
+    ) -> None:
+        """Report the outcomes of many auctions, in the background; see `Client.outcomes`.
+
+        Args:
+            bids: The bids, or their tokens.
+            won: Whether each bid won.
+            highest_competing_bid: As for `Client.outcomes`.
+            reserve: As for `Client.outcomes`.
+        """
+        self._client.outcomes(
+            bids, won=won, highest_competing_bid=highest_competing_bid, reserve=reserve
+        )
+
+    async def flush(self, timeout: float = 30.0) -> None:
+        """Wait until the service has acknowledged all outcomes; see `Client.flush`.
+
+        Args:
+            timeout: How many seconds to wait at most.
+        """
+        await asyncio.to_thread(self._client.flush, timeout)
+
+    async def close(self, timeout: float = 30.0) -> None:
+        """Send all waiting outcomes, and close the client; see `Client.close`.
+
+        Args:
+            timeout: How many seconds to wait at most.
+        """
+        await asyncio.to_thread(self._client.close, timeout)
+
+    async def _call(self, method: Any, *given: Any, **named: Any) -> Any:
+        """Call a method here if it decides from a snapshot, and in a thread otherwise."""
+        if self._client.local:
+            return method(*given, **named)
+        return await asyncio.to_thread(method, *given, **named)

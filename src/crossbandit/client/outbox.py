@@ -38,21 +38,13 @@ _HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # do n
 
 
 class Row(NamedTuple):
-    """An outcome that waits.
+    """An outcome that waits."""
 
-    Attributes:
-        token: The token of the bid, as text.
-        won: Whether it won.
-        highest_competing_bid: As for `FirstPriceBidder.settle`.
-        reserve: As for `FirstPriceBidder.settle`.
-        correction: Whether it replaces an outcome that was reported before.
-    """
-
-    token: str
-    won: bool
-    highest_competing_bid: float | None = None
-    reserve: float | None = None
-    correction: bool = False
+    token: str  # the token of the bid, as text
+    won: bool  # whether it won
+    highest_competing_bid: float | None = None  # as for `FirstPriceBidder.settle`
+    reserve: float | None = None  # as for `FirstPriceBidder.settle`
+    correction: bool = False  # whether it replaces an outcome that was reported before
 
     def to_json(self) -> dict[str, Any]:
         """Return the outcome as the service takes it."""
@@ -83,12 +75,6 @@ class Outbox:
     Outcomes are sent in order, one batch after the other. A batch that is not acknowledged is sent
     again; the service counts each outcome once. Only outcomes that the service refuses as not valid
     are removed without being stored. They are kept in `refusals`.
-
-    Args:
-        transport: Sends requests.
-        bidder: The name of the bidder.
-        room: How many outcomes may wait.
-        batch: How many are sent at once.
     """
 
     def __init__(self, transport: Transport, bidder: str, *, room: int, batch: int) -> None:
@@ -124,15 +110,7 @@ class Outbox:
         return self._error
 
     def put(self, rows: Sequence[Row]) -> None:
-        """Add outcomes, all or none.
-
-        Args:
-            rows: The outcomes.
-
-        Raises:
-            OutboxFullError: There is no room. None is added.
-            UnsentOutcomesError: The client is closed. None is added.
-        """
+        """Add outcomes, all or none."""
         with self._changed:
             if self._stop:
                 raise UnsentOutcomesError("The client is closed. It takes no more outcomes.", [])
@@ -146,15 +124,7 @@ class Outbox:
             self._changed.notify_all()
 
     def flush(self, timeout: float) -> None:
-        """Wait until the service has acknowledged all outcomes that are there now.
-
-        Args:
-            timeout: How many seconds to wait at most.
-
-        Raises:
-            UnsentOutcomesError: The service has not acknowledged all in time, or refuses every
-                request. The others are kept and sent again.
-        """
+        """Wait until the service has acknowledged all outcomes that are there now."""
         until = time.monotonic() + timeout
         with self._changed:
             goal = self.accepted + self.refused + len(self._rows)
@@ -166,14 +136,7 @@ class Outbox:
                 self._changed.wait(left)
 
     def close(self, timeout: float) -> None:
-        """Wait as `flush` does, then end the thread.
-
-        Args:
-            timeout: How many seconds to wait at most.
-
-        Raises:
-            UnsentOutcomesError: Some outcomes were not acknowledged. The error has them.
-        """
+        """Wait as `flush` does, then end the thread."""
         with suppress(UnsentOutcomesError):
             self.flush(timeout)
         with self._changed:
@@ -265,19 +228,7 @@ def row_of(
     *,
     correction: bool,
 ) -> Row:
-    """Return an outcome, checked.
-
-    Args:
-        bid: The bid, or its token.
-        won: Whether it won.
-        highest_competing_bid: As for `FirstPriceBidder.settle`.
-        reserve: As for `FirstPriceBidder.settle`.
-        correction: Whether it replaces an outcome that was reported before.
-
-    Raises:
-        DecisionError: `bid` is neither a bid that was made nor a token.
-        InvalidLossesError: Another argument is not valid.
-    """
+    """Return an outcome, checked."""
     if isinstance(bid, Bid):
         if bid.amount is None:
             raise DecisionError("There is nothing to report: no bid was made.")

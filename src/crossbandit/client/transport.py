@@ -16,25 +16,14 @@ _SHOWN = 200  # the number of characters of an answer that is not JSON in a mess
 
 
 class Response(NamedTuple):
-    """What the service answered.
-
-    Attributes:
-        status: The HTTP status.
-        headers: The headers, by names in lower case.
-        content: The body.
-    """
+    """What the service answered."""
 
     status: int
-    headers: dict[str, str]
+    headers: dict[str, str]  # the headers, by names in lower case
     content: bytes
 
     def json(self) -> Any:
-        """Return the body.
-
-        Raises:
-            RefusedError: The status is an error.
-            ServiceAwayError: The body is not JSON. Something else answers at this address.
-        """
+        """Return the body."""
         self.check()
         try:
             return json.loads(self.content)
@@ -42,12 +31,7 @@ class Response(NamedTuple):
             raise self._stranger() from None
 
     def check(self) -> None:
-        """Raise if the status is an error.
-
-        Raises:
-            RefusedError: The service refused the request.
-            ServiceAwayError: The answer does not come from the service, but perhaps from a proxy.
-        """
+        """Raise if the status is an error."""
         if self.status < 400:
             return
         try:
@@ -65,16 +49,7 @@ class Response(NamedTuple):
 
 
 class Transport:
-    """Sends requests. Any number of threads may use it.
-
-    Args:
-        url: The address of the service, such as "http://127.0.0.1:8000".
-        token: The access token, or None.
-        timeout: How many seconds to wait for an answer.
-
-    Raises:
-        InvalidParameterError: An argument is not valid.
-    """
+    """Sends requests. Any number of threads may use it."""
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
         parts = address_parts("Client", url)
@@ -108,15 +83,6 @@ class Transport:
 
         If an open connection of an earlier request has been closed in the meantime, the request is
         sent again on a new one.
-
-        Args:
-            method: The HTTP method.
-            path: The path, quoted.
-            body: The body, sent as JSON; None for no body; bytes are sent as they are.
-            headers: More headers.
-
-        Raises:
-            ServiceAwayError: The service does not answer.
         """
         given = {**self._headers, **(headers or {})}
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -178,13 +144,6 @@ class Transport:
 def address_parts(owner: str, url: str) -> SplitResult:
     """Return the parts of the address of a service.
 
-    Args:
-        owner: The class or function with the parameter 'url', for messages.
-        url: The address.
-
-    Raises:
-        InvalidParameterError: It is not the address of a service.
-
     >>> address_parts("Client", "http://127.0.0.1:8000").port
     8000
     """
@@ -202,10 +161,6 @@ def address_parts(owner: str, url: str) -> SplitResult:
 
 def bidder_path(bidder: str, rest: str = "") -> str:
     """Return the path of a bidder.
-
-    Args:
-        bidder: Its name.
-        rest: The rest of the path, such as "/decide".
 
     >>> bidder_path("site a", "/decide")
     '/v1/bidders/site%20a/decide'

@@ -1,35 +1,52 @@
 """Environments, one per file: the losses of every round, and the distribution of the contexts."""
 
-from crossbandit.environments.adaptive import AdaptiveEnvironment, congestion
-from crossbandit.environments.auctions import first_price
-from crossbandit.environments.benchmark import paper_benchmark, zipf_benchmark
-from crossbandit.environments.budget import first_price_budget
-from crossbandit.environments.changing import (
-    ChangingGraph,
-    context_graphs,
-    cycling_graphs,
-    random_edges,
-    random_graphs,
-)
-from crossbandit.environments.checking import graph_block
-from crossbandit.environments.contexts import (
-    ContextDistribution,
-    FiniteContexts,
-    UniformVectors,
-    zipf,
-)
-from crossbandit.environments.environment import BlockEnvironment, Environment, row_block
-from crossbandit.environments.newsvendor import newsvendor
-from crossbandit.environments.posted_price import posted_price
-from crossbandit.environments.recommendation import recommendation
-from crossbandit.environments.registry import register, register_distribution, registered
-from crossbandit.environments.sleeping import sleeping
-from crossbandit.environments.spam import spam
-from crossbandit.environments.stochastic import misleading, stochastic
-from crossbandit.environments.switching import switching
-from crossbandit.environments.table import from_coefficients, from_table
-from crossbandit.kernels.ranges import GraphBlock
-from crossbandit.kernels.rounds import LossBlock
+from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+
+if TYPE_CHECKING:
+    from crossbandit.core.blocks import GraphBlock, LossBlock
+    from crossbandit.environments.applied import (
+        first_price,
+        first_price_budget,
+        newsvendor,
+        posted_price,
+        recommendation,
+        sleeping,
+        spam,
+    )
+    from crossbandit.environments.changing import (
+        ChangingGraph,
+        context_graphs,
+        cycling_graphs,
+        random_edges,
+        random_graphs,
+    )
+    from crossbandit.environments.contexts import (
+        ContextDistribution,
+        FiniteContexts,
+        UniformVectors,
+        register_distribution,
+        zipf,
+    )
+    from crossbandit.environments.environment import (
+        AdaptiveEnvironment,
+        BlockEnvironment,
+        Environment,
+        congestion,
+        graph_block,
+        register,
+        registered,
+        row_block,
+    )
+    from crossbandit.environments.synthetic import (
+        misleading,
+        paper_benchmark,
+        stochastic,
+        switching,
+        zipf_benchmark,
+    )
+    from crossbandit.environments.table import from_coefficients, from_table
 
 __all__ = [
     "AdaptiveEnvironment",
@@ -67,3 +84,21 @@ __all__ = [
     "zipf",
     "zipf_benchmark",
 ]
+
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.core.blocks": "GraphBlock LossBlock",
+        "crossbandit.environments.applied": "first_price first_price_budget newsvendor "
+        "posted_price recommendation sleeping spam",
+        "crossbandit.environments.changing": "ChangingGraph context_graphs cycling_graphs "
+        "random_edges random_graphs",
+        "crossbandit.environments.contexts": "ContextDistribution FiniteContexts UniformVectors "
+        "register_distribution zipf",
+        "crossbandit.environments.environment": "AdaptiveEnvironment BlockEnvironment Environment "
+        "congestion graph_block register registered row_block",
+        "crossbandit.environments.synthetic": "misleading paper_benchmark stochastic switching "
+        "zipf_benchmark",
+        "crossbandit.environments.table": "from_coefficients from_table",
+    },
+)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.environments.checking import graph_block
-from crossbandit.environments.environment import BlockEnvironment
-from crossbandit.environments.registry import register
-from crossbandit.environments.stochastic import stochastic
+from crossbandit.core.blocks import GraphBlock, graphs_of_matrices, joined
+from crossbandit.environments.environment import BlockEnvironment, graph_block, register
+from crossbandit.environments.synthetic import stochastic
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.kernels.ranges import GraphBlock, graphs_of_matrices, joined
 from crossbandit.problem import GRAPH_KINDS
 from crossbandit.streams import uniforms
 from crossbandit.validation import array, boolean, choice, integer, number, reject, verbatim
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.rounds import LossBlock
+    from crossbandit.core.blocks import LossBlock
     from crossbandit.types import Booleans, Floats
 
 _CHANGING = tuple(kind for kind in GRAPH_KINDS if kind != "fixed")

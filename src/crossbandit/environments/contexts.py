@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from crossbandit.environments.registry import register_distribution
 from crossbandit.problem import probabilities, set_fields
+from crossbandit.registry import Registry
 from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.types import Floats
+
+_DISTRIBUTIONS = Registry("context distribution", "crossbandit.environments")
+register_distribution = _DISTRIBUTIONS.register
+registered_distributions = _DISTRIBUTIONS.registered
+build_distribution = _DISTRIBUTIONS.build
 
 
 class ContextDistribution(Protocol):
@@ -100,11 +105,6 @@ def distribution_over(
     owner: str, given: npt.ArrayLike | ContextDistribution | None, contexts: int
 ) -> ContextDistribution:
     """Return a distribution over `contexts` contexts.
-
-    Args:
-        owner: The class or function whose parameter 'context_distribution' an error names.
-        given: A distribution, a probability for each context, or None for the uniform distribution.
-        contexts: The number of contexts.
 
     >>> distribution_over("switching", [0.9, 0.1], 2)
     FiniteContexts(distribution=array([0.9, 0.1]))

@@ -5,34 +5,40 @@ Users derive their environments from these classes.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
-from crossbandit.environments.checking import (
-    availability,
-    block_of,
-    check_range,
-    checked_block,
-    graph_rule,
-    listed_availability,
+from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, read_only, stacked
+from crossbandit.core.losses import add_totals, best_arms, first_outside, may_clip, write_rows
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
+from crossbandit.errors import (
+    InvalidContextError,
+    InvalidGraphError,
+    InvalidLossesError,
+    InvalidParameterError,
 )
-from crossbandit.errors import InvalidLossesError
-from crossbandit.kernels.rounds import LossBlock
-from crossbandit.kernels.rows import add_totals, best_arms, may_clip, write_rows
-from crossbandit.losses import DenseForm
-from crossbandit.problem import Problem
-from crossbandit.validation import integer, reject, verbatim
+from crossbandit.graphs import FeedbackGraph
+from crossbandit.losses import DenseForm, LinearForm
+from crossbandit.losses.forms import ROUNDING
+from crossbandit.problem import Problem, required_graph, set_fields
+from crossbandit.registry import Registry
+from crossbandit.streams import stream
+from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
-    from crossbandit.environments.contexts import ContextDistribution
-    from crossbandit.kernels.paced_rounds import PacedRounds
-    from crossbandit.kernels.ranges import GraphBlock
+    from crossbandit.core.blocks import PacedRounds
     from crossbandit.types import Booleans, Floats, Integers
+
 
 # Rounds in one batch: enough to make the overhead small, and few enough to react to an interrupt.
 # If the losses of a round take much memory, a batch has fewer rounds.
@@ -90,12 +96,7 @@ class RunLimits(Protocol):
         """The share of the budget that is left, from 0 to 1."""
 
     def rounds(self, start: int, contexts: npt.NDArray[Any]) -> PacedRounds:
-        """Return consecutive rounds under what is left of the limits.
-
-        Args:
-            start: The first round.
-            contexts: The contexts, as they are drawn.
-        """
+        """Return consecutive rounds under what is left of the limits."""
 
 
 class BlockEnvironment(ABC):
@@ -180,7 +181,7 @@ class BlockEnvironment(ABC):
         for start, stop in batches(self):
             block = checked_block(self, start, stop)
             check_range(self, block, start, available)
-            add_totals(block, stop - start, totals, np.empty(len(block.features)))
+            add_totals(block, stop - start, totals)
         if not np.isfinite(totals).all():
             arm, column = np.argwhere(~np.isfinite(totals))[0]
             raise InvalidLossesError(
@@ -280,10 +281,7 @@ def _linear_form(environment: BlockEnvironment) -> FactoredLosses | None:
             or not _is_same(block.features, first.features)
             or not 0 < terms <= _MOST_TERMS
             or numbers > _MOST_NUMBERS
-            or any(
-                may_clip(block, stop - start, a, np.empty(terms))
-                for a in range(environment.problem.arms)
-            )
+            or any(may_clip(block, stop - start, a) for a in range(environment.problem.arms))
         ):
             return None
     return None if first is None else FactoredLosses(environment, first.base[0], first.features)
@@ -314,8 +312,7 @@ def row_block(rows: npt.ArrayLike) -> LossBlock:
     if given.ndim != 3:
         got = verbatim(f"an array of shape {given.shape}")
         reject("row_block", "rows", _ROWS, got, error=InvalidLossesError)
-    rounds, arms, columns = given.shape
-    return LossBlock(given, np.empty((rounds, arms, 0)), np.empty((0, columns)), clip=False)
+    return block_of_rows(given)
 
 
 def longest_batch(environment: Environment) -> int:
@@ -347,12 +344,364 @@ def is_adaptive(environment: object) -> bool:
 
 
 def check_rounds(owner: str, horizon: object, table_seed: object) -> None:
-    """Raise unless a horizon and the seed of random losses are possible.
-
-    Args:
-        owner: The name of the environment, for the message.
-        horizon: The number of rounds.
-        table_seed: The seed of everything random in the losses.
-    """
+    """Raise unless a horizon and the seed of random losses are possible."""
     integer(owner, "horizon", horizon, at_least=1)
     integer(owner, "table_seed", table_seed, at_least=0, at_most=None)
+
+
+# --- environments by name, for study files --------------------------------------------------------
+
+_ENVIRONMENTS = Registry("environment", "crossbandit.environments")
+_RANDOM_LOSSES: set[str] = set()
+_Builder = TypeVar("_Builder", bound=Callable[..., Any])
+
+
+def register(name: str, *, random_losses: bool = False) -> Callable[[_Builder], _Builder]:
+    """Return a decorator that registers an environment by name.
+
+    Args:
+        name: The name that study files use.
+        random_losses: Whether the losses are random, and drawn from a parameter `table_seed`. In a
+            study, such an environment draws other losses for each seed unless its `table_seed` is
+            given. Otherwise, all seeds have the losses of the default `table_seed`.
+
+    Returns:
+        The decorator; it returns the function or class unchanged.
+
+    Raises:
+        InvalidParameterError: Another function or class has this name.
+    """
+    if random_losses:
+        _RANDOM_LOSSES.add(name)
+    return _ENVIRONMENTS.register(name)
+
+
+def has_random_losses(name: str) -> bool:
+    """Return whether the environment was registered with `random_losses`."""
+    return name in _RANDOM_LOSSES
+
+
+registered = _ENVIRONMENTS.registered
+build = _ENVIRONMENTS.build
+
+
+# --- checks of what an environment returns --------------------------------------------------------
+
+_KEPT_GRAPHS = 1000  # the number of checked graphs that are remembered
+
+
+def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Booleans | None:
+    """Return the checked `available(contexts)` of an environment; None if it has none."""
+    rule = getattr(environment, "available", None)
+    available = None if rule is None else rule(contexts)
+    if available is None:
+        return None
+    mask = np.asarray(available)
+    expected = (len(contexts), environment.problem.arms)
+    if mask.shape != expected or mask.dtype != np.bool_:
+        raise InvalidContextError(
+            f"{type(environment).__name__}.available must return None, or booleans of shape "
+            f"{expected}: contexts by arms. Got shape {mask.shape} and type {mask.dtype}."
+        )
+    if not mask.any(axis=1).all():
+        context = contexts[int(np.argmin(mask.any(axis=1)))]
+        raise InvalidContextError(
+            f"{type(environment).__name__}.available must leave an arm in every context. Got none "
+            f"in context {context}."
+        )
+    return mask
+
+
+def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossBlock:
+    """Return the environment's block; raise if its arrays do not have the expected shapes."""
+    block = environment.block(start, stop)
+    call = f"{type(environment).__name__}.block({start}, {stop})"
+    _check_arrays(call, block)
+    rounds, terms = stop - start, block.coefficients.shape[-1]
+    row = (environment.problem.arms, environment.problem.form.columns)
+    if (
+        block.base.shape not in {(1, *row), (rounds, *row)}
+        or block.coefficients.shape != (rounds, row[0], terms)
+        or block.features.shape != (terms, row[1])
+    ):
+        raise InvalidLossesError(
+            f"{call} must hold a base of shape {(rounds, *row)} or {(1, *row)}, coefficients of "
+            f"shape {(rounds, row[0], 'k')} and features of shape {('k', row[1])}. Got "
+            f"{block.base.shape}, {block.coefficients.shape} and {block.features.shape}."
+        )
+    return read_only(block)
+
+
+def _check_arrays(call: str, block: object) -> None:
+    """Raise unless `block` is a LossBlock of arrays of numbers, of any shapes."""
+    if not isinstance(block, LossBlock):
+        raise InvalidLossesError(
+            f"{call} must return a LossBlock. Got a {type(block).__name__}. To make one of losses "
+            "of shape (rounds, arms, contexts), or of coefficients of shape (rounds, arms, "
+            "features), return row_block(losses)."
+        )
+    parts: dict[str, Any] = block._asdict()
+    for name in ("base", "coefficients", "features"):
+        part = parts[name]
+        if not isinstance(part, np.ndarray) or part.ndim == 0 or part.dtype.kind not in "fiu":
+            kind = f"type {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
+            raise InvalidLossesError(
+                f"The {name} of {call} must be an array of numbers. Got {kind}."
+            )
+
+
+def checked_rows(environment: Any, round_: int, *arms: Sequence[int]) -> Floats:
+    """Return the environment's losses of a round; raise unless they are finite and fit.
+
+    An adaptive environment also takes the arms that were played before.
+    """
+    rows = np.ascontiguousarray(environment.losses(round_, *arms), dtype=np.float64)
+    expected = (environment.problem.arms, environment.problem.form.columns)
+    if rows.shape != expected or not np.isfinite(rows).all():
+        got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"
+        raise InvalidLossesError(
+            f"{type(environment).__name__}.losses must return finite numbers of shape {expected}, "
+            f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
+        )
+    return rows
+
+
+def listed_availability(environment: BlockEnvironment) -> Booleans | None:
+    """Return which arms are available in each listed context of a linear form; otherwise None.
+
+    Dense losses are given for each context, and must be in [0, 1] in all of them.
+    """
+    form = environment.problem.form
+    if not isinstance(form, LinearForm) or form.contexts is None:
+        return None
+    return availability(environment, form.listed())
+
+
+def check_range(
+    environment: BlockEnvironment, block: LossBlock, start: int, available: Booleans | None
+) -> None:
+    """Raise unless all losses of the block are in [0, 1], as far as contexts can be listed.
+
+    Linear losses may be outside [0, 1] in contexts in which their arm is not `available`
+    (contexts, K).
+    """
+    form = environment.problem.form
+    rounds, arms, columns = block.base.shape
+    if block.clip or block.coefficients.shape[2] > 0:
+        return  # clipped, or checked when they occur
+    rows = np.ascontiguousarray(block.base).reshape(rounds * arms, columns)
+    bad, context = -1, -1
+    if isinstance(form, LinearForm):
+        bad, context = form.first_bad(rows, np.tile(np.arange(arms), rounds), available)
+    else:
+        found = first_outside(rows, -ROUNDING, 1.0 + ROUNDING)
+        if found >= 0:
+            bad, context = divmod(found, columns)
+    if bad >= 0:
+        round_, arm = divmod(bad, arms)
+        loss = form.readout(context).losses(rows[bad : bad + 1], [arm])[0]
+        raise InvalidLossesError(
+            f"The losses of {type(environment).__name__} must lie in [0, 1]. Got {loss} in round "
+            f"{start + round_}, for arm {arm} in context {context}."
+        )
+
+
+def graph_rule(environment: Environment) -> Callable[[int, Any], FeedbackGraph]:
+    """Return a function of a round and its context: the checked graph of the round."""
+    problem, owner = environment.problem, type(environment).__name__
+    own = getattr(environment, "graph", None)
+    if problem.graph_kind == "fixed":
+        if inspect.ismethod(own) or inspect.isfunction(own):
+            raise InvalidParameterError(
+                f"{owner} has a method graph, so its graphs change, but its problem says that the "
+                "graph is fixed. Set graph_kind of the problem to 'informed', 'uninformed' or "
+                "'unknown'."
+            )
+        return lambda *_: problem.graph
+    if not callable(own):
+        raise InvalidParameterError(
+            f"The graphs of {owner} change: the graph_kind of its problem is "
+            f"{problem.graph_kind!r}. So it must have a method graph(round_) or "
+            "graph(round_, context), which returns the FeedbackGraph of a round."
+        )
+    takes_context = len(inspect.signature(own).parameters) > 1
+    seen: dict[int, FeedbackGraph] = {}  # by id: the graphs are kept, so that ids stay unique
+
+    def rule(round_: int, context: Any) -> FeedbackGraph:
+        graph: FeedbackGraph = own(round_, context) if takes_context else own(round_)
+        if seen.get(id(graph)) is not graph:
+            _check_graph(owner, problem.graph, graph, round_)
+            if len(seen) < _KEPT_GRAPHS:
+                seen[id(graph)] = graph
+        return graph
+
+    return rule
+
+
+def _check_graph(owner: str, promised: FeedbackGraph, graph: object, round_: int) -> None:
+    if not isinstance(graph, FeedbackGraph) or graph.arms != promised.arms:
+        raise InvalidGraphError(
+            f"{owner}.graph must return a FeedbackGraph of {promised.arms} arms. Got {graph!r} in "
+            f"round {round_}."
+        )
+    edge = promised.edge_not_in(graph)
+    if edge is not None:
+        raise InvalidGraphError(
+            f"The graph of the problem of {owner} must have only edges that every round has. Round "
+            f"{round_} does not have its edge {edge}."
+        )
+
+
+def block_of(
+    rule: Callable[[int, Any], FeedbackGraph], start: int, contexts: npt.NDArray[Any]
+) -> GraphBlock:
+    """Return the graphs of consecutive rounds, each distinct graph once."""
+    graphs = [rule(start + i, context) for i, context in enumerate(contexts)]
+    return graph_block(graphs)
+
+
+def graph_block(
+    graphs: list[FeedbackGraph], entry: npt.NDArray[np.int64] | None = None
+) -> GraphBlock:
+    """Return the graphs of n rounds in compiled form.
+
+    Args:
+        graphs: The graphs of the rounds; or, with `entry`, those from which rounds choose.
+        entry: Which of the graphs each round has, of shape (n,).
+
+    >>> from crossbandit import graphs
+    >>> block = graph_block([graphs.complete(3), graphs.ring(3, 1), graphs.complete(3)])
+    >>> block.entry
+    array([0, 1, 0])
+    """
+    if entry is None:
+        distinct: dict[FeedbackGraph, int] = {}
+        entry = np.array([distinct.setdefault(graph, len(distinct)) for graph in graphs])
+        graphs = list(distinct)
+    return stacked([(graph.out_ranges, graph.in_ranges) for graph in graphs], entry)
+
+
+def checked_graphs(environment: Any, block: object, rounds: int) -> GraphBlock:
+    """Return the result of an environment's `graphs`; raise unless it has the right form.
+
+    Compiled code does not check its indices, so every range must hold arms.
+    """
+    owner, arms = type(environment).__name__, environment.problem.arms
+    if isinstance(block, GraphBlock) and block.entry.shape == (rounds,):
+        count = (block.out_ranges.starts.size - 1) // arms
+        entries_fit = rounds == 0 or (block.entry.min() >= 0 and block.entry.max() < count)
+        if entries_fit and all(
+            _holds_arms(ranges, arms, count) for ranges in (block.out_ranges, block.in_ranges)
+        ):
+            return block
+    raise InvalidGraphError(
+        f"{owner}.graphs must return a GraphBlock with an entry for each of {rounds} rounds and "
+        f"ranges of {arms} arms per graph, such as graph_block(graphs, entry)."
+    )
+
+
+def _holds_arms(ranges: Any, arms: int, count: int) -> bool:
+    starts, first, last = ranges
+    return bool(
+        starts.size == count * arms + 1
+        and starts[0] == 0
+        and starts[-1] == first.size == last.size
+        and (np.diff(starts) >= 0).all()
+        and (first.size == 0 or (first.min() >= 0 and last.max() < arms and (first <= last).all()))
+    )
+
+
+class AdaptiveEnvironment(ABC):
+    """An environment whose losses may depend on the arms played in earlier rounds.
+
+    A subclass sets `problem` and `context_distribution`, and overrides `losses`. The plain loop
+    simulates it. The guarantees of the shipped algorithms are for oblivious losses. Here, regret
+    compares with the loss of a fixed policy *on the losses that occurred*. Under the fixed policy,
+    other losses would have occurred; `Run.policy_regret` takes this into account.
+
+    Attributes:
+        adaptive: True. It marks the environment.
+    """
+
+    adaptive: ClassVar[bool] = True
+    problem: Problem
+    context_distribution: ContextDistribution
+
+    @abstractmethod
+    def losses(self, round_: int, arms: Sequence[int] = ()) -> Floats:
+        """Return the losses of all arms in one round.
+
+        Args:
+            round_: The round, from 0.
+            arms: The arms that were played in all rounds before it.
+
+        Returns:
+            Losses of shape (K, contexts), or coefficients of shape (K, features). The same
+            arguments must give the same losses.
+        """
+
+
+@register("congestion", random_losses=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Congestion(AdaptiveEnvironment):
+    """Congestion: an arm costs more, the more often it was played recently.
+
+        l_{t,c}(a) = (1 - weight) base_c(a) + weight share_t(a),
+
+    where share_t(a) is the share of the last `memory` plays that were a. Before the first round, no
+    arm was played.
+
+    The base losses are uniform in [0, 1]. A policy that always plays the arm with the least base
+    loss raises the loss of that arm. Policy regret includes this. Regret does not, because it uses
+    the losses that the learner's own plays caused.
+
+    Args:
+        graph: The feedback graph.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        memory: The number of past rounds that count.
+        weight: The weight of the congestion, from 0 to 1.
+        table_seed: The seed of the base losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    >>> from crossbandit import graphs
+    >>> environment = congestion(graphs.complete(3), 100, contexts=2, memory=4, weight=0.5)
+    >>> fresh, worn = environment.losses(9), environment.losses(9, [2, 2, 2, 0, 1, 1, 2, 1, 1])
+    >>> (worn - fresh).round(3)[:, 0]
+    array([0.   , 0.375, 0.125])
+    """
+
+    graph: FeedbackGraph = field(kw_only=False)
+    horizon: int = field(kw_only=False)
+    contexts: int = 2
+    memory: int = 10
+    weight: float = 0.5
+    table_seed: int = 0
+    context_distribution: ContextDistribution = UNIFORM
+    problem: Problem = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        required_graph("congestion", self.graph)
+        check_rounds("congestion", self.horizon, self.table_seed)
+        integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        integer("congestion", "memory", self.memory, at_least=1)
+        number("congestion", "weight", self.weight, at_least=0, at_most=1)
+        distribution = distribution_over("congestion", self.context_distribution, self.contexts)
+        problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
+        set_fields(self, problem=problem, context_distribution=distribution)
+
+    @cached_property
+    def base(self) -> Floats:
+        """The losses of arms that were not played recently, (K, contexts)."""
+        base = stream(self.table_seed, "losses").random((self.graph.arms, self.contexts))
+        base.flags.writeable = False
+        return base
+
+    def losses(self, round_: int, arms: Sequence[int] = ()) -> Floats:
+        del round_
+        recent = np.asarray(arms[-self.memory :], dtype=np.int64)
+        share = np.bincount(recent, minlength=self.graph.arms) / self.memory
+        return (1.0 - self.weight) * self.base + self.weight * share[:, None]
+
+
+congestion = Congestion

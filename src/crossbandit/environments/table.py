@@ -6,20 +6,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from crossbandit.core.losses import first_outside
 from crossbandit.environments.contexts import ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rows import first_outside
-from crossbandit.losses.forms import ROUNDING
-from crossbandit.losses.linear import feature_table
+from crossbandit.losses.forms import ROUNDING, feature_table
 from crossbandit.problem import Problem, required_graph
 from crossbandit.validation import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crossbandit.core.blocks import LossBlock
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.rounds import LossBlock
 
 
 class LossTable(BlockEnvironment):

@@ -4,6 +4,7 @@ from crossbandit import extras
 
 extras.require("duckdb", "jinja2", "pandas", "scipy", extra="replay", owner="crossbandit.evaluate")
 
+from crossbandit.evaluate.censored import CensoredLog
 from crossbandit.evaluate.decisions import (
     DecisionArrays,
     MeanEstimate,
@@ -11,17 +12,14 @@ from crossbandit.evaluate.decisions import (
     decision_arrays,
     evaluate_policy,
 )
-from crossbandit.evaluate.dependence import DependenceTest
-from crossbandit.evaluate.evaluation import evaluate_log
-from crossbandit.evaluate.log import CensoredLog
-from crossbandit.evaluate.reading import ReadLog, open_censored, read_censored
-from crossbandit.evaluate.results import (
+from crossbandit.evaluate.estimates import (
     Evaluation,
     KnownOutcomes,
     StrategyEvaluation,
     ValueEstimate,
 )
-from crossbandit.evaluate.stored import StoredLog
+from crossbandit.evaluate.evaluation import DependenceTest, evaluate_log
+from crossbandit.evaluate.reading import ReadLog, StoredLog, open_censored, read_censored
 
 __all__ = [
     "CensoredLog",

@@ -1,7 +1,4 @@
-"""Estimate what another policy would have got, from logged decisions and their probabilities.
-
-The main function is `evaluate_policy`.
-"""
+"""Estimate what another policy would have got, from logged decisions and their probabilities."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.evaluate.intervals import long_run_variance, quantile_over_time
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.report.statistics import student_quantile
+from crossbandit.types import Floats, Integers
 from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
@@ -21,7 +19,38 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.types import Booleans
+
+
+_BLOCKS = 20  # blocks of time
+_PARTS = 32  # the sums of blocks begin at this many points of each block
+
+
+def long_run_variance(terms: Floats) -> float:
+    """Return the variance of the sum of consecutive terms, by overlapping blocks of time.
+
+    It is the variance that a block bootstrap has, without drawing. Terms that are near each other
+    may depend on each other.
+    """
+    count = terms.size
+    length = max(count // _BLOCKS, 1)
+    blocks = count / length
+    running = np.concatenate([[0.0], np.cumsum(terms)])
+    sums = running[length:] - running[:-length]
+    spread = float(((sums - terms.mean() * length) ** 2).mean())
+    return spread * blocks * blocks / max(blocks - 1.0, 1.0)
+
+
+def over_time(terms: Floats, positions: Integers, count: int) -> Floats:
+    """Return sums of terms over short parts of the time of a log."""
+    parts = min(_BLOCKS * _PARTS, count)
+    return np.bincount(positions * parts // count, terms, parts).astype(np.float64)
+
+
+def quantile_over_time(count: int) -> float:
+    """Return how many standard errors by `long_run_variance` a 95 % interval has on either side."""
+    return student_quantile(max(int(1.5 * (min(_BLOCKS, count) - 1)), 1))
+
 
 _OWNER = "evaluate_policy"
 _ROUNDING = 1e-6  # how far a sum of probabilities may be from 1

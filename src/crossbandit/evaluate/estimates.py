@@ -1,29 +1,361 @@
-"""Estimates of what a plan would have earned in a log, as sums over pieces of the log.
-
-There are three kinds: what is known for certain; estimates by the most likely distribution of
-prices in each group of similar auctions; and estimates by the auctions in which the bid of the plan
-was drawn, weighted by inverse propensities.
-"""
+"""Plans, what is known of them, and estimates of what they would have earned."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.evaluate.intervals import long_run_variance, over_time, quantile_over_time
-from crossbandit.evaluate.plans import same_bids
-from crossbandit.evaluate.prices import dot
-from crossbandit.evaluate.results import BY_BAND, INVERSE, ROBUST, KnownOutcomes, ValueEstimate
+from crossbandit.evaluate.decisions import long_run_variance, over_time, quantile_over_time
+from crossbandit.evaluate.groups import WRONG
 from crossbandit.report.statistics import student_quantile
+from crossbandit.validation import number
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.groups import Groups
-    from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.evaluate.plans import Plan
-    from crossbandit.evaluate.prices import PriceDistribution
-    from crossbandit.types import Floats, Integers
+    import pandas as pd
+
+    from crossbandit.applications import FirstPriceBidder
+    from crossbandit.evaluate.censored import CensoredLog, Facts
+    from crossbandit.evaluate.evaluation import DependenceTest
+    from crossbandit.evaluate.groups import Ends, Group, Groups, PriceDistribution
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+BY_BAND, INVERSE, ROBUST = "by band", "inverse propensity", "doubly robust"
+ASSUMPTIONS = {
+    BY_BAND: "Within a band of values and a class, prices do not go with your own bids, and with "
+    "values only like a power of them.",
+    INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
+    ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
+}
+_NAMES = {BY_BAND: "by_band", INVERSE: "inverse_propensity", ROBUST: "doubly_robust"}
+
+
+@dataclass(frozen=True)
+class ValueEstimate:
+    """An estimate of what a strategy would have earned on the log, with a 95 % interval.
+
+    Attributes:
+        method: "by band", "inverse propensity" or "doubly robust".
+        value: The estimate.
+        low: Where the interval begins.
+        high: Where it ends.
+        open: How much of the value the data leave open even if the assumption holds: bids beyond
+            those that were made, or near the outermost of them. The interval includes it.
+        weight: The mean weight of an auction, which should be near 1; NaN without weights.
+        size: How many auctions without weights would be as informative; NaN without weights.
+    """
+
+    method: str
+    value: float
+    low: float
+    high: float
+    open: float = 0.0
+    weight: float = math.nan
+    size: float = math.nan
+
+    @property
+    def credible(self) -> bool:
+        """Whether the weights, if there are any, have a mean near 1."""
+        return math.isnan(self.weight) or abs(self.weight - 1) <= 3 / math.sqrt(self.size)
+
+    @property
+    def assumption(self) -> str:
+        """What the estimate needs to be right."""
+        return ASSUMPTIONS[self.method]
+
+
+class KnownOutcomes(NamedTuple):
+    """What a log shows of a plan for certain.
+
+    Attributes:
+        exact: What the plan earned in the auctions whose outcome is known.
+        share: The share of its bids whose outcome is known.
+        lower: The least that it can have earned in all auctions.
+        upper: The most.
+    """
+
+    exact: float
+    share: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class StrategyEvaluation:
+    """What one strategy would have earned on the log.
+
+    Attributes:
+        strategy: Its name.
+        kind: "own", "bidder", "response" or "fixed".
+        note: A remark, perhaps empty.
+        known: What the log shows for certain.
+        estimates: The estimates, the most trustworthy first. Each has its assumption.
+    """
+
+    strategy: str
+    kind: str
+    note: str
+    known: KnownOutcomes
+    estimates: tuple[ValueEstimate, ...]
+
+    @property
+    def best(self) -> ValueEstimate:
+        """The estimate that needs the weakest assumption."""
+        return self.estimates[0]
+
+    def estimate(self, method: str) -> ValueEstimate | None:
+        """Return the estimate by a method, or None if there is none.
+
+        Args:
+            method: "by band", "inverse propensity" or "doubly robust".
+        """
+        return next((one for one in self.estimates if one.method == method), None)
+
+    @property
+    def open_share(self) -> float:
+        """Which part of the best estimate rests on bids beyond those that were made."""
+        most = max(abs(self.best.value), self.best.open)
+        return self.best.open / most if most > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What strategies would have earned on a censored log.
+
+    Attributes:
+        auctions: The number of auctions.
+        feedback: Which prices the log has: "after-loss", "after-win", "always", "won-lost" or
+            "mixed".
+        win_rate: The share of auctions that were won.
+        told: The share of auctions whose price is known.
+        groups: The number of groups, bands of values within classes.
+        results: A result per strategy.
+        checks: The tests of the assumption behind the estimates by band.
+        notes: Sentences that a reader should see before the numbers.
+    """
+
+    auctions: int
+    feedback: str
+    win_rate: float
+    told: float
+    groups: int
+    results: tuple[StrategyEvaluation, ...]
+    checks: tuple[DependenceTest, ...]
+    notes: tuple[str, ...]
+
+    def __getitem__(self, strategy: str) -> StrategyEvaluation:
+        for one in self.results:
+            if one.strategy == strategy:
+                return one
+        raise KeyError(strategy)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per strategy: what is known, bounds, and each estimate with its interval.
+
+        Returns:
+            A data frame. An estimate that cannot be made is NaN.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_row(one) for one in self.results])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the evaluation in a form that `json` can write.
+
+        Returns:
+            Plain numbers, texts and lists; None for NaN.
+        """
+        rows = [
+            {name: None if _is_nan(value) else value for name, value in _row(one).items()}
+            for one in self.results
+        ]
+        return {
+            "auctions": self.auctions,
+            "feedback": self.feedback,
+            "win_rate": self.win_rate,
+            "told": self.told,
+            "groups": self.groups,
+            "strategies": rows,
+            "checks": [
+                {"name": one.name, "score": one.score, "p_value": one.p_value, "words": str(one)}
+                for one in self.checks
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def _row(one: StrategyEvaluation) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "strategy": one.strategy,
+        "kind": one.kind,
+        "exact": one.known.exact,
+        "known_share": one.known.share,
+        "lower_bound": one.known.lower,
+        "upper_bound": one.known.upper,
+        "open_share": one.open_share,
+    }
+    for method, name in _NAMES.items():
+        found = one.estimate(method)
+        row[name] = found.value if found else math.nan
+        row[f"{name}_low"] = found.low if found else math.nan
+        row[f"{name}_high"] = found.high if found else math.nan
+    weights = one.estimate(INVERSE)
+    row["mean_weight"] = weights.weight if weights else math.nan
+    row["effective_size"] = weights.size if weights else math.nan
+    return {**row, "note": one.note}
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+OWN, BEST = "the log's own bids", "best response by band"
+_CANDIDATES = 200  # the number of bids that a best response chooses from
+_AT_ONCE = 1_000  # the number of auctions whose candidates are compared at a time
+_SAME = 1e-9  # bids with a smaller relative difference are the same
+_POLICIES = 4_000  # for up to so many values and classes, a policy is computed exactly
+_LEVELS = 1_000  # if there are more, it is computed for this many values
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The bids of a strategy; it may draw a bid at random."""
+
+    name: str  # what tables call it
+    kind: str  # "own", "bidder", "response" or "fixed"
+    rows: Integers  # the auction of each entry, ascending
+    bids: Floats  # the bid of each entry
+    shares: Floats  # the probability with which the bid of each entry is made
+    fitted: bool = False
+    note: str = ""  # what a reader should know
+
+    def gains(self, log: CensoredLog) -> Floats:
+        """Return what each entry earns if its bid wins, times its share."""
+        gains: Floats = self.shares * (log.values[self.rows] - self.bids)
+        return gains
+
+
+def shading(log: CensoredLog, fraction: float) -> Plan:
+    """Return the plan to bid a fraction of the value."""
+    part = number("evaluate", "shadings", fraction, above=0, at_most=1)
+    shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
+    bids = part * log.values
+    # A bid that was made is used as it is, because 0.6 * 3 is not exactly 1.8.
+    return _fixed(f"shading {shown}", "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
+
+
+def rounded(plan: Plan, log: CensoredLog, unit: float) -> Plan:
+    """Return a plan whose bids are rounded as those of the log were; never above the value."""
+    if not unit:
+        return plan
+    made = log.bids[plan.rows]
+    bids = np.rint(plan.bids / unit) * unit
+    # A bid that was made is used as it is: halves may be rounded up or down.
+    bids = np.where(np.abs(plan.bids - made) <= unit * (0.5 + _SAME), made, bids)
+    return replace(plan, bids=np.minimum(bids, log.values[plan.rows]))
+
+
+def same_bids(bids: Floats, others: Floats) -> Booleans:
+    """Return whether bids are equal but for rounding."""
+    same: Booleans = np.abs(bids - others) <= _SAME * np.maximum(bids, others)
+    return same
+
+
+def own_bids(log: CensoredLog) -> Plan:
+    """Return the bids that were made."""
+    return _fixed(OWN, "own", log.bids)
+
+
+def _fixed(name: str, kind: str, bids: Floats) -> Plan:
+    return Plan(name, kind, np.arange(bids.size), bids, np.ones(bids.size))
+
+
+def policy(
+    log: CensoredLog, bidder: FirstPriceBidder, name: str = "bidder", facts: Facts | None = None
+) -> Plan:
+    """Return the policy of a bidder as it is now; it does not learn from the log."""
+    columns = _class_columns(log, bidder)
+    values, note = log.values, ""
+    levels = _levels(facts or log.facts, bidder)
+    if levels is not None:
+        # Rounded down, so that no bid is above the value.
+        values = levels[np.searchsorted(levels, values, "right") - 1]
+        note = f"its bids are those of {levels.size:,} values"
+    keys, places = _distinct(values, columns)
+    amounts, starts, shares = [], [0], []
+    for i in keys.tolist():
+        labels = {
+            one: column[i].item() for one, column in zip(bidder.classes, columns, strict=False)
+        }
+        chances = bidder.policy(float(values[i]), **labels)
+        used = np.flatnonzero(chances)
+        amounts.append(bidder.bids[used])
+        shares.append(chances[used])
+        starts.append(starts[-1] + used.size)
+    lengths = np.diff(starts)[places]
+    rows = np.repeat(np.arange(len(log)), lengths)
+    ends = np.cumsum(lengths)
+    offsets = np.arange(rows.size) - np.repeat(ends - lengths, lengths)
+    entries = np.repeat(np.array(starts[:-1])[places], lengths) + offsets
+    bids, parts = np.concatenate(amounts)[entries], np.concatenate(shares)[entries]
+    return Plan(name, "bidder", rows, bids, parts, note=note)
+
+
+def _class_columns(log: CensoredLog, bidder: FirstPriceBidder) -> list[np.ndarray]:
+    return [np.asarray(log.classes[one]) for one in bidder.classes if one in log.classes]
+
+
+def _levels(facts: Facts, bidder: FirstPriceBidder) -> Floats | None:
+    """Return the values for which a policy is computed; None for all, if they are few."""
+    sample, ends = facts.sample, facts.values
+    if _distinct(sample.values, _class_columns(sample, bidder))[0].size <= _POLICIES:
+        return None
+    inner = np.quantile(sample.values, np.linspace(0, 1, _LEVELS), method="lower")
+    return np.unique(np.concatenate([[ends.least], inner, [ends.most]]))
+
+
+def _distinct(values: Floats, columns: list[np.ndarray]) -> tuple[Integers, Integers]:
+    """Return one auction per combination of value and classes, and each auction's combination."""
+    codes = [np.unique(one, return_inverse=True)[1] for one in (values, *columns)]
+    _, first, places = np.unique(
+        np.column_stack(codes), axis=0, return_index=True, return_inverse=True
+    )
+    return first, places.reshape(-1)
+
+
+def best_response(groups: Groups) -> Plan:
+    """Return the bids that earn most by the prices of each group in the other half of the log."""
+    log, count = groups.log, len(groups.log)
+    bids = np.zeros(count)
+    for prices, rows in groups.others(np.arange(count)):
+        bids[rows] = _responses(log, rows, prices, groups.scales[rows])
+    note = "fitted to one half of the log, judged by the other"
+    return Plan(BEST, "response", np.arange(count), bids, np.ones(count), fitted=True, note=note)
+
+
+def _responses(
+    log: CensoredLog, rows: Integers, prices: PriceDistribution, scales: Floats
+) -> Floats:
+    # Only at the end of an atom is it certain that the chance to win rises.
+    rises = np.flatnonzero((prices.masses > 0) & np.isfinite(prices.right))
+    if not rises.size:
+        return np.zeros(rows.size)
+    chosen = rises[np.unique(np.linspace(0, rises.size - 1, _CANDIDATES).astype(np.int64))]
+    amounts, chances = prices.right[chosen], prices.cumulative[chosen + 1]
+    found = np.empty(rows.size)
+    for start in range(0, rows.size, _AT_ONCE):  # a table of all auctions would be large
+        some = slice(start, start + _AT_ONCE)
+        values, reserves = log.values[rows[some], None], log.reserves[rows[some], None]
+        candidates = amounts * scales[some, None]
+        margins = np.maximum(values - candidates, 0.0)
+        margins[candidates < reserves] = 0.0
+        best = (margins * chances).argmax(axis=1)[:, None]
+        found[some] = np.minimum(np.take_along_axis(candidates, best, axis=1), values)[:, 0]
+    return found
+
 
 # The bias of isotonic regression falls like n^(-1/3) at worst. Then half of the auctions have
 # 2^(1/3) times the bias of all of them, and the bias is this many times the difference.
@@ -31,21 +363,13 @@ _SLOWEST = 1 / (2 ** (1 / 3) - 1)
 
 
 class KnownSums(NamedTuple):
-    """What is known of a plan in a piece of a log. The sums of pieces add up.
+    """What is known of a plan in a piece of a log. The sums of pieces add up."""
 
-    Attributes:
-        exact: What the plan earned where the outcome is known.
-        known: The bids whose outcome is known; a bid drawn at random counts by its probability.
-        unknown: The other bids.
-        least: What the others earn at least.
-        most: What they earn at most.
-    """
-
-    exact: float
-    known: float
-    unknown: float
-    least: float
-    most: float
+    exact: float  # what the plan earned where the outcome is known
+    known: float  # the bids whose outcome is known; a bid drawn at random counts by its probability
+    unknown: float  # the other bids
+    least: float  # what the others earn at least
+    most: float  # what they earn at most
 
     @property
     def whole(self) -> KnownOutcomes:
@@ -56,12 +380,7 @@ class KnownSums(NamedTuple):
 
 
 def what_is_known(log: CensoredLog, plan: Plan) -> KnownSums:
-    """Return what is known of a plan, and the bounds that follow.
-
-    Args:
-        log: The auctions.
-        plan: The bids.
-    """
+    """Return what is known of a plan, and the bounds that follow."""
     known, wins = log.known(plan.rows, plan.bids)
     gains = plan.gains(log)
     unknown = gains[~known]
@@ -74,62 +393,57 @@ def what_is_known(log: CensoredLog, plan: Plan) -> KnownSums:
     )
 
 
-class BandSums(NamedTuple):
-    """What a plan is expected to earn where the outcome is unknown. The sums of pieces add up.
+_FEW = 8  # auctions of a small log for each degree of freedom: few of them say how prices vary
 
-    Attributes:
-        value: The estimate.
-        least: The least that fits the data equally well.
-        most: The most.
-        luck: The variance of the unknown outcomes if the distribution of prices is right.
-        influences: The influences of the auctions on the estimate, summed over short parts of the
-            time of the log.
-        by_turns: The estimate if each group is divided in two, auction by auction.
-        narrower: The estimate if each group is divided into lower and higher values.
-        higher_power: The estimate if the power of the value is higher by its standard error.
-        lower_power: The estimate if it is lower.
-    """
+
+class BandSums(NamedTuple):
+    """What a plan is expected to earn where the outcome is unknown. The sums of pieces add up."""
 
     value: float
-    least: float
+    least: float  # the least that fits the data equally well
     most: float
-    luck: float
-    influences: Floats
-    by_turns: float
-    narrower: float
-    higher_power: float
-    lower_power: float
+    luck: float  # the variance of the unknown outcomes if the distribution of prices is right
+    below: Floats
+    above: Floats  # those on the most
+    doubts: Floats
+    blocks: int  # The groups in which bids are near an end. The doubt of all is the mean of theirs.
+    bias: float  # what `by_turns` adds to the estimate of bids that are not near an end
+    by_turns: float  # the estimate if each group is divided in two, auction by auction
+    narrower: float  # the estimate if each group is divided into lower and higher values
+    powers: Floats  # the estimates with other powers of the value
 
     def estimate(self, known: KnownSums) -> ValueEstimate:
         """Return the estimate and its interval, if these are the sums of the whole log.
 
         Four errors are in the interval: that of the distribution of prices, by influences in
-        blocks of time, together with luck; that of the power of the value; that of the choice of
-        bands, which is how much narrower bands of the same number of auctions change; and what
-        the correction of the bias leaves. If the bias falls like 1 / n, it is what groups of half
-        the size have in addition. If it falls more slowly, more of it is left.
-
-        Args:
-            known: What is known of the plan.
+        blocks of time, together with luck; that of the power of the value, as far as powers of its
+        own interval change the estimate; that of the choice of bands, which is how much narrower
+        bands of the same number of auctions change; and what the correction of the bias leaves.
+        If the bias falls like 1 / n, it is what groups of half the size have in addition. If it
+        falls more slowly, more of it is left.
         """
         whole = known.whole
         if not known.unknown:
             return ValueEstimate(BY_BAND, whole.exact, whole.exact, whole.exact)
-        bias = self.by_turns - self.value
-        variance = (
-            long_run_variance(self.influences)
-            + self.luck
-            + (self.narrower - self.by_turns) ** 2
-            + ((self.higher_power - self.lower_power) / 2) ** 2
-        )
-        quantile = quantile_over_time(self.influences.size)
-        half = math.hypot(quantile * math.sqrt(variance), (_SLOWEST - 1) * bias)
-        value = min(max(whole.exact + self.value - bias, whole.lower), whole.upper)
+        common = self.luck + (self.narrower - self.by_turns) ** 2
+        powers = [self.value, *self.powers]
+        parts = self.below.size  # the auctions of a small log
+        quantile = max(quantile_over_time(parts), student_quantile(max(parts // _FEW, 1)))
+        rest = (_SLOWEST - 1) * self.bias
+        doubts = self.doubts / max(self.blocks, 1)
+
+        def half(influences: Floats, doubt: float, power: float) -> float:
+            variance = long_run_variance(influences) + doubt + common
+            return math.hypot(quantile * math.sqrt(variance), rest, power - self.value)
+
+        value = min(max(whole.exact + self.value - self.bias, whole.lower), whole.upper)
+        low = value + self.least - self.value - half(self.below, doubts[0], min(powers))
+        high = value + self.most - self.value + half(self.above, doubts[1], max(powers))
         return ValueEstimate(
             BY_BAND,
             value,
-            max(value + self.least - self.value - half, whole.lower),
-            min(value + self.most - self.value + half, whole.upper),
+            max(low, whole.lower),
+            min(high, whole.upper),
             open=self.most - self.least,
         )
 
@@ -139,40 +453,45 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
 
     Where the outcome is known it counts as it is. Elsewhere the price is known to be in an
     interval, and the chance to win is that of the group's distribution within the interval.
-
-    Args:
-        plan: The bids.
-        groups: The groups of a log, or of a piece of it.
     """
     log = groups.log
     known, _ = log.known(plan.rows, plan.bids)
     unknown = _Unknown.of(plan, log, np.flatnonzero(~known))
     if plan.fitted:
         groups = groups.halves
-    value = least = most = luck = 0.0
-    influences = np.zeros(len(log))
-    for members, prices, inside in groups.entries(unknown.rows):
+    least = most = luck = 0.0
+    influences, doubts, blocks = np.zeros((2, len(log))), np.zeros(2), 0
+    expected, near = np.zeros(unknown.rows.size), np.zeros(unknown.rows.size, dtype=bool)
+    for group, inside in groups.entries(unknown.rows):
         gain, shares = unknown.gains[inside], unknown.shares[inside]
-        part = unknown.chances(groups, members, prices, inside)
-        value += dot(gain, part.middle)
-        ends = gain * part.least, gain * part.most
-        least += float(np.minimum(*ends).sum())
-        most += float(np.maximum(*ends).sum())
+        part = unknown.chances(groups, group, inside)
+        expected[inside], near[inside] = gain * part.middle, part.near
+        bounds = gain * part.least, gain * part.most
+        least += float(np.minimum(*bounds).sum())
+        most += float(np.maximum(*bounds).sum())
         luck += float((gain**2 / shares * part.middle * (1 - part.middle)).sum())
-        # A chance of 0 or 1 may be wrong by one auction of the group: in the estimate, and by luck.
-        share = inside.size / members.size
+        # A chance of 0 or 1 may be wrong by some auctions: in the estimate, and by luck.
+        share = WRONG * inside.size / group.members.size
         luck += float((gain**2).mean()) * share * (1 + share)
-        influences[members] = prices.influence(part.gradient(prices, gain))
-    powers = [unknown.value(one) for one in groups.other_powers] or [value, value]
+        for side, (found, doubt) in enumerate(part.influences(gain)):
+            influences[side, group.members] = found
+            doubts[side] += doubt
+        blocks += bool(part.near.any())
+    by_turns = unknown.expected(groups.by_turns)
+    below, above = (over_time(one, groups.positions, groups.facts.auctions) for one in influences)
     return BandSums(
-        value,
-        least,
-        most,
-        luck,
-        over_time(influences, groups.positions, groups.facts.auctions),
-        unknown.value(groups.by_turns),
-        unknown.value(groups.narrower),
-        *powers,
+        value=float(expected.sum()),
+        least=least,
+        most=most,
+        luck=luck,
+        below=below,
+        above=above,
+        doubts=doubts,
+        blocks=blocks,
+        bias=float((by_turns - expected)[~near].sum()),
+        by_turns=float(by_turns.sum()),
+        narrower=float(unknown.expected(groups.narrower).sum()),
+        powers=np.array([unknown.expected(one).sum() for one in groups.other_powers]),
     )
 
 
@@ -189,80 +508,86 @@ class _Unknown(NamedTuple):
         gains = plan.gains(log)
         return cls(plan.rows[entries], plan.bids[entries], plan.shares[entries], gains[entries])
 
-    def chances(
-        self, groups: Groups, members: Integers, prices: PriceDistribution, inside: Integers
-    ) -> _Chances:
+    def chances(self, groups: Groups, group: Group, inside: Integers) -> _Chances:
         rows = self.rows[inside]
         bids = self.bids[inside] / groups.scales[rows]
-        return _Chances.of(prices, np.searchsorted(members, rows), bids)
+        auctions = np.searchsorted(group.members, rows)
+        return _Chances(group.prices, group.ends, auctions, bids)
 
-    def value(self, groups: Groups) -> float:
-        return sum(
-            dot(self.gains[inside], self.chances(groups, members, prices, inside).middle)
-            for members, prices, inside in groups.entries(self.rows)
-        )
+    def expected(self, groups: Groups) -> Floats:
+        found = np.zeros(self.rows.size)
+        for group, inside in groups.entries(self.rows):
+            found[inside] = self.gains[inside] * self.chances(groups, group, inside).middle
+        return found
 
 
-class _Chances(NamedTuple):
+class _Chances:
     """The chances to win of bids whose outcome is not known, given the intervals of the prices."""
 
-    auctions: Integers  # the number of auctions in the group
-    place: Integers
-    share: Floats
-    middle: Floats
-    least: Floats
-    most: Floats
+    def __init__(
+        self, prices: PriceDistribution, ends: Ends | None, auctions: Integers, bids: Floats
+    ) -> None:
+        self._prices = prices
+        self._ends = ends
+        self._auctions = auctions  # the number of each auction in the group
+        self._place, self._share = prices.place(bids)
+        found = [prices.at(bids), *prices.range_at(bids)]
+        self.near = np.zeros(bids.size, dtype=bool) if ends is None else ends.hold(bids)
+        if ends is not None:
+            near = bids[self.near]
+            self._blocks = ends.least(near), ends.most(near)
+            rates = [one.rate for one in self._blocks]
+            inner = np.clip(found[0][self.near], np.minimum(*rates), np.maximum(*rates))
+            for one, rate in zip(found, [inner, *rates], strict=True):
+                one[self.near] = rate
+            self._place[self.near], self._share[self.near] = 0, 0.0
+        below, whole = prices.cumulative[prices.first[auctions]], prices.chances[auctions]
+        self.middle, self.least, self.most = (
+            np.clip((one - below) / whole, 0.0, 1.0) for one in found
+        )
 
-    @classmethod
-    def of(cls, prices: PriceDistribution, auctions: Integers, bids: Floats) -> _Chances:
-        place, share = prices.place(bids)
-        below = prices.cumulative[prices.first[auctions]]
-        whole = prices.chances[auctions]
-        found = [(one - below) / whole for one in (prices.at(bids), *prices.range_at(bids))]
-        middle, least, most = (np.clip(one, 0.0, 1.0) for one in found)
-        return cls(auctions, place, share, middle, least, most)
+    def influences(self, gains: Floats) -> list[tuple[Floats, float]]:
+        """Return for the least and the most sum the influences of the auctions, and a doubt."""
+        if self._ends is None:
+            return [(self._prices.influence(self._gradient(gains, self.middle)), 0.0)] * 2
+        found = []
+        weights = (gains / self._prices.chances[self._auctions])[self.near]
+        lower, upper = self._blocks
+        for block, ends, doubts in (
+            (lower, self.least, lower.rate),
+            (upper, self.most, 1.0 - upper.rate),
+        ):
+            chances = np.where(self.near, ends, self.middle)
+            own, doubt = self._ends.influence(block, weights, doubts)
+            found.append((self._prices.influence(self._gradient(gains, chances)) + own, doubt))
+        return found
 
-    def gradient(self, prices: PriceDistribution, gains: Floats) -> Floats:
+    def _gradient(self, gains: Floats, chances: Floats) -> Floats:
         """Return the derivative of the estimate with respect to the masses of the atoms."""
-        size = prices.right.size
-        weights = gains / prices.chances[self.auctions]
-        first, last = prices.first[self.auctions], prices.last[self.auctions]
-        changes = np.bincount(first, weights, size + 1) - np.bincount(self.place, weights, size + 1)
-        scaled = weights * self.middle
+        prices, size = self._prices, self._prices.right.size
+        weights = gains / prices.chances[self._auctions]
+        first, last = prices.first[self._auctions], prices.last[self._auctions]
+        changes = np.bincount(first, weights, size + 1)
+        changes -= np.bincount(self._place, weights, size + 1)
+        scaled = weights * chances
         changes -= np.bincount(first, scaled, size + 1) - np.bincount(last, scaled, size + 1)
-        within = np.bincount(self.place, weights * self.share, size + 1)
+        within = np.bincount(self._place, weights * self._share, size + 1)
         found = np.asarray(np.cumsum(changes), dtype=np.float64) + within
         return found[:size]
 
 
 class WeightSums(NamedTuple):
-    """Weighted outcomes of a plan. The sums of pieces of a log add up.
-
-    Attributes:
-        value: The estimate.
-        variance: Its variance.
-        made: How many bids of the plan were made.
-        weights: The sum of the weights of auctions.
-        squares: The sum of their squares.
-        auctions: The number of auctions.
-    """
+    """Weighted outcomes of a plan. The sums of pieces of a log add up."""
 
     value: float
     variance: float
-    made: int
-    weights: float
-    squares: float
+    made: int  # how many bids of the plan were made
+    weights: float  # the sum of the weights of auctions
+    squares: float  # the sum of their squares
     auctions: int
 
     def estimate(self, *, robust: bool) -> ValueEstimate | None:
-        """Return the estimate and its interval, if these are the sums of the whole log.
-
-        Args:
-            robust: Whether the distribution of prices was used.
-
-        Returns:
-            The estimate; None if no bid of the plan was made.
-        """
+        """Return the estimate and its interval, if these are the sums of the whole log."""
         if not self.made:
             return None
         half = student_quantile(max(self.made - 1, 1)) * math.sqrt(self.variance)
@@ -283,11 +608,6 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
     doubly robust estimate weights only the errors of the distribution of prices in the group. It
     takes the distribution in the other half of the log, which does not depend on the auction's own
     draw. The interval follows from the random draws of the bids alone.
-
-    Args:
-        plan: The bids.
-        groups: The groups of a log, or of a piece of it. Without propensities, no bid counts.
-        robust: Whether to use the distribution of prices.
     """
     log = groups.log
     if log.propensities is None:

@@ -1,22 +1,287 @@
-"""Divide auctions into groups, bands of values within a class, each with its own prices."""
+"""The distribution of prices that are known up to intervals, in groups of similar auctions.
+
+The price of auction i is in the interval (low, high]. Where it was told, the interval holds one
+number. The most likely distribution without a model puts its mass on *atoms*: intervals in which
+the data cannot tell one number from another. It is the product-limit (Kaplan-Meier) estimate where
+prices are hidden on one side only, isotonic regression where only won and lost are known, and
+Turnbull's estimate otherwise. Near the outermost bids of a group, chances to win have bounds only.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.evaluate.facts import facts_of
-from crossbandit.evaluate.prices import PriceDistribution
 from crossbandit.logs.auctions import MIXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.evaluate.facts import Facts
-    from crossbandit.evaluate.log import CensoredLog
-    from crossbandit.types import Floats, Integers
+    from crossbandit.evaluate.censored import CensoredLog, Facts
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+_ITERATIONS = 5_000
+_CLOSE = 1e-9  # iterations end when probabilities change by less
+_VANISHING = 1e-3  # the mass of an atom with fewer expected auctions is set to 0
+_NOTHING = 1e-12  # a smaller mass counts as 0
+
+
+class PriceDistribution:
+    """The most likely distribution of prices that are known up to intervals.
+
+    >>> before = np.nextafter(2.0, 0.0)  # a price of 2 was told, and one of at most 3 was not
+    >>> prices = PriceDistribution(np.array([before, 0.0]), np.array([2.0, 3.0]))
+    >>> prices.at([1.9, 2.0]).tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(self, low: Floats, high: Floats) -> None:
+        ends = np.unique(np.concatenate([low, high]))
+        right = np.unique(high)
+        left = ends[np.searchsorted(ends, right) - 1]
+        # If an interval ends in between, an earlier atom is in more intervals and takes the mass.
+        innermost = np.isin(left, low)
+        self.left: Floats = left[innermost]
+        self.right: Floats = right[innermost]
+        self.first: Integers = np.searchsorted(self.right, low, "right")
+        self.last: Integers = np.searchsorted(self.right, high, "right")
+        self.masses: Floats = self._fit(low, high)
+        self.cumulative: Floats = _running(self.masses)
+        self.chances: Floats = self.inside(self.masses)  # that of each interval
+
+    def _fit(self, low: Floats, high: Floats) -> Floats:
+        told = (self.last - self.first == 1) & (np.nextafter(low, np.inf) >= high)
+        won = ~told & np.isfinite(high) & (low <= low.min())
+        lost = ~told & np.isinf(high)
+        if not (told | won | lost).all() or (told.any() and won.any() and lost.any()):
+            return self._iterate()
+        events = _counts(self.first[told], self)
+        if not lost.any():
+            return product_limit(events, _counts(self.last[won], self), upper=True)
+        if not won.any():
+            return product_limit(events, _counts(self.first[lost] - 1, self), upper=False)
+        if told.any():
+            return self._iterate()
+        return self._isotonic(np.where(won, high, low), won)
+
+    def _isotonic(self, bids: Floats, won: Booleans) -> Floats:
+        from scipy.optimize import isotonic_regression
+
+        levels, places = np.unique(bids, return_inverse=True)
+        counts = np.bincount(places)
+        rates = np.bincount(places, won) / counts
+        fitted = isotonic_regression(rates, weights=counts).x
+        steps = np.diff(np.concatenate([[0.0], fitted, [1.0]]))
+        masses = np.zeros(self.right.size)
+        # The rate rises only at a bid that has won, so each rise has an atom.
+        rises = np.flatnonzero(steps > _NOTHING)
+        places = np.searchsorted(self.right, np.append(levels, np.inf)[rises])
+        masses[places] = steps[rises]
+        found: Floats = masses / masses.sum()
+        return found
+
+    def _iterate(self) -> Floats:
+        """Return Turnbull's estimate: each price is spread over its interval until it fits."""
+        masses = np.full(self.right.size, 1.0 / self.right.size)
+        running = _running(masses)
+        for _ in range(_ITERATIONS):
+            masses = masses * self.spread(1.0 / self.inside(masses)) / self.first.size
+            before, running = running, _running(masses)
+            if np.abs(running - before).max() < _CLOSE:
+                break
+        # The mass of some atoms goes to 0 slowly. These atoms would distort the influences.
+        kept = np.where(masses * self.first.size < _VANISHING, 0.0, masses)
+        return kept / kept.sum() if (self.inside(kept) > 0).all() else masses
+
+    def inside(self, masses: Floats) -> Floats:
+        """Return the sum of a number per atom over the atoms of each auction's interval."""
+        running = _running(masses)
+        sums: Floats = running[self.last] - running[self.first]
+        return sums
+
+    def spread(self, weights: Floats) -> Floats:
+        """Return for each atom the sum of a number per auction whose interval holds the atom."""
+        size = self.right.size + 1
+        changes = np.bincount(self.first, weights, size) - np.bincount(self.last, weights, size)
+        sums: Floats = np.cumsum(changes)[:-1]
+        return sums
+
+    def at(self, bids: object) -> Floats:
+        """Return the probability that the price is at most a bid: the middle of the range."""
+        index, share = self.place(np.asarray(bids, dtype=float))
+        between = np.append(self.masses, 0.0)[index]
+        found: Floats = self.cumulative[index] + share * between
+        return found
+
+    def place(self, bids: Floats) -> tuple[Integers, Floats]:
+        """Return how many atoms are below each bid, and which part of the next one is.
+
+        The data do not say where in an atom its mass is. It is taken to be spread evenly, and in
+        an atom without an end to be above the bid.
+        """
+        index: Integers = np.searchsorted(self.right, bids, "right")
+        left = np.append(self.left, np.inf)[index]
+        right = np.append(self.right, np.inf)[index]
+        within = (left < bids) & np.isfinite(right)
+        widths = np.where(within, right, 1.0) - np.where(within, left, 0.0)
+        return index, np.where(within, bids - left, 0.0) / widths
+
+    def range_at(self, bids: Floats) -> tuple[Floats, Floats]:
+        """Return the least and the greatest probability that fits the data equally well."""
+        least: Floats = self.cumulative[np.searchsorted(self.right, bids, "right")]
+        most: Floats = self.cumulative[np.searchsorted(self.left, bids, "left")]
+        return least, most
+
+    def influence(self, gradient: Floats) -> Floats:
+        """Return how a function of the masses changes with the weight of each auction.
+
+        With weights w, the masses p solve `sum_i w_i A_i / (A_i p) = sum_i w_i` on the atoms that
+        have mass, where `A_i` marks the atoms of interval i. Hence
+        `dp / dw_i = H^-1 (A_i / (A_i p) - 1)` with `H = sum_i A_i A_i' / (A_i p)^2`.
+        """
+        mass = self.masses > _NOTHING
+        squares = self.chances**2
+        scale = np.where(mass, self.spread(1.0 / squares), 1.0)
+
+        def multiply(vector: Floats) -> Floats:
+            product: Floats = np.where(mass, self.spread(self.inside(vector) / squares), 0.0)
+            return product
+
+        solved = _solve(multiply, np.where(mass, gradient, 0.0), scale)
+        found: Floats = self.inside(solved) / self.chances - solved.sum()
+        return found
+
+
+def product_limit(events: Floats, censored: Floats, *, upper: bool) -> Floats:
+    """Return the masses of the product-limit estimate."""
+    if upper:
+        mirrored: Floats = product_limit(events[::-1], censored[::-1], upper=False)[::-1]
+        return mirrored
+    # At risk at atom k: those told to be k or later, and those known to be above k.
+    risk = (events + censored)[::-1].cumsum()[::-1]
+    hazards = np.divide(events, risk, out=np.zeros(events.size), where=risk > 0)
+    left = np.cumprod(1.0 - hazards)
+    masses: Floats = hazards * np.concatenate([[1.0], left[:-1]])
+    masses[-1] += left[-1]
+    return masses
+
+
+def _counts(places: Integers, prices: PriceDistribution) -> Floats:
+    size = prices.right.size
+    return np.bincount(places[(places >= 0) & (places < size)], minlength=size).astype(float)
+
+
+def _running(masses: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(masses)])
+
+
+def dot(one: Floats, other: Floats) -> float:
+    """Return the sum of products. The threads of `@` wait for each other and would be slower."""
+    return float((one * other).sum())
+
+
+def _solve(multiply: Callable[[Floats], Floats], right: Floats, scale: Floats) -> Floats:
+    """Solve a positive semidefinite system by conjugate gradients, preconditioned by `scale`."""
+    solution = np.zeros(right.size)
+    rest = right.copy()
+    scaled = rest / scale
+    direction = scaled.copy()
+    size = goal = dot(rest, scaled)
+    for _ in range(2 * right.size + 10):
+        if size <= _CLOSE**2 * goal or size == 0.0:
+            break
+        image = multiply(direction)
+        curvature = dot(direction, image)
+        if curvature <= 0.0:
+            break
+        step = size / curvature
+        solution += step * direction
+        rest -= step * image
+        scaled = rest / scale
+        size, before = dot(rest, scaled), size
+        direction = scaled + (size / before) * direction
+    return solution
+
+
+_SMALL = 80  # with fewer own bids, more of them are near an end: little is known of prices
+WRONG = 2.0  # if none of n bids won, then up to 1.96 * 2 / n of such bids may win, at 97.5 %
+
+
+class Block(NamedTuple):
+    """For each of some bids, consecutive own bids whose mean outcome is a bound."""
+
+    start: Integers  # the number of the first own bid, in the order of bids
+    stop: Integers  # the number after the last one; equal to `start` if there are too few own bids
+    rate: Floats  # the share of these bids that won: the bound
+
+
+class Ends:
+    """The own bids of a group that could win, and where the chance to win is bounded only.
+
+    Bids that have fewer than n^(2/3) of the n own bids on one side, or fewer than 40, are near an
+    end. The most likely distribution differs there from what it is inside by more than its error.
+    The bounds are means of at least sqrt(n) own bids.
+    """
+
+    def __init__(self, bids: Floats, won: Booleans, made: Booleans) -> None:
+        rows = np.flatnonzero(made)
+        self._auctions = bids.size
+        self.rows: Integers = rows[np.argsort(bids[rows], kind="stable")]
+        self._bids: Floats = bids[self.rows]
+        self._won: Floats = won[self.rows].astype(float)
+        self._wins: Floats = np.concatenate([[0.0], np.cumsum(self._won)])
+        count = rows.size
+        self._size = max(math.isqrt(count), 1)
+        self._near = max(round(count ** (2 / 3)), min(_SMALL // 2, count))
+
+    def hold(self, bids: Floats) -> Booleans:
+        """Return whether each bid is near an end."""
+        above, below = self._places(bids)
+        near: Booleans = (below < self._near) | (self._bids.size - above < self._near)
+        return near
+
+    def _places(self, bids: Floats) -> tuple[Integers, Integers]:
+        """Return how many own bids are lower than each bid, and how many are not higher."""
+        return np.searchsorted(self._bids, bids, "left"), np.searchsorted(self._bids, bids, "right")
+
+    def least(self, bids: Floats) -> Block:
+        """Return lower bounds of the chance to win: the nearest bids that are not higher."""
+        lower, stop = self._places(bids)
+        start = np.where(stop < self._size, stop, np.minimum(lower, stop - self._size))
+        return self._block(start, stop, 0.0)
+
+    def most(self, bids: Floats) -> Block:
+        """Return upper bounds of the chance to win: the nearest bids that are not lower."""
+        start, upper = self._places(bids)
+        last = start + self._size
+        stop = np.where(last > self._bids.size, start, np.maximum(upper, last))
+        return self._block(start, stop, 1.0)
+
+    def _block(self, start: Integers, stop: Integers, otherwise: float) -> Block:
+        wins = self._wins[stop] - self._wins[start]
+        rates = np.full(start.size, otherwise)
+        return Block(start, stop, np.divide(wins, stop - start, out=rates, where=stop > start))
+
+    def influence(self, block: Block, weights: Floats, doubts: Floats) -> tuple[Floats, float]:
+        """Return how a weighted sum of bounds changes with the weight of each auction."""
+        size = self._bids.size + 1
+        each = weights / np.maximum(block.stop - block.start, 1)
+
+        def spread(numbers: Floats) -> Floats:
+            begun = np.bincount(block.start, numbers, size)
+            sums: Floats = np.cumsum(begun - np.bincount(block.stop, numbers, size))[:-1]
+            return sums
+
+        found = np.zeros(self._auctions)
+        found[self.rows] = spread(each) * self._won - spread(each * block.rate)
+        doubt = WRONG * float((np.abs(each) * doubts)[block.stop > block.start].sum())
+        return found, doubt**2
+
 
 MOST = 100  # the most bands of a class, unless bands would be larger than `LARGEST`
 LARGEST = 50_000  # the most auctions of a band, because all are in memory at once
@@ -26,59 +291,42 @@ _LEAST, _LEAST_BOTH = 250, 1_000
 BOTH_SIDES = ("won-lost", MIXED)
 _FEWEST = 20  # the fewest auctions of a group if the number of bands is given
 _BLOCKS = 20  # blocks of time
-_LARGE = 100  # from so many auctions on, the edges of a group are treated differently
-_EDGE = 10  # beyond so many outermost bids, prices are left open
+_LARGE = 100  # a group is divided in two only if both halves have so many auctions
+_EDGE = 10  # beyond so many outermost bids at most, prices are left open
+LEAST_POWER, MOST_POWER = -1.0, 2.0  # powers of the value that are considered
+_FAR = 1.96  # standard errors from an estimate to the ends of its 95 % interval
 _WINDOW = 4  # a band may end a quarter of its auctions earlier or later, where values have a gap
 
 
+class Group(NamedTuple):
+    """A group of auctions, ascending, the distribution of their prices, and its ends."""
+
+    members: Integers
+    prices: PriceDistribution
+    ends: Ends | None
+
+
+@dataclass(eq=False)
 class Groups:
     """The groups of a log, or of a piece of it, and the distribution of prices in each.
 
     Prices may rise with values within a group. What has one distribution in a group is therefore
     the price divided by a *scale*, which is a power of the value.
-
-    Args:
-        log: The auctions.
-        labels: The number of the group of each auction.
-        power: The power of the value; 0 if prices do not depend on values.
-        power_error: Its standard error.
-        facts: What is known of the whole log; None if `log` is all of it.
-        positions: The number of each auction in the whole log, ascending; None if `log` is all of
-            it.
     """
 
-    def __init__(
-        self,
-        log: CensoredLog,
-        labels: Integers,
-        power: float = 0.0,
-        power_error: float = 0.0,
-        *,
-        facts: Facts | None = None,
-        positions: Integers | None = None,
-    ) -> None:
-        self.log = log
-        self.labels = labels
-        self.power = power
-        self.power_error = power_error
-        self.facts = facts_of(log) if facts is None else facts
-        self.positions = np.arange(len(log)) if positions is None else positions
+    log: CensoredLog
+    labels: Integers  # the number of the group of each auction
+    facts: Facts  # of the whole log
+    positions: Integers  # the number of each auction in the whole log, ascending
+    power: float = 0.0  # of the value; 0 if prices do not depend on values
+    power_error: float = 0.0  # its standard error
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def _with(self, labels: Integers, power: float, power_error: float = 0.0) -> Groups:
-        where = {"facts": self.facts, "positions": self.positions}
-        return Groups(self.log, labels, power, power_error, **where)  # type: ignore[arg-type]
-
     def with_power(self, power: float, error: float = 0.0) -> Groups:
-        """Return the same groups with another power of the value.
-
-        Args:
-            power: The power.
-            error: Its standard error.
-        """
-        return self._with(self.labels, power, error)
+        """Return the same groups with another power of the value, which has a standard error."""
+        return replace(self, power=power, power_error=error)
 
     @cached_property
     def members(self) -> list[Integers]:
@@ -102,16 +350,27 @@ class Groups:
         """The most likely distribution of scaled prices in each group."""
         return [
             PriceDistribution(
-                *_without_edges(self.log, rows, self.scales[rows], self.facts.feedback)
+                *without_edges(self.log, rows, self.scales[rows], self.facts.feedback)
             )
             for rows in self.members
         ]
 
     @cached_property
+    def ends(self) -> list[Ends | None]:
+        """Where the scaled prices of each group have bounds only, if they are hidden on both sides.
+
+        If they are hidden on one side, `prices` has all of what is left open.
+        """
+        if self.facts.feedback not in BOTH_SIDES:
+            return [None] * len(self)
+        log, bids = self.log, self.log.bids / self.scales
+        return [Ends(bids[rows], log.won[rows], log.informative[rows]) for rows in self.members]
+
+    @cached_property
     def halves(self) -> Groups:
         """Two groups for each group: the blocks of time with even and with odd numbers."""
         half = self.positions * _BLOCKS // self.facts.auctions % 2
-        return self._with(2 * self.labels + half, self.power, self.power_error)
+        return replace(self, labels=2 * self.labels + half)
 
     @cached_property
     def by_turns(self) -> Groups:
@@ -128,59 +387,47 @@ class Groups:
         for rows in self.members:
             if rows.size >= 2 * _LARGE:
                 labels[rows] += half(rows)
-        return self._with(labels, self.power)
+        return replace(self, labels=labels, power_error=0.0)
 
     @cached_property
     def other_powers(self) -> tuple[Groups, ...]:
-        """The same groups with a power that is higher and lower by its standard error."""
+        """The same groups with other powers of its 95 % interval: both ends, and halfway to them.
+
+        The estimate need not rise or fall with the power.
+        """
         if not self.power_error:
             return ()
-        return tuple(self.with_power(self.power + sign * self.power_error) for sign in (1.0, -1.0))
+        powers = self.power + _FAR * self.power_error * np.array([-1.0, -0.5, 0.5, 1.0])
+        return tuple(map(self.with_power, np.clip(powers, LEAST_POWER, MOST_POWER).tolist()))
 
     def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
         """Yield for each half the prices of the other half, and which of `rows` are in it."""
         halves = self.halves
         prices = dict(zip(np.unique(halves.labels).tolist(), halves.prices, strict=True))
-        for members, _, inside in halves.entries(rows):
-            other = prices.get(int(halves.labels[members[0]]) ^ 1)
+        for group, inside in halves.entries(rows):
+            other = prices.get(int(halves.labels[group.members[0]]) ^ 1)
             if other is not None:
                 yield other, inside
 
-    def entries(self, rows: Integers) -> Iterator[tuple[Integers, PriceDistribution, Integers]]:
-        """Yield for each group its auctions, its prices, and which of `rows` are in it."""
+    def entries(self, rows: Integers) -> Iterator[tuple[Group, Integers]]:
+        """Yield each group, and which of `rows` are in it."""
         of = self.labels[rows]
         order = np.argsort(of, kind="stable")
         stops = np.searchsorted(of[order], np.unique(self.labels), "right")
         parts = np.split(order, stops[:-1])
-        for members, prices, inside in zip(self.members, self.prices, parts, strict=True):
+        groups = map(Group, self.members, self.prices, self.ends)
+        for group, inside in zip(groups, parts, strict=True):
             if inside.size:
-                yield members, prices, inside
+                yield group, inside
 
 
-def make_groups(log: CensoredLog, bands: int | None = None) -> Groups:
+def make_groups(log: CensoredLog, bands: int | None = None, facts: Facts | None = None) -> Groups:
     """Divide auctions by their classes, and each class into bands of values of about equal size.
 
     All classes with few auctions together form one class. A class with few auctions has fewer
-    bands.
-
-    Args:
-        log: The auctions.
-        bands: The number of bands of a class; None for as many as the auctions allow.
+    bands. If the auctions are a sample, `facts` are those of the whole log.
     """
-    return _grouped(log, bands, facts_of(log))
-
-
-def sample_groups(facts: Facts, bands: int) -> Groups:
-    """Return groups of the sample of a log.
-
-    Args:
-        facts: What is known of the log.
-        bands: The number of bands of a class.
-    """
-    return _grouped(facts.sample, bands, facts)
-
-
-def _grouped(log: CensoredLog, bands: int | None, facts: Facts) -> Groups:
+    facts = facts or log.facts
     kind = np.zeros(len(log), dtype=np.int64)
     for column in log.classes.values():
         _, level = np.unique(column, return_inverse=True)
@@ -194,26 +441,16 @@ def _grouped(log: CensoredLog, bands: int | None, facts: Facts) -> Groups:
         parts = band_count(rows.size, facts.feedback, bands)
         labels[rows] = used + _bands(log.values[rows], parts)
         used = int(labels[rows].max()) + 1
-    return Groups(log, labels, facts=facts)
+    return Groups(log, labels, facts, np.arange(len(log)))
 
 
 def least_size(feedback: str) -> int:
-    """Return the least number of auctions of a class that is not pooled with others.
-
-    Args:
-        feedback: Who was told the price.
-    """
+    """Return the least number of auctions of a class that is not pooled with others."""
     return _LEAST_BOTH if feedback in BOTH_SIDES else _LEAST
 
 
 def band_count(auctions: int, feedback: str, bands: int | None) -> int:
-    """Return the number of bands of a class.
-
-    Args:
-        auctions: How many auctions it has.
-        feedback: Who was told the price.
-        bands: What the user asks for; None for as many as the auctions allow.
-    """
+    """Return the number of bands of a class."""
     least = least_size(feedback) if bands is None else _FEWEST
     return int(np.clip(auctions // least, 1, bands or max(MOST, auctions // LARGEST)))
 
@@ -222,11 +459,6 @@ def band_edges(count: int, parts: int, between: Callable[[int, int], Floats]) ->
     """Return where all bands but the first begin: at the widest gap near each quantile.
 
     A band with values on both sides of a gap would hold auctions that are not similar.
-
-    Args:
-        count: The number of values.
-        parts: The number of bands.
-        between: Returns the values with ranks from a first one up to before another one.
     """
     window = count // parts // _WINDOW
     edges = []
@@ -249,7 +481,7 @@ def _bands(values: Floats, parts: int) -> Integers:
     return numbers
 
 
-def _without_edges(
+def without_edges(
     log: CensoredLog, rows: Integers, scales: Floats, feedback: str
 ) -> tuple[Floats, Floats]:
     """Return the intervals of the scaled prices of a group, with less detail at the outermost bids.
@@ -257,24 +489,27 @@ def _without_edges(
     There the most likely distribution is wrong however many auctions there are, because it depends
     on a few of them. If prices are told after a loss, a told price or a win below the tenth lowest
     bid only shows that the price is at most that bid. If they are told after a win, a told price or
-    a loss above the tenth highest bid only shows that the price is above that bid. Where only won
-    and lost are known, the lowest and the highest bids are taken together, sqrt(n) of n, at their
-    mean.
+    a loss above the tenth highest bid only shows that the price is above that bid. In a group of
+    n < 31 bids it is the n^(2/3)-th in place of the tenth. Where only won and lost are known, the
+    lowest and the highest bids are taken together, sqrt(n) of n, at their mean.
     """
     won, made, own = log.won[rows], log.informative[rows], log.bids[rows] / scales
     high = log.price_high[rows] / scales
     low = np.where(log.told[rows], np.nextafter(high, -np.inf), log.price_low[rows] / scales)
     bids = np.sort(own[made])
-    if bids.size < _LARGE:
+    if not bids.size:
         return low, high
+    edge_size = round(bids.size ** (2 / 3))
+    small = bids.size < _SMALL
+    edge_size = max(edge_size, bids.size // 3) if small else min(edge_size, _EDGE)
     if feedback == "after-loss":
-        edge = bids[_EDGE - 1]
+        edge = bids[edge_size - 1]
         return np.where(high <= edge, low.min(), low), np.where(high <= edge, edge, high)
     if feedback == "after-win":
-        edge = bids[-_EDGE]
+        edge = bids[-edge_size]
         return np.where(low >= edge, edge, low), np.where(low >= edge, np.inf, high)
     if feedback == "won-lost":
-        size = int(bids.size**0.5)
+        size = math.isqrt(bids.size)
         for ends, beyond in (
             (bids[:size], own <= bids[size - 1]),
             (bids[-size:], own >= bids[-size]),

@@ -7,6 +7,9 @@ from crossbandit.graphs.builders import (
     loopless_ring,
     loopy_star,
     paper_ring,
+    random_graph,
+    random_strongly_observable,
+    random_weakly_observable,
     register,
     registered,
     revealing_action,
@@ -16,11 +19,6 @@ from crossbandit.graphs.builders import (
     threshold,
 )
 from crossbandit.graphs.graph import FeedbackGraph
-from crossbandit.graphs.random_builders import (
-    random_graph,
-    random_strongly_observable,
-    random_weakly_observable,
-)
 
 __all__ = [
     "FeedbackGraph",

@@ -30,7 +30,7 @@ _LOOP_LABEL = "reveals itself"
 _LOOPLESS_LABEL = "does not reveal itself"
 
 
-class _Line(NamedTuple):
+class _Arrow(NamedTuple):
     """An edge between two different arms, from rim to rim."""
 
     start: tuple[float, float]
@@ -59,7 +59,7 @@ class _Circle:
     def loop_radius(self) -> float:
         return 0.75 * self.radius
 
-    def lines(self) -> Iterator[_Line]:
+    def lines(self) -> Iterator[_Arrow]:
         """Yield each pair of arms that are joined, once."""
         edges = set(self._graph.edges())
         for a, b in sorted(edges):
@@ -69,7 +69,7 @@ class _Circle:
             along = self.places[b] - self.places[a]
             rim = along / np.hypot(*along) * self.radius * 1.12
             start, end = self.places[a] + rim, self.places[b] - rim
-            yield _Line((start[0], start[1]), (end[0], end[1]), both_ways)
+            yield _Arrow((start[0], start[1]), (end[0], end[1]), both_ways)
 
 
 def draw(graph: FeedbackGraph, ax: Axes | None) -> Axes:
@@ -217,7 +217,7 @@ def _svg(graph: FeedbackGraph) -> str:
     return "".join(parts)
 
 
-def _svg_arrow(line: _Line, radius: float) -> str:
+def _svg_arrow(line: _Arrow, radius: float) -> str:
     (x1, y1), (x2, y2) = line.start, line.end
     heads = _svg_head(x1, y1, x2, y2, radius)
     if line.both_ways:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from crossbandit.core.blocks import ArmRanges
 from crossbandit.errors import InvalidGraphError
-from crossbandit.kernels.ranges import ArmRanges
 from crossbandit.types import Booleans, Integers
 from crossbandit.validation import MAX_SIZE, array, as_array, integer, reject, verbatim
 

@@ -7,11 +7,16 @@ amount. `OutcomeLaw` learns the law of the number given a context and classes, a
 class. `GuardedLaw` follows either a law or a learner that assumes nothing: the one that earns more.
 """
 
-from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw
-from crossbandit.laws.independence import Diagnosis, IndependenceTest
-from crossbandit.laws.outcome_law import OutcomeLaw
-from crossbandit.laws.rounds import AmountChoice
-from crossbandit.laws.view import LawView
+from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+
+if TYPE_CHECKING:
+    from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw
+    from crossbandit.laws.independence import Diagnosis, IndependenceTest
+    from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.rounds import AmountChoice
+    from crossbandit.laws.view import LawView
 
 __all__ = [
     "AmountChoice",
@@ -22,3 +27,14 @@ __all__ = [
     "LawView",
     "OutcomeLaw",
 ]
+
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.laws.guard": "GuardedAmountChoice GuardedLaw",
+        "crossbandit.laws.independence": "Diagnosis IndependenceTest",
+        "crossbandit.laws.outcome_law": "OutcomeLaw",
+        "crossbandit.laws.rounds": "AmountChoice",
+        "crossbandit.laws.view": "LawView",
+    },
+)

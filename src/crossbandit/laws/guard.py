@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError
-from crossbandit.kernels.laws.guard import (
-    GuardState,
-    guarded_decide,
-    guarded_learn,
-    guarded_play,
-    law_weight,
-    see,
-)
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
-from crossbandit.laws.rounds import AmountChoice, prepared, round_of, shown_by, weighed
-from crossbandit.laws.view import law_picture
+from crossbandit.core.steps import at_once
+from crossbandit.laws.guard_core import GuardCore
+from crossbandit.laws.rounds import AmountChoice, declines, prepared, round_of, shown_by, weighed
+from crossbandit.laws.state import ABOVE, AT_MOST, TOLD, GuardState
 from crossbandit.notebook import card
+from crossbandit.record import Field, add, fill
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.types import Floats, Integers
+
+# A win at a bid above its worth is a loss, so gains can be negative.
+_FIELDS = {name: Field(low=0.0) for name in GuardState._fields if name != "gains"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +98,7 @@ class GuardedLaw:
             chances=np.zeros(size),
             seen=np.zeros(size),
         )
+        self._core: tuple[Any, GuardCore] | None = None
 
     def __repr__(self) -> str:
         return f"GuardedLaw({self.law!r}, followed with probability {self.law_weight:.2f})"
@@ -108,12 +106,17 @@ class GuardedLaw:
     def _repr_html_(self) -> str:
         followed = f"followed with probability {self.law_weight:.2f}"
         facts = [(followed, "otherwise a learner that assumes nothing about prices bids")]
+        from crossbandit.laws.view import law_picture
+
         return card("GuardedLaw", [*facts, (repr(self.law), "the law")], law_picture(self.law))
 
     @property
-    def parts(self) -> tuple[Any, Any, Any, GuardState, float]:
-        """The arguments of compiled steps: the law's, the guard's state, the highest value."""
-        return (*self.law.parts, self._guard, self.law.context_range[1])
+    def core(self) -> GuardCore:
+        """The compiled steps of the guard, with those of its law as it is now."""
+        if self._core is None or self._core[0] is not self.law.core:
+            made = GuardCore(self.law.core, self._guard, self.law.context_range[1])
+            self._core = self.law.core, made
+        return self._core[1]
 
     @property
     def gains(self) -> Floats:
@@ -123,7 +126,7 @@ class GuardedLaw:
     @property
     def law_weight(self) -> float:
         """The probability with which the law is followed now."""
-        return float(law_weight(self._guard))
+        return float(self.core.law_weight())
 
     def decide(
         self,
@@ -147,40 +150,58 @@ class GuardedLaw:
             The choice, with what `learn` needs of it.
         """
         given = round_of(self.law, "decide", context, classes, worth, 0.0, first, last)
-        index, bid, weight = self._choose(*given, self.law.uniforms.take(5))
+        at, labels, worth, _, first, last = given
+        index, bid, weight = self.choose(at, worth, 0.0, labels, first, last)
         return GuardedAmountChoice(
             index=index,
             amount=float(self.law.amounts[index]),
             context=context,
-            classes=given[1],
-            worth=given[2],
+            classes=labels,
+            worth=worth,
             law_index=bid,
-            chances=self._guard.chances.copy(),
+            chances=self.chances,
             seen=self._guard.seen.copy(),
             weight=weight,
         )
 
-    def _choose(
+    def choose(
         self,
         context: float,
-        labels: tuple[Label, ...],
         worth: float,
         cost: float,
+        labels: tuple[Label, ...],
         first: int,
         last: int,
-        uniforms: Floats,
+        uniforms: Floats | None = None,
     ) -> tuple[int, int, float]:
-        """Return the amount to play, the amount that the law recommends, and the law's weight.
+        """Do what `decide` does, with arguments that the caller has checked.
 
-        The arguments are those of `choose`. The guard's `chances` and `seen` are set, and nothing
-        else changes.
+        The guard's `chances` and `seen` are set, and nothing else changes.
+
+        Args:
+            context: A finite float in the range of the contexts.
+            worth: As in `decide`.
+            cost: Ignored: a guard has none.
+            labels: The classes, in the order of the law's features.
+            first: As in `decide`.
+            last: As in `decide`; at least `first`.
+            uniforms: Five random numbers from [0, 1), in place of the law's own.
+
+        Returns:
+            The amount to play and the one that the law recommends, by number; the law's weight.
         """
-        del cost  # a guard does not have one
+        del cost
         law = self.law
-        found: tuple[int, int, float] = law.code[guarded_decide](
-            *self.parts, context, law.levels.slots(labels), worth, first, last, uniforms
+        drawn = law.uniforms.take(5) if uniforms is None else uniforms
+        found: tuple[int, int, float] = self.core.decide(
+            context, law.levels.slots(labels), worth, first, last, drawn
         )
         return found
+
+    @property
+    def chances(self) -> Floats:
+        """The learner's probability of each amount, in the round decided last."""
+        return self._guard.chances.copy()
 
     def learn(
         self, made: GuardedAmountChoice, *, reached: bool, number: float | None = None
@@ -196,32 +217,53 @@ class GuardedLaw:
         """
         self.law.learn(made, reached=reached, number=number, tried=made.index == made.law_index)
         kind, index, _ = shown_by(self.law, made.amount, reached=reached, number=number)
-        self.weigh(made, kind, index)
+        if made.index > 0 or kind == TOLD or not declines(self.law):
+            self.weigh(made, kind, index)
 
     def weigh(self, made: GuardedAmountChoice, kind: int, index: int) -> None:
         """Update the weights of the law and the learner by an outcome that the law has learned.
 
         Args:
             made: What `decide` returned.
+            kind: As in `weighing`.
+            index: As in `weighing`.
+        """
+        given = (made.worth, made.law_index, made.index, made.weight, made.chances)
+        at_once(*self.weighing(*given, kind, index, made.seen))
+
+    def weighing(
+        self,
+        worth: float,
+        law_index: int,
+        played: int,
+        weight: float,
+        chances: Floats,
+        kind: int,
+        index: int,
+        seen: Floats | None = None,
+    ) -> Sequence[Callable[[], Any]]:
+        """Return the steps that weigh the law and the learner by an outcome; see `at_once`.
+
+        Args:
+            worth: What winning was worth.
+            law_index: What the law would have played.
+            played: What was played.
+            weight: As in `GuardedAmountChoice`.
+            chances: As in `GuardedAmountChoice`.
             kind: What is known of the number: 0 its cell, 1 that an amount reaches it, 2 that an
                 amount does not.
             index: The cell or the amount.
+            seen: As in `GuardedAmountChoice`; None if it is to be computed again.
         """
         cell = {TOLD: index, AT_MOST: 0, ABOVE: self.law.amounts.size}[kind]
-        guard, law = self._guard, self.law
-        guard.chances[:] = made.chances
-        if made.seen.size:
-            guard.seen[:] = made.seen
-        else:
-            law.code[see](law.parts[0], guard, made.weight, made.law_index)
-        law.code[guarded_learn](
-            law.parts[0],
-            guard,
-            made.worth,
-            law.context_range[1],
-            made.law_index,
-            made.index,
-            cell,
+        guard, core = self._guard, self.core
+        shown: Any = partial(core.see, weight, law_index)
+        if seen is not None and seen.size:
+            shown = partial(guard.seen.__setitem__, slice(None), seen)
+        return (
+            partial(guard.chances.__setitem__, slice(None), chances),
+            shown,
+            partial(core.learn, worth, law_index, played, cell),
         )
 
     def policy(
@@ -243,9 +285,10 @@ class GuardedLaw:
             **classes: A label for every feature of the law.
         """
         given = round_of(self.law, "policy", context, classes, worth, 0.0, first, last)
-        law, first = weighed(self.law, given), given[-2]
-        self._choose(*given, np.zeros(5))
-        chances = self._guard.chances.copy()
+        law = weighed(self.law, given)
+        context, labels, value, _, first, last = given
+        self.choose(context, value, 0.0, labels, first, last, np.zeros(5))
+        chances = self.chances
         chances[first] += chances[:first].sum()
         chances[:first] = 0.0
         mixed: Floats = self.law_weight * law + (1 - self.law_weight) * chances
@@ -261,8 +304,7 @@ class GuardedLaw:
             InvalidParameterError: Its law has another grid, range, feedback or features.
         """
         self.law.merge(other.law)
-        for name in ("wins", "spent", "gains"):
-            getattr(self._guard, name)[:] += getattr(other._guard, name)
+        add(self._guard._asdict(), other._guard._asdict(), ("wins", "spent", "gains"))
 
     def arrays(self) -> dict[str, Floats]:
         """Return copies of the guard's arrays, by name; the law has its own."""
@@ -277,13 +319,8 @@ class GuardedLaw:
         Raises:
             CheckpointError: An array is missing, has another shape, or holds impossible numbers.
         """
-        for name, part in self._guard._asdict().items():
-            given = np.asarray(arrays.get(name, np.nan), dtype=float)
-            # A win at a bid above its worth is a loss, so gains can be negative.
-            possible = np.isfinite(given).all() and (name == "gains" or (given >= 0).all())
-            if given.shape != part.shape or not possible:
-                raise CheckpointError(f"The array {name!r} of a guard is missing or impossible.")
-            part[:] = given
+        given = {name: np.asarray(one, dtype=float) for name, one in arrays.items()}
+        fill(self._guard._asdict(), given, _FIELDS, "guard")
 
     def play(
         self,
@@ -311,10 +348,7 @@ class GuardedLaw:
         law = self.law
         log = prepared(law, contexts, numbers, worths, firsts=firsts, classes=classes, cells=cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
-        guarded_play(
-            *law.parts,
-            self._guard,
-            law.context_range[1],
+        self.core.play(
             log.contexts,
             log.slots,
             log.worths,

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.kernels.laws.independence import class_row, log_evidence, test_all
 from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
 from crossbandit.laws.rounds import shown_by
+from crossbandit.laws.test_core import TestCore
+from crossbandit.record import add
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.independence import TestState
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.rounds import AmountChoice
+    from crossbandit.laws.state import TestState
     from crossbandit.types import Integers
 
+    _Place = tuple[float, tuple[Label, ...]]  # the context and the classes of a round
+
 SAMPLE = 256  # the contexts of this many recent rounds are kept
+_SLOTS = SAMPLE + 1  # and that of a round which is not counted yet
 _ENOUGH = 100.0  # the evidence that is enough; a false alarm has a probability of about 1 / 100
 _WORTHWHILE = 0.01  # a smaller gain does not matter
 
@@ -122,6 +126,9 @@ class IndependenceTest:
     Args:
         law: The law whose outcomes are tested. The gain is computed from it.
 
+    Attributes:
+        tested: (1,), the number of outcomes. Its core counts, too.
+
     >>> from crossbandit.laws import OutcomeLaw
     >>> law = OutcomeLaw(np.linspace(0, 1, 21), (0, 1), feedback="always")
     >>> test = IndependenceTest(law)
@@ -135,9 +142,12 @@ class IndependenceTest:
 
     def __init__(self, law: OutcomeLaw) -> None:
         self._law = law
-        self._state = empty_test(law.parts[0], law.class_limit)
-        self._rounds = 0
-        self._recent: deque[tuple[float, tuple[Label, ...]]] = deque(maxlen=SAMPLE)
+        self.tested, self.answered = np.zeros((2, 1), dtype=np.int64)
+        self._use(empty_test(law.parts[0], law.class_limit))
+        self._ring: list[_Place | None] = [None] * _SLOTS
+
+    def _use(self, state: TestState) -> None:
+        self._state, self.core = state, TestCore(state, self.tested, self.answered)
 
     def learn(self, made: AmountChoice, *, reached: bool, number: float | None = None) -> None:
         """Test with an outcome; the arguments are those of `OutcomeLaw.learn`.
@@ -190,38 +200,49 @@ class IndependenceTest:
         rules = self._law.parts[0]
         made = np.full(values.size, -1) if played is None else np.asarray(played)
         outcomes = (bands_of(rules, values), slots, np.asarray(kinds), np.asarray(indices), made)
-        test_all(rules.feedback, rules.mirrored, self._state, *outcomes)
+        self.core.test_all(rules.feedback, rules.mirrored, *outcomes)
         last = [np.asarray(columns[name])[-SAMPLE:].tolist() for name in names]
         latest = values[-SAMPLE:].tolist()
-        self.saw_many(values.size, latest, list(zip(*last, strict=True)) or [()] * len(latest))
+        labels = list(zip(*last, strict=True)) or [()] * len(latest)
+        self.seeing(values.size, latest, labels)()
+        self.tested += values.size
 
     @property
     def state(self) -> TestState:
         """The arrays of the test; they change as it learns."""
         return self._state
 
-    def saw(self, context: float, labels: tuple[Label, ...]) -> None:
-        """Record a round whose outcome a compiled step has already added to `state`.
+    def sees(self, context: float, labels: tuple[Label, ...]) -> None:
+        """Note a round before a compiled step adds its outcome to `state`, and counts it.
+
+        Nothing reads the note until it is counted, and the next round overwrites it if it is not.
 
         Args:
             context: Its context.
             labels: Its classes.
         """
-        self._rounds += 1
-        self._recent.append((context, labels))
+        self._ring[self.tested.item() % _SLOTS] = (context, labels)
 
-    def saw_many(
+    def seeing(
         self, count: int, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]
-    ) -> None:
-        """Record rounds whose outcomes a compiled step has already added to `state`.
+    ) -> Callable[[], Any]:
+        """Return the step that notes many rounds; see `at_once`. A compiled step counts them.
 
         Args:
             count: How many.
             contexts: The contexts of the last rounds: at least `SAMPLE`, or all if there are fewer.
             labels: Their classes.
         """
-        self._rounds += count
-        self._recent.extend(zip(contexts, labels, strict=True))
+        latest = [*self._recent, *zip(contexts, labels, strict=True)]
+        ring = _ring_of(self.tested.item() + count, latest)
+        return partial(vars(self).__setitem__, "_ring", ring)
+
+    @property
+    def _recent(self) -> list[_Place]:
+        """The contexts and classes of the latest rounds, the oldest first."""
+        end = self.tested.item()
+        found = (self._ring[i % _SLOTS] for i in range(end - SAMPLE, end))
+        return [one for one in found if one is not None]
 
     def merge(self, other: IndependenceTest) -> None:
         """Add what another test has seen. Sums over independent rounds are added.
@@ -235,8 +256,8 @@ class IndependenceTest:
         mine, theirs = self._state, other._state
         slots = self._law.levels.matched(other._law.levels)
         pairs = [(0, 0)]
-        for slot, there in zip(slots[:, None], theirs.rows.tolist(), strict=False):
-            row = class_row(mine, slot) if there >= 0 else -1
+        for slot, there in zip(slots.tolist(), theirs.rows.tolist(), strict=False):
+            row = self.core.class_row(slot) if there >= 0 else -1
             if row >= 0:
                 pairs.append((row, there))
         for row, there in pairs:
@@ -245,14 +266,15 @@ class IndependenceTest:
             mine.usual[row] = usual / total
             for name in ("told", "counts", "shown"):
                 getattr(mine, name)[row] += getattr(theirs, name)[there]
-        for name in ("ranks", "sums", "variances"):
-            getattr(mine, name)[:] += getattr(theirs, name)
-        self._rounds += other._rounds
-        self._recent.extend(other._recent)
+        add(mine._asdict(), theirs._asdict(), ("ranks", "sums", "variances"))
+        latest = [*self._recent, *other._recent]
+        self.tested += other.tested
+        self._ring = _ring_of(self.tested.item(), latest)
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
-        return {"rounds": self._rounds, "recent": [[at, *names] for at, names in self._recent]}
+        recent = [[at, *names] for at, names in self._recent]
+        return {"rounds": self.tested.item(), "recent": recent}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays of the test, by name; only the strata that are in use."""
@@ -271,13 +293,14 @@ class IndependenceTest:
         rounds = integer("restore", "rounds", settings["rounds"], at_least=0)
         state = empty_test(self._law.parts[0], self._law.class_limit)
         fill_test(state, {name: np.asarray(part) for name, part in arrays.items()})
-        self._state, self._rounds = state, rounds
-        recent = settings["recent"][-SAMPLE:]
-        self._recent.clear()
-        for at, *names in recent:
+        recent: list[_Place] = []
+        for at, *names in settings["recent"][-SAMPLE:]:
             classes = dict(zip(self._law.classes, names, strict=True))
             place = number("restore", "recent", at)
-            self._recent.append((place, self._law.levels.labels("restore", classes)))
+            recent.append((place, self._law.levels.labels("restore", classes)))
+        self._use(state)
+        self.tested[0] = rounds
+        self._ring = _ring_of(rounds, recent)
 
     def evidence(self, *, by_class: bool = False) -> float:
         """Return the logarithm of the evidence so far; see `Diagnosis`.
@@ -288,27 +311,35 @@ class IndependenceTest:
         """
         if by_class and not self._law.classes:
             return math.nan
-        return float(log_evidence(self._state, int(by_class)))
+        return float(self.core.log_evidence(int(by_class)))
 
     def diagnosis(self) -> Diagnosis:
         """Return what the tests have found so far."""
         return Diagnosis(
             log_evidence=self.evidence(),
             gain=self._gain(),
-            rounds=self._rounds,
+            rounds=self.tested.item(),
             class_log_evidence=self.evidence(by_class=True),
         )
 
     def _gain(self) -> float:
         """Return the gain of the best amounts in recent rounds over those that the pool chooses."""
-        law = self._law
-        if law.payoff != "first-price" or not self._recent:
+        law, recent = self._law, self._recent
+        if law.payoff != "first-price" or not recent:
             return math.nan
         best, pooled = 0.0, 0.0
-        for context, labels in self._recent:
+        for context, labels in recent:
             view = law.law(context, **dict(zip(law.classes, labels, strict=True)))
             margins = np.where(law.amounts <= context, context - law.amounts, 0.0)
             usual = int((margins * view.pool).argmax())
             best += float((margins * view.chances).max())
             pooled += float(margins[usual] * view.chances[usual])
         return best / pooled - 1.0 if pooled > 0 else 0.0
+
+
+def _ring_of(rounds: int, latest: Sequence[_Place]) -> list[_Place | None]:
+    """Return places by their rounds, modulo `_SLOTS`. latest: those before round `rounds`."""
+    ring: list[_Place | None] = [None] * _SLOTS
+    for i, one in enumerate(reversed(latest[-SAMPLE:]), 1):
+        ring[(rounds - i) % _SLOTS] = one
+    return ring

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.steps import at_once
 from crossbandit.errors import InvalidContextError
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 Label = str | int | bool
 _MOST_KEPT = 10_000
-_HELD = 2**61  # more than any number of uses: the place is not given away
+_MOST_USES = 2**61  # more than there are
 JOINT = -1  # the number that stands for all features together
 _LONGEST = 7  # bytes; a longer text is stored as a hash
 _HASH = re.compile("#[0-9a-f]{16}")
@@ -30,15 +32,26 @@ _Level = tuple[int, tuple[Label, ...]]  # the feature, or JOINT, and the labels
 def short(label: Label) -> Label:
     """Return the label under which a level is stored: a text of more than 7 bytes becomes a hash.
 
-    Args:
-        label: The label, perhaps such a hash already.
-
     >>> short("phone"), short("www.example.com") == short(short("www.example.com"))
     ('phone', True)
     """
     if not isinstance(label, str) or len(label.encode()) <= _LONGEST or _HASH.fullmatch(label):
         return label
     return "#" + blake2b(label.encode(), digest_size=8).hexdigest()
+
+
+def checked_label(owner: str, name: str, label: object) -> Label:
+    """Return a label that can be kept in a token and in a file."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if not isinstance(label, str | int):
+        reject(owner, name, "a text or an integer", label, error=InvalidContextError)
+    if isinstance(label, int):
+        if not -(2**63) <= label < 2**63:
+            reject(owner, name, "an integer of 64 bits", label, error=InvalidContextError)
+    elif not label.isascii() and any("\ud800" <= one <= "\udfff" for one in label):
+        reject(owner, name, "a text that UTF-8 can hold", label, error=InvalidContextError)
+    return label
 
 
 class Levels:
@@ -66,7 +79,7 @@ class Levels:
         self.limit = limit
         self._numbers: dict[_Level, int] = {}
         self._levels: list[_Level] = []  # by place
-        self._uses = np.zeros(limit, dtype=np.int64)
+        self.uses = np.zeros(limit, dtype=np.int64)
         self._given: list[int] = []  # the number of each place
         self._whole: dict[
             tuple[Label, ...], tuple[Integers, list[int]]
@@ -88,42 +101,32 @@ class Levels:
             return ()
         if set(given) != set(self.features):
             reject(owner, "classes", self._expected(), given, error=InvalidContextError)
-        return tuple(self._label(owner, name, given[name]) for name in self.features)
+        return tuple(checked_label(owner, name, given[name]) for name in self.features)
 
     def _expected(self) -> str:
         if not self.features:
             return "left out: this one has none"
         return f"a label for each of {', '.join(self.features)}"
 
-    def _label(self, owner: str, name: str, label: object) -> Label:
-        if isinstance(label, np.generic):
-            label = label.item()
-        if not isinstance(label, str | int):
-            reject(owner, name, "a text or an integer", label, error=InvalidContextError)
-        if isinstance(label, int):
-            if not -(2**63) <= label < 2**63:
-                reject(owner, name, "an integer of 64 bits", label, error=InvalidContextError)
-        elif not label.isascii() and any("\ud800" <= one <= "\udfff" for one in label):
-            reject(owner, name, "a text that UTF-8 can hold", label, error=InvalidContextError)
-        return label
-
-    def slots(self, labels: tuple[Label, ...], *, new: bool = False) -> Integers:
+    def slots(self, labels: tuple[Label, ...], *, new: bool = False, used: bool = True) -> Integers:
         """Return the numbers of a round, -1 where a level has none.
 
         With `new`, the round is learned from: levels without a place are given one, and all count
-        as used. The array must not be changed: it may be returned again.
+        as `used`, unless a kernel counts them. The array must not be changed: it may be returned
+        again.
         """
         kept = self._whole.get(labels)
         if kept is not None and all(self._given[n % self.limit] == n for n in kept[1]):
-            if new:
+            if new and used:
                 for number in kept[1]:
-                    self._uses[number % self.limit] += 1
+                    self.uses[number % self.limit] += 1
             return kept[0]
         whole = np.full(max(self.width, 1), -1)
         levels = self._of(labels)
         whole[: len(levels)] = [self._numbers.get(level, -1) for level in levels]
         if new:
-            self._use(levels, whole)
+            held = self._place(levels, whole)
+            self.uses[held] += int(used)
         numbers = whole.tolist() if labels else []
         if min(numbers, default=0) >= 0:
             if len(self._whole) >= _MOST_KEPT:
@@ -137,53 +140,53 @@ class Levels:
         found: list[_Level] = [(i, (label,)) for i, label in enumerate(kept)]
         return [*found, (JOINT, kept)] if len(kept) > 1 else found
 
-    def _use(self, levels: list[_Level], numbers: Integers) -> None:
-        """Count the levels of a round as used; those without a place are given one, in `numbers`.
+    def _place(self, levels: list[_Level], numbers: Integers) -> list[int]:
+        """Give places to the levels of a round that have none, in `numbers`; return all places.
 
         Levels of the same round do not take places from each other.
         """
-        if len(levels) == 1:
-            numbers[0] = self._number(levels[0], 1)
-            return
         held = [number % self.limit for number in numbers.tolist() if number >= 0]
-        self._uses[held] += _HELD + 1
         for i, level in enumerate(levels):
             if numbers[i] < 0:
-                numbers[i] = self._number(level, 1)
-                if numbers[i] >= 0:
-                    held.append(int(numbers[i]) % self.limit)
-                    self._uses[held[-1]] += _HELD
-        self._uses[held] -= _HELD
+                place = len(self._levels)
+                if place == self.limit:
+                    uses = self.uses.copy()
+                    uses[held] = _MOST_USES
+                    place = int(uses.argmin())
+                if place not in held:
+                    numbers[i] = self._give(place, level)
+                    held.append(place)
+        return held
 
-    def _number(self, level: _Level, uses: int | None) -> int:
-        """Return the number of a level, or -1.
+    def _number(self, level: _Level, *, new: bool) -> int:
+        """Return the number of a level, or -1. If it is `new`, it is given a place if one is free.
 
-        uses: how many uses are added. A level without a place is given one; with 0 uses, only
-        while there is room. None: the number is only looked up, and nothing changes.
+        A new level has no uses. They are counted later, so that an interrupt between the two does
+        not count any twice.
         """
         number = self._numbers.get(level, -1)
-        if uses is None:
-            return number
-        if number < 0:
-            place = len(self._levels)
-            if place == self.limit:
-                place = int(self._uses.argmin())
-                if uses == 0 or self._uses[place] >= _HELD:
-                    return -1
-            number = self._give(place, level)
-        self._uses[number % self.limit] += uses
+        if number < 0 and new and len(self._levels) < self.limit:
+            number = self._give(len(self._levels), level)
         return number
 
     def _give(self, place: int, level: _Level) -> int:
         """Give a place to a level, and return its number."""
-        number = place
         if place == len(self._levels):
-            self._levels.append(level)
-            self._given.append(number)
-        else:
-            number = self._numbers.pop(self._levels[place]) + self.limit
-            self._levels[place], self._given[place] = level, number
-        self._numbers[level] = number
+            number = place
+            at_once(
+                partial(self._levels.append, level),
+                partial(self._given.append, number),
+                partial(self._numbers.__setitem__, level, number),
+            )
+            return number
+        old = self._levels[place]
+        number = self._numbers[old] + self.limit
+        at_once(
+            partial(self._numbers.pop, old),
+            partial(self._levels.__setitem__, place, level),
+            partial(self._given.__setitem__, place, number),
+            partial(self._numbers.__setitem__, level, number),
+        )
         return number
 
     def table(
@@ -199,33 +202,60 @@ class Levels:
         With `new`, levels without a number are given one, in the order of the rounds. If the rounds
         are not `used`, this is done only while there is room.
         """
+        table, later = self.planned(columns, count, new=new, used=used)
+        if later is not self:
+            at_once(*self.taking(later))
+        elif new and used:
+            self.uses += np.bincount(table[table >= 0] % self.limit, minlength=self.limit)
+        return table
+
+    def planned(
+        self,
+        columns: Mapping[str, npt.ArrayLike],
+        count: int,
+        *,
+        new: bool = True,
+        used: bool = True,
+    ) -> tuple[Integers, Levels]:
+        """Return what `table` returns, without counting uses.
+
+        If there are too few places, who gets one depends on the uses. Then these are counted in a
+        copy of the levels, and that is returned, too; `taking` takes it over. Otherwise these
+        levels themselves are returned.
+        """
         if set(columns) != set(self.features):
             reject("play", "classes", self._expected(), sorted(columns))
         if not self.features:
-            return np.full((count, 1), -1)
+            return np.full((count, 1), -1), self
         codes, names = [], []
         for feature in self.features:
             column = np.asarray(columns[feature])
             if column.shape != (count,):
                 reject("play", feature, f"an array of {count} labels", column.shape)
-            found, code = np.unique(column, return_inverse=True)
-            names.append([self._label("play", feature, label) for label in found])
+            found, code = _numbered(column)
+            names.append([checked_label("play", feature, label) for label in found])
             codes.append(code)
         combined = np.stack(codes, axis=1)
-        kinds, first, inverse, rounds = np.unique(
-            combined, axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
+        kinds, first, inverse = np.unique(combined, axis=0, return_index=True, return_inverse=True)
         labels = [tuple(names[f][code] for f, code in enumerate(kind)) for kind in kinds]
         inverse = inverse.reshape(-1)
         if new and used and not self._has_room(labels):
-            one_by_one = [self.slots(labels[kind], new=True) for kind in inverse.tolist()]
-            return np.array(one_by_one, dtype=np.int64)
+            later = self.copy()
+            one_by_one = [later.slots(labels[kind], new=True) for kind in inverse.tolist()]
+            return np.array(one_by_one, dtype=np.int64), later
         rows = np.empty((len(kinds), self.width), dtype=np.int64)
         for i in np.argsort(first):
-            uses = (int(rounds[i]) if used else 0) if new else None
-            rows[i] = [self._number(level, uses) for level in self._of(labels[i])]
+            rows[i] = [self._number(level, new=new) for level in self._of(labels[i])]
         table: Integers = rows[inverse]
-        return table
+        return table, self
+
+    def taking(self, other: Levels) -> list[Callable[[], Any]]:
+        """Return the steps that take over the levels and uses of a copy; see `at_once`."""
+        names = ("_numbers", "_levels", "_given")
+        return [
+            partial(vars(self).update, {name: vars(other)[name] for name in names}),
+            partial(self.uses.__setitem__, slice(None), other.uses),
+        ]
 
     def _has_room(self, labels: Sequence[tuple[Label, ...]]) -> bool:
         """Return whether there are places for all levels of some rounds."""
@@ -237,7 +267,7 @@ class Levels:
     def entries(self) -> list[tuple[int, list[Label], int, int]]:
         """Return feature, labels, number and uses of all places, in a form that JSON can hold."""
         return [
-            (level[0], list(level[1]), self._numbers[level], int(self._uses[place]))
+            (level[0], list(level[1]), self._numbers[level], int(self.uses[place]))
             for place, level in enumerate(self._levels)
         ]
 
@@ -246,7 +276,7 @@ class Levels:
         if len(entries) > self.limit:
             reject(self._owner, "levels", f"at most {self.limit} levels", len(entries))
         self._numbers, self._levels, self._given, self._whole = {}, [], [], {}
-        self._uses[:] = 0
+        self.uses[:] = 0
         for place, entry in enumerate(entries):
             if len(entry) != 4:
                 reject(self._owner, "levels", "feature, labels, number and uses", entry)
@@ -254,19 +284,19 @@ class Levels:
             size = len(self.features) if feature == JOINT else 1
             known = feature == JOINT or 0 <= feature < len(self.features)
             level = (feature, tuple(map(short, labels)))
-            right = isinstance(number, int) and isinstance(uses, int) and 0 <= uses < _HELD
+            right = isinstance(number, int) and isinstance(uses, int) and 0 <= uses < _MOST_USES
             if not known or len(labels) != size or level in self._numbers or not right:
                 reject(self._owner, "levels", "levels of the features", entry)
-            if number % self.limit != place or not 0 <= number < _HELD:
+            if number % self.limit != place or not 0 <= number < _MOST_USES:
                 reject(self._owner, "levels", "numbers that tell the place", number)
             self._levels.append(level)
             self._given.append(number)
             self._numbers[level] = number
-            self._uses[place] = uses
+            self.uses[place] = uses
 
     def matched(self, other: Levels) -> Integers:
         """Return the number here of each level of `other`, by its place; -1 if there is no room."""
-        found = [self._number(level, 0) for level in other._levels]
+        found = [self._number(level, new=True) for level in other._levels]
         return np.array(found, dtype=np.int64)
 
     @property
@@ -281,23 +311,18 @@ class Levels:
         return np.array(self._given, dtype=np.int64)
 
     def merge(self, other: Levels) -> tuple[Integers, Integers]:
-        """Add the uses of other levels. If there are too few places, the most used levels stay.
-
-        Returns:
-            The new numbers of these levels, and those of the other levels, each by the place that
-            the level had before; -1 for a level without a place.
-        """
+        """Add the uses of other levels. If there are too few places, the most used levels stay."""
         before = list(self._levels)
-        total = {level: int(self._uses[place]) for place, level in enumerate(before)}
+        total = {level: int(self.uses[place]) for place, level in enumerate(before)}
         for place, level in enumerate(other._levels):
-            total[level] = total.get(level, 0) + int(other._uses[place])
+            total[level] = total.get(level, 0) + int(other.uses[place])
         kept = set(sorted(total, key=lambda level: -total[level])[: self.limit])
         free = [place for place, level in enumerate(before) if level not in kept]
         free += range(len(before), self.limit)
         for level in total:
             if level in kept and level not in self._numbers:
                 self._give(free.pop(0), level)
-        self._uses[: len(self._levels)] = [total[level] for level in self._levels]
+        self.uses[: len(self._levels)] = [total[level] for level in self._levels]
         mine, theirs = (
             np.array([self._numbers.get(level, -1) for level in levels], dtype=np.int64)
             for levels in (before, other._levels)
@@ -308,5 +333,15 @@ class Levels:
         """Return an independent copy."""
         made = Levels(self._owner, self.features, self.limit)
         made._numbers, made._levels = dict(self._numbers), list(self._levels)
-        made._given, made._uses = list(self._given), self._uses.copy()
+        made._given, made.uses = list(self._given), self.uses.copy()
         return made
+
+
+def _numbered(column: npt.NDArray[Any]) -> tuple[Sequence[Any], Integers]:
+    """Return the different labels of a column, and the place of each row's label among them."""
+    if column.dtype != object:
+        found, codes = np.unique(column, return_inverse=True)
+        return found.tolist(), np.asarray(codes, dtype=np.int64)
+    given: dict[Label, int] = {}
+    places = np.array([given.setdefault(label, len(given)) for label in column], dtype=np.int64)
+    return list(given), places

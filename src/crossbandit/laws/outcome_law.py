@@ -6,18 +6,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.kernels.compilation import Bound, MachineCode
-from crossbandit.kernels.feedback import FEEDBACK_CODES
-from crossbandit.kernels.laws.learning import learn
-from crossbandit.kernels.laws.outcomes import learn_all, play
-from crossbandit.laws.keeping import resume, take_counts
+from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.levels import Levels
-from crossbandit.laws.memory import PAYOFFS, copied, empty_state, grid_of, law_rules, scratch_for
-from crossbandit.laws.merging import add_law
+from crossbandit.laws.memory import (
+    PAYOFFS,
+    add_counts,
+    compute_all,
+    copied,
+    empty_state,
+    fill_law,
+    grid_of,
+    law_arrays,
+    law_rules,
+    move,
+    scratch_for,
+)
 from crossbandit.laws.rounds import (
     AmountChoice,
     choose,
     context_of,
+    declines,
     kind_of,
     prepared,
     round_of,
@@ -25,7 +33,7 @@ from crossbandit.laws.rounds import (
     shown_to,
     weighed,
 )
-from crossbandit.laws.view import LawView, law_card, view_of
+from crossbandit.laws.state import FEEDBACK_CODES, TOLD
 from crossbandit.streams import Uniforms, stream
 from crossbandit.validation import choice, integer, number, reject
 
@@ -34,8 +42,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.state import LawRules, LawState, Scratch
     from crossbandit.laws.levels import Label
+    from crossbandit.laws.state import LawRules, LawState, Scratch
+    from crossbandit.laws.view import LawView
     from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
 
@@ -59,7 +68,8 @@ class OutcomeLaw:
 
     `payoff` is what an amount a earns, with a worth w and a cost c of the round:
 
-    - "first-price": w - a if a reaches the number, and 0 if not; minus c a in both cases;
+    - "first-price": w - a if a reaches the number, and 0 if not; minus c a in both cases. An amount
+      of 0 means not to bid: it never reaches the number;
     - "posted-price": a - c if a does not reach the number, and 0 if it does;
     - "newsvendor": w times the smaller of the number and a, minus c a.
 
@@ -82,9 +92,8 @@ class OutcomeLaw:
     Attributes:
         state: The arrays of the law; they change as it learns.
         levels: The numbers of the levels of the features.
-        parts: The arguments of compiled steps: the rules, the state, and scratch arrays.
-        bound: The same arguments as one, for steps that take them so.
-        code: The machine code of the steps.
+        parts: The rules, the state, and scratch arrays.
+        core: The compiled steps, which work on these arrays.
         uniforms: The random numbers of choices.
 
     Raises:
@@ -140,7 +149,6 @@ class OutcomeLaw:
         self._scratch = scratch_for(self._rules)
         self.use(empty_state(self._rules, self.class_limit), levels)
         self.uniforms = Uniforms(stream(seed, "law"))
-        self.code = MachineCode()
 
     def use(self, state: LawState, levels: Levels) -> None:
         """Replace what was learned. `parts` becomes a new object, so callers can notice it.
@@ -151,7 +159,7 @@ class OutcomeLaw:
         """
         self.state, self.levels = state, levels
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
-        self.bound = Bound(*self.parts)
+        self.core = LawCore(*self.parts, levels.uses)
 
     @property
     def rounds(self) -> int:
@@ -279,7 +287,7 @@ class OutcomeLaw:
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         rounds: Any = (*log, log.uniforms(self.uniforms, 3), out)
-        play(*self.parts, *rounds)
+        self.core.play(*rounds)
         return out
 
     def learn(
@@ -300,7 +308,9 @@ class OutcomeLaw:
         kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
         classes = dict(zip(self.classes, made.classes, strict=True))
         place = context_of(self, "learn", made.context, classes, new=True)
-        self.code[learn](*self.parts, *place, kind, index, made.index if tried else -1)
+        nothing = made.index == 0 and kind != TOLD and declines(self)  # no bid was made
+        if kind >= 0 and not nothing:
+            self.core.learn(*place, kind, index, made.index if tried else -1)
 
     def observe(
         self,
@@ -327,7 +337,7 @@ class OutcomeLaw:
         known = kind_of(self, kind, index, amount)
         classes = dict(zip(self.classes, labels, strict=True))
         place = context_of(self, "observe", context, classes, new=True)
-        self.code[learn](*self.parts, *place, known, index, amount)
+        self.core.learn(*place, known, index, amount)
 
     def warm_up(
         self,
@@ -347,7 +357,7 @@ class OutcomeLaw:
             classes: A column of labels for every feature.
         """
         log = prepared(self, contexts, numbers, classes=classes)
-        learn_all(*self.parts, log.contexts, log.slots, *shown_to(self, log.cells, played))
+        self.core.learn_all(log.contexts, log.slots, *shown_to(self, log.cells, played))
 
     def law(self, context: float, **classes: Label) -> LawView:
         """Return the law at a context: its probabilities, their errors, and the data behind them.
@@ -356,6 +366,8 @@ class OutcomeLaw:
             context: The context.
             **classes: A label for every feature of the law.
         """
+        from crossbandit.laws.view import view_of
+
         return view_of(self, context, classes)
 
     def merge(self, other: Self) -> None:
@@ -380,7 +392,15 @@ class OutcomeLaw:
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        add_law(self, other)
+        parts = ((self.state, self.levels.numbers), (other.state, other.levels.numbers))
+        numbers = self.levels.merge(other.levels)
+        # A place may already have a new level, while its counts are those of the level before.
+        mine, theirs = (
+            np.where(state.owners[: before.size] == before, after, -1)
+            for (state, before), after in zip(parts, numbers, strict=True)
+        )
+        features = self.levels.features_of_places
+        add_counts(self._rules, self.state, other.state, (mine, theirs), features)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
@@ -395,8 +415,30 @@ class OutcomeLaw:
         """
         grid = {"amounts": amounts, "context_range": context_range}
         made = type(self)(**{**self._form(), **grid}, probing=self.probing)
-        take_counts(made, self)
+        made.take_counts(self)
         return made
+
+    def take_counts(self, other: OutcomeLaw) -> None:
+        """Replace what was learned by the counts of a law on another grid or range; see `moved`.
+
+        Args:
+            other: The other law. It is not changed.
+        """
+        levels = other.levels.copy()
+        self.use(empty_state(self._rules, self.class_limit), levels)
+        move(other.parts[0], other.state, other.context_range, self._rules, self.state)
+        compute_all(self._rules, self.state, levels.features_of_places)
+
+    def look_like(self, other: OutcomeLaw, seed: Seed | None) -> None:
+        """Take what another law of the same form needs in order to decide, but not its counts.
+
+        Args:
+            other: The other law. It is not changed.
+            seed: The seed of the random numbers; None for new ones.
+        """
+        empty = np.zeros((0, self.amounts.size + 1))
+        self.use(copied(other.state._replace(told=empty, hidden=empty)), other.levels.copy())
+        self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
     def _form(self) -> dict[str, Any]:
         """Return what two laws must have in common to be merged."""
@@ -417,8 +459,8 @@ class OutcomeLaw:
         return {**self._form(), "probing": self.probing, "levels": self.levels.entries()}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of the arrays of the law, by name."""
-        return copied(self.state)._asdict()
+        """Return copies of the arrays of the law, by name; only the nodes that are in use."""
+        return law_arrays(self._rules, self.state)
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
@@ -434,11 +476,36 @@ class OutcomeLaw:
         given = dict(settings)
         levels, generator = given.pop("levels"), given.pop("generator")
         law = cls(**given)
-        resume(law, levels, generator, arrays)
+        law.resume(levels, generator, {name: np.asarray(one) for name, one in arrays.items()})
         return law
+
+    def resume(
+        self,
+        levels: Sequence[Sequence[Any]],
+        generator: Mapping[str, Any],
+        arrays: Mapping[str, npt.NDArray[Any]],
+    ) -> None:
+        """Replace what was learned, and the random numbers, by those of a law of the same settings.
+
+        Args:
+            levels: As in `settings()`.
+            generator: As in `settings()`.
+            arrays: What `arrays()` returned.
+
+        Raises:
+            CheckpointError: The arrays do not fit the settings or hold impossible numbers.
+            InvalidParameterError: The levels do not fit the settings.
+        """
+        state = empty_state(self._rules, self.class_limit)
+        fill_law(state, arrays)
+        self.levels.restore(levels)
+        self.use(state, self.levels)
+        self.uniforms.state = generator
 
     def __repr__(self) -> str:
         return f"OutcomeLaw({self.amounts.size} amounts, {self.rounds} rounds learned)"
 
     def _repr_html_(self) -> str:
+        from crossbandit.laws.view import law_card
+
         return law_card(self)

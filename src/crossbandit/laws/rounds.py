@@ -6,16 +6,12 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.kernels.feedback import ALWAYS, TOLD_AFTER, WON_LOST
-from crossbandit.kernels.laws.choice import decide, weigh_choices
-from crossbandit.kernels.laws.outcomes import learn_all, shown
-from crossbandit.kernels.laws.state import ABOVE, AT_MOST, TOLD
+from crossbandit.laws.state import ABOVE, ALWAYS, AT_MOST, TOLD, TOLD_AFTER, WON_LOST
 from crossbandit.validation import array, reject
 from crossbandit.validation import number as checked_number
 
@@ -24,9 +20,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.kernels.laws.state import LawRules
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.state import LawRules
     from crossbandit.streams import Uniforms
     from crossbandit.types import Floats, Integers
 
@@ -83,18 +79,12 @@ def round_of(
     first: int,
     last: int | None,
 ) -> Given:
-    """Return the arguments of `OutcomeLaw.decide` as `choose` takes them.
-
-    Raises:
-        InvalidContextError: An argument is not a number, classes are missing, or no amount may be
-            played.
-    """
+    """Return the arguments of `OutcomeLaw.decide` as `choose` takes them."""
     bad = InvalidContextError
     at = checked_number(owner, "context", context, error=bad)
     labels = law.levels.labels(owner, classes)
     value = at if worth is None else checked_number(owner, "worth", worth, error=bad)
     paid = checked_number(owner, "cost", cost, error=bad)
-    # Compiled code is for this type of integers only.
     first, last = int(first), law.highest(value) if last is None else int(last)
     if not 0 <= first <= last < law.amounts.size:
         reject(owner, "first, last", "a range of amounts", (first, last), error=bad)
@@ -112,37 +102,21 @@ def choose(
     last: int,
     uniforms: Floats | None = None,
 ) -> int:
-    """Do what `OutcomeLaw.decide` does, with arguments that the caller has checked.
-
-    Args:
-        law: The law.
-        context: A finite float in the range of the contexts.
-        labels: The classes, in the order of the law's features.
-        worth: As in `OutcomeLaw.decide`.
-        cost: As in `OutcomeLaw.decide`.
-        first: As in `OutcomeLaw.decide`.
-        last: As in `OutcomeLaw.decide`; at least `first`.
-        uniforms: As in `OutcomeLaw.decide`.
-
-    Returns:
-        The number of the amount.
-    """
+    """Do what `OutcomeLaw.decide` does, with arguments that the caller has checked."""
     drawn = law.uniforms.take(3) if uniforms is None else uniforms
     slots = law.levels.slots(labels)
-    found: int = law.code[decide](law.bound, context, slots, worth, cost, first, last, drawn)
+    found: int = law.core.decide(context, slots, worth, cost, first, last, drawn)
     return found
 
 
-def last_chance(law: OutcomeLaw, index: int) -> float:
-    """Return the probability that an amount reaches the number, in the round decided last.
+def declines(law: OutcomeLaw) -> bool:
+    """Return whether the lowest amount of a law means not to act: in an auction, a bid of 0."""
+    return law.payoff == "first-price" and bool(law.amounts[0] == 0.0)
 
-    Args:
-        law: The law.
-        index: The number of the amount.
-    """
-    rules, _, scratch = law.parts
-    found = scratch.chances.item(-1, -1 - index if rules.mirrored else index)
-    return 1.0 - found if rules.mirrored else found
+
+def last_chance(law: OutcomeLaw, index: int) -> float:
+    """Return the probability that an amount reaches the number, in the round decided last."""
+    return float(law.core.chance(index))
 
 
 def weighed(law: OutcomeLaw, given: Given, tried_from: float = 0.0) -> Floats:
@@ -150,7 +124,7 @@ def weighed(law: OutcomeLaw, given: Given, tried_from: float = 0.0) -> Floats:
     context, labels, worth, cost, first, last = given
     slots, chances = law.levels.slots(labels), np.zeros(law.amounts.size)
     drawn = (*_quantiles(law.parts[0]), chances)
-    weigh_choices(*law.parts, context, slots, worth, cost, first, last, tried_from, *drawn)
+    law.core.weigh_choices(context, slots, worth, cost, first, last, tried_from, *drawn)
     return chances
 
 
@@ -164,7 +138,9 @@ def _quantiles(rules: LawRules) -> tuple[Floats, Floats]:
 
 @cache
 def _pairs(*, two: bool) -> Floats:
-    """Return pairs of numbers in [0, 1) that the kernel turns into normal quantiles, (n, 2)."""
+    """Return pairs of numbers in [0, 1) that the core turns into normal quantiles, (n, 2)."""
+    from statistics import NormalDist
+
     count = _SIDE if two else _POINTS
     quantiles = [NormalDist().inv_cdf((i + 0.5) / count) for i in range(count)]
     normals = product(quantiles, quantiles) if two else ((x, 0.0) for x in quantiles)
@@ -183,21 +159,6 @@ def shown_by(
 
     If an amount between two amounts of the grid has reached the number, the higher of the two
     reaches it as well. If it has not, the lower of the two does not reach it either.
-
-    Args:
-        law: The law.
-        amount: What was played, on the grid or not.
-        reached: Whether it reached the number.
-        number: The number, needed where the law's feedback shows it.
-
-    Returns:
-        Three numbers. The first is the kind of the outcome: 0 if the cell is known, 1 if an amount
-        reaches the number, 2 if an amount does not reach it, -1 if nothing is known about any
-        amount. The second is that cell or amount. The third is the number of the amount played, or
-        -1 if it is not on the grid.
-
-    Raises:
-        InvalidLossesError: The number is missing or contradicts `reached`.
     """
     told = reached in TOLD_AFTER[law.feedback]
     if told and (number is None or not math.isfinite(number)):
@@ -210,16 +171,12 @@ def shown_by(
                 f"reached={reached}. Nothing was learned."
             )
     given = (float(amount), bool(reached), float(number) if told and number else 0.0)
-    found: tuple[int, int, int] = law.code[shown](law.parts[0], *given)
+    found: tuple[int, int, int] = law.core.shown(*given)
     return found
 
 
 def kind_of(law: OutcomeLaw, kind: str, index: int, amount: int) -> int:
-    """Return the number of the kind of an outcome that `OutcomeLaw.observe` is given.
-
-    Raises:
-        InvalidLossesError: The law's feedback has no such outcome, or an index is outside.
-    """
+    """Return the number of the kind of an outcome that `OutcomeLaw.observe` is given."""
     told = TOLD_AFTER[law.feedback]
     possible = (bool(told), True not in told, False not in told)
     allowed = tuple(one for one, may_be in zip(_OUTCOMES, possible, strict=True) if may_be)
@@ -319,20 +276,9 @@ def learn_rounds(
     played: Integers,
     classes: Mapping[str, npt.ArrayLike],
 ) -> None:
-    """Learn from many outcomes, as `OutcomeLaw.observe` does from one.
-
-    Args:
-        law: The law.
-        contexts: A context per round.
-        kinds: What is known of each number: 0 its cell, 1 that an amount reaches it, 2 that an
-            amount does not.
-        indices: The cells or amounts, by number.
-        played: The numbers of the amounts played; -1 if nothing was played, or an amount that is
-            not on the grid.
-        classes: A column of labels for every feature.
-    """
+    """Learn from many outcomes, as `OutcomeLaw.observe` does from one."""
     log = prepared(law, contexts, np.zeros(np.size(contexts)), classes=classes, cells=indices)
-    learn_all(*law.parts, log.contexts, log.slots, kinds, log.cells, played)
+    law.core.learn_all(log.contexts, log.slots, kinds, log.cells, played)
 
 
 def _column(name: str, values: npt.ArrayLike, count: int | None = None) -> Floats:

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.kernels.feedback import WON_LOST
-from crossbandit.kernels.laws.choice import read_law
 from crossbandit.laws.rounds import context_of
+from crossbandit.laws.state import WON_LOST
 from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.kernels.laws.state import LawRules, LawState
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
+    from crossbandit.laws.state import LawRules, LawState
     from crossbandit.types import Floats
 
 
@@ -118,16 +117,9 @@ class LawView:
 def view_of(
     law: OutcomeLaw, context: float, classes: Mapping[str, Label], *, counts: bool = True
 ) -> LawView:
-    """Return the law at a context, as `OutcomeLaw.law` does.
-
-    Args:
-        law: The law.
-        context: The context.
-        classes: A label for every feature of the law.
-        counts: Whether this law has its counts. A copy that only decides does not have them.
-    """
+    """Return the law at a context, as `OutcomeLaw.law` does."""
     rules, state, scratch = law.parts
-    read_law(rules, state, scratch, *context_of(law, "law", context, classes))
+    law.core.read(*context_of(law, "law", context, classes))
     experts, memories = state.weights.size, rules.growth.size
     chances = in_order(rules, scratch.chances[experts])
     spread = np.sqrt(scratch.spreads[experts])

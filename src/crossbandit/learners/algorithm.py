@@ -233,7 +233,7 @@ class Algorithm(ABC):
         return {"id": self.id, **asdict(self)}
 
 
-_ALGORITHMS = Registry("algorithm")
+_ALGORITHMS = Registry("algorithm", "crossbandit.algorithms")
 registered = _ALGORITHMS.registered
 _Registered = TypeVar("_Registered", bound=type[Algorithm])
 

@@ -3,64 +3,66 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload, runtime_checkable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, overload, runtime_checkable
 
 import numpy as np
 
+from crossbandit.core.blocks import LossBlock, read_only
+from crossbandit.core.steps import at_once
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
-from crossbandit.kernels.loops import Answers, Plays
-from crossbandit.kernels.rounds import LossBlock, read_only
 from crossbandit.learners.decisions import Decision, PendingDecision, learned_before
 from crossbandit.learners.feedback import checked_rows, joined_rows
-from crossbandit.validation import reject, verbatim
+from crossbandit.validation import because_of, reject, verbatim
 
 if TYPE_CHECKING:
-    from crossbandit.kernels.rounds import ContextBlock, Readout
+    from crossbandit.core.blocks import ContextBlock, Readout
     from crossbandit.learners.learner import Learner
     from crossbandit.losses import Context
-    from crossbandit.types import Floats, Integers
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+class Plays(NamedTuple):
+    """Decisions to be made: arrays for the results."""
+
+    arms: Integers  # (n,)
+    probabilities: Floats  # (n,)
+    baselines: Floats  # (n,): NaN where there is none
+    weights: Floats  # (n, K)
+
+
+class Answers(NamedTuple):
+    """The feedback of n decisions. Decision i revealed `revealed[starts[i] : starts[i + 1]]`."""
+
+    rounds: Integers  # (n,)
+    arms: Integers  # (n,): the arms that were played
+    new: Booleans  # (n,): whether a round was played by a snapshot, and is to be counted
+    baselines: Floats  # (n,): NaN where there is none
+    weights: Floats  # (n, K)
+    starts: Integers  # (n + 1,)
+    revealed: Integers  # the arms revealed by all decisions
+    places: Integers  # 0, 1, 2, ...: as many as `revealed`
+    losses: LossBlock  # one round: a row for each revealed arm
 
 
 @runtime_checkable
 class BatchLearner(Protocol):
-    """A learner that has compiled code for many decisions.
+    """A learner that has compiled code for many decisions."""
 
-    Attributes:
-        weighted: Whether its decisions carry weights. If not, it decides one by one.
-    """
-
-    weighted: ClassVar[bool]
+    weighted: ClassVar[bool]  # Whether its decisions carry weights. If not, it decides one by one.
 
     def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
-        """Play rounds from the present one on, and fill in what was done.
+        """Play rounds from the present one on, and fill in what was done."""
 
-        Args:
-            contexts: How the context of each round reads.
-            numbers: The number of each context; empty if contexts have none.
-            plays: Arrays for the results.
-        """
-
-    def update_many(
+    def update_many_step(
         self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
-    ) -> None:
-        """Learn from the feedback of decisions, in their order.
-
-        Args:
-            contexts: How the context of each decision reads.
-            numbers: The number of each context; empty if contexts have none.
-            last: The round that was played last, before `answers.new` are counted.
-            answers: The feedback.
-        """
+    ) -> Callable[[], Any]:
+        """Return the step that learns from the feedback of decisions, in their order."""
 
 
 class DecisionBatch(Sequence[Decision]):
-    """The decisions of `Learner.act_many`. Each is made when it is asked for.
-
-    Attributes:
-        arms: The arms that were chosen.
-        probabilities: The probabilities with which they were chosen.
-    """
+    """The decisions of `Learner.act_many`. Each is made when it is asked for."""
 
     def __init__(
         self,
@@ -90,11 +92,7 @@ class DecisionBatch(Sequence[Decision]):
         return self._learner._decision(self.pending(i), probability)
 
     def pending(self, i: int) -> PendingDecision:
-        """Return what learning from one of the decisions needs.
-
-        Args:
-            i: Its position.
-        """
+        """Return what learning from one of the decisions needs."""
         context, readout = self._read[i]
         baseline = float(self._plays.baselines[i])
         first = self._first
@@ -113,16 +111,7 @@ class DecisionBatch(Sequence[Decision]):
 
 
 def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
-    """Return the contexts and the masks of `act_many`, as lists of the same length.
-
-    Args:
-        contexts: The contexts.
-        available: The masks, or None.
-
-    Raises:
-        InvalidContextError: One of them is not a sequence.
-        InvalidParameterError: The numbers of masks and contexts differ.
-    """
+    """Return the contexts and the masks of `act_many`, as lists of the same length."""
     given = _listed("contexts", contexts)
     masks = [None] * len(given) if available is None else _listed("available", available)
     if len(masks) != len(given):
@@ -155,9 +144,19 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
     return DecisionBatch(learner, read, first, plays)
 
 
-def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
-    """Learn from decisions, as `Learner.learn_many` says."""
+def learn_many(
+    learner: Learner,
+    decisions: Any,
+    losses: Any,
+    also: Callable[..., Sequence[Callable[[], Any]]] = lambda *_: (),
+) -> None:
+    """Learn from decisions, as `Learner.learn_many` says.
+
+    also: returns other changes that are made in the same step. Without compiled code for many, it
+    is called with the number of each decision, and returns what is changed with that.
+    """
     with learner._lock:
+        learner._recover()
         pending = _expected(learner, decisions)
         if learner.graph_kind in {"uninformed", "unknown"}:
             expected = "those of a problem that says in advance what a play reveals; call learn"
@@ -168,12 +167,12 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
         carried = all(one.weights is not None for one in pending)
         compiled = _compiled(learner)
         if not pending or not carried or compiled is None:
-            for one, own in zip(pending, rows, strict=True):
-                learner.update(learner._mark_and_count(one), own)
+            for i, (one, own) in enumerate(zip(pending, rows, strict=True)):
+                learner._learn_one(one, own, also(i))
             return
         last = learner.round - 1
         read = [(one.context, one.readout) for one in pending]
-        marked = [learner._marked(one) for one in pending]
+        marked, changed, marks = learner._marking(pending)
         new = np.array([one is not mark for one, mark in zip(pending, marked, strict=True)])
         rounds = np.array([one.round for one in marked])
         counts = np.array([len(own) for own in revealed])
@@ -191,7 +190,8 @@ def learn_many(learner: Learner, decisions: Any, losses: Any) -> None:
             np.arange(len(arms)),
             read_only(LossBlock(base, *none, clip=False)),
         )
-        compiled.update_many(*_block(learner, read), last, answers)
+        step = compiled.update_many_step(*_block(learner, read), last, answers)
+        at_once(partial(vars(learner).update, changed), step, *marks, *also())
 
 
 def _compiled(learner: Learner) -> BatchLearner | None:
@@ -215,15 +215,23 @@ def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
             f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
             f"{decisions!r}."
         )
-    if isinstance(decisions, DecisionBatch) and decisions._learner is learner:
-        pending = [learner._unlearned(decisions.pending(i)) for i in range(len(decisions))]
-    else:
-        pending = [learner._expected(decision) for decision in decisions]
+    own = isinstance(decisions, DecisionBatch) and decisions._learner is learner
+    pending: list[PendingDecision] = []
+    failed: dict[int, DecisionError] = {}
     names = set()
-    for one in pending:
-        if (one.decider, one.counter) in names:
-            raise learned_before(one.round)
+    for i, decision in enumerate(range(len(decisions)) if own else decisions):
+        try:
+            read = decisions.pending(i) if own else decision
+            one = learner._unlearned(read) if own else learner._expected(read)
+            if (one.decider, one.counter) in names:
+                raise learned_before(one.round)
+        except DecisionError as error:
+            failed[i] = error
+            continue
         names.add((one.decider, one.counter))
+        pending.append(one)
+    if failed:
+        raise because_of(failed, next(iter(failed.values())))
     return pending
 
 

@@ -30,15 +30,7 @@ def no_correction(policies: Floats, context: int) -> Floats:
 
 
 def no_share(policies: Floats, context: int) -> Floats:
-    """Raise an error: the shares depend on what a learner has seen.
-
-    Args:
-        policies: The policy of each context (contexts, arms).
-        context: The number of the round's context.
-
-    Raises:
-        CheckFailedError: Always.
-    """
+    """Raise an error: the shares depend on what a learner has seen."""
     del policies, context
     raise CheckFailedError(
         "The shares of this declaration depend on the learner. Ask for them with "
@@ -51,7 +43,7 @@ def estimates_of(learner: Learner, copy: int = 0) -> Floats:
 
     Args:
         learner: A learner whose state has `estimates`: either a row for each context, or, together
-            with `bias`, the form that the kernels of the package use.
+            with `bias`, the form that the cores of the package use.
         copy: Which copy, if the state has several: 0 for that of the next round.
 
     Returns:
@@ -98,17 +90,11 @@ class Pairs:
 
     A fair coin decides from which of the two rounds the algorithm learns. The feedback of the arm
     played in it is kept with some probability. If it is not kept, nothing is added.
-
-    Attributes:
-        kept: Takes the policies of all contexts (contexts, arms) and the context of the round that
-            is learned from. Returns the probability of keeping the feedback of each arm (arms,).
-        epoch_length: The number of rounds in which the weights stay the same.
-        shift: What is added to estimated observation probabilities.
     """
 
     kept: PolicyFunction
-    epoch_length: int
-    shift: float
+    epoch_length: int  # the number of rounds in which the weights stay the same
+    shift: float  # what is added to estimated observation probabilities
 
 
 @dataclass(frozen=True)
@@ -289,16 +275,7 @@ def _odds(observed: Floats) -> Floats:
 def exponential_weights(
     estimates: Floats, rates: Floats, available: Booleans | None = None
 ) -> Floats:
-    """Return exp(-rate * estimates), normalised in each context.
-
-    Args:
-        estimates: The estimates (contexts, arms).
-        rates: The learning rate of each context (contexts,).
-        available: Which arms may be played (arms,); None for all.
-
-    Returns:
-        A distribution for each context (contexts, arms).
-    """
+    """Return exp(-rate * estimates), normalised in each context."""
     scores = -np.asarray(rates)[:, None] * estimates
     if available is not None:
         scores = np.where(available, scores, -np.inf)
@@ -307,16 +284,7 @@ def exponential_weights(
 
 
 def observed_share(graph: FeedbackGraph, policy: Floats, implicit: Floats | float) -> Floats:
-    """Return P / (P + implicit) for the observation probabilities P of a policy; 0 where P is 0.
-
-    Args:
-        graph: What plays reveal.
-        policy: A probability for each arm (arms,).
-        implicit: The implicit exploration, of all arms or of each (arms,).
-
-    Returns:
-        The share of each arm (arms,).
-    """
+    """Return P / (P + implicit) for the observation probabilities P of a policy; 0 where P is 0."""
     observed = graph.observation_mass(policy)
     share: Floats = np.divide(
         observed, observed + implicit, out=np.zeros_like(observed), where=observed > 0
@@ -329,13 +297,6 @@ def acyclic_bound(graph: FeedbackGraph, rho: float = 0.0) -> float | None:
 
     If every arm has a self-loop, sum_a q(a) / q(N_in(a)) is at most the maximum acyclic subgraph
     number (Alon et al. 2013).
-
-    Args:
-        graph: The graph.
-        rho: The probability of exploration.
-
-    Returns:
-        The bound; None if some arm has no self-loop.
     """
     if graph.arms_without_self_loop:
         return None

@@ -28,19 +28,7 @@ _GIVEN_TO = {"informed": "act", "uninformed": "learn"}
 def checked_graph(
     call: str, kind: str, algorithm: Algorithm, arms: int, graph: object
 ) -> FeedbackGraph | None:
-    """Return the graph that `act` or `learn` was given; None if the call takes no graph.
-
-    Args:
-        call: "act" or "learn".
-        kind: The kind of the problem's graph.
-        algorithm: The algorithm, which must be able to play on the graph.
-        arms: The number of arms.
-        graph: What was given.
-
-    Raises:
-        InvalidGraphError: A graph is missing, is given where none is expected, has another number
-            of arms, or is less observable than the algorithm needs.
-    """
+    """Return the graph that `act` or `learn` was given; None if the call takes no graph."""
     if _GIVEN_TO.get(kind) != call:
         if graph is not None:
             when = {
@@ -68,11 +56,7 @@ def neighbors(graph: FeedbackGraph, arm: int) -> Sequence[int]:
 
 
 def listed_arms(losses: object, arms: int) -> Sequence[int]:
-    """Return the arms for which an unknown graph revealed losses, ascending.
-
-    Raises:
-        InvalidLossesError: `losses` is not a mapping from arms to rows.
-    """
+    """Return the arms for which an unknown graph revealed losses, ascending."""
     if not isinstance(losses, Mapping):
         expected = "a mapping from each revealed arm to its row, because the graph is unknown"
         reject("learn", "losses", expected, losses, error=InvalidLossesError)
@@ -116,11 +100,7 @@ def checked_rows(
 def joined_rows(
     form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
 ) -> list[Floats]:
-    """Split one array with the rows of all decisions, in their order, into copies for each.
-
-    Raises:
-        InvalidLossesError: They are not numbers, or a row cannot be the losses of its arm.
-    """
+    """Split one array with the rows of all decisions, in their order, into copies for each."""
     numbers = _numbers(rows)
     if numbers is None:
         raise InvalidLossesError(

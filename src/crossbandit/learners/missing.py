@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit import record
+from crossbandit.core.steps import at_once
 from crossbandit.errors import MissingFeedbackWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -24,6 +27,7 @@ _LEVEL = 1e-9  # the probability of a warning if missing feedback does not depen
 _MOST_COHORTS = 64
 
 _MADE, _ANSWERED = 0, 1
+_FIELDS = {"watch": record.Field(low=0, rows="cohorts")}
 
 
 class FeedbackWatch:
@@ -32,11 +36,6 @@ class FeedbackWatch:
     It counts the decisions of each arm, and how many of them were answered. Rounds are counted in
     cohorts: the first `first`, then as many as there were before. So the memory does not grow with
     the rounds. The two latest cohorts are left out of tests: their answers may still come.
-
-    Args:
-        arms: How many arms there are.
-        start: The first round that is counted.
-        first: The size of the first cohort.
 
     >>> watch = FeedbackWatch(arms=2, first=1000)
     >>> for round_ in range(2001):
@@ -54,12 +53,7 @@ class FeedbackWatch:
         self._begin, self._end = 0, 0  # the latest cohort, counted from the start
 
     def count_decision(self, round_: int, arm: int) -> None:
-        """Count a decision, and test if it is the first of a cohort.
-
-        Args:
-            round_: Its round. Rounds grow; some may be left out.
-            arm: Its arm.
-        """
+        """Count a decision, and test if it is the first of a cohort."""
         number = round_ - self._start
         if self._begin <= number < self._end:  # the usual case
             self._cohorts[-1][_MADE][arm] += 1
@@ -77,28 +71,27 @@ class FeedbackWatch:
                 _warn(shares)
 
     def count_answer(self, round_: int, arm: int) -> None:
-        """Count a decision whose feedback has come.
+        """Count a decision whose feedback has come."""
+        at_once(*self.answering([(round_, arm)]))
 
-        Args:
-            round_: Its round, as it was given to `count_decision`, or one before the start.
-            arm: Its arm, as it was given to `count_decision`.
-        """
-        number = round_ - self._start
-        if self._begin <= number < self._end:  # the usual case
-            self._cohorts[-1][_ANSWERED][arm] += 1
-            return
-        cohort = (number // self._first).bit_length()
-        if number >= 0 and cohort < len(self._cohorts):
-            self._cohorts[cohort][_ANSWERED][arm] += 1
+    def answering(self, answers: Sequence[tuple[int, int]]) -> list[Callable[[], Any]]:
+        """Return the steps that count decisions whose feedback has come; see `at_once`."""
+        counts: dict[tuple[int, int], int] = {}
+        for round_, arm in answers:
+            number = round_ - self._start
+            cohort = (number // self._first).bit_length()
+            if number >= 0 and cohort < len(self._cohorts):
+                counts[cohort, arm] = counts.get((cohort, arm), 0) + 1
+        steps: list[Callable[[], Any]] = []
+        for (cohort, arm), count in counts.items():
+            answered = self._cohorts[cohort][_ANSWERED]
+            steps.append(partial(answered.__setitem__, arm, answered[arm] + count))
+        return steps
 
     def missing(self) -> tuple[float, Floats]:
         """Test whether the feedback of some arms is missing more often than that of others.
 
         Arms for which fewer than 5 missing or 5 answered decisions are expected are left out.
-
-        Returns:
-            The p-value of a chi-squared test, which is 1 if there is nothing to test; and the share
-            of the decisions of each arm whose feedback is missing, NaN where an arm is left out.
         """
         counts = np.array(self._cohorts[:-2]).reshape(-1, 2, self._arms).sum(axis=0)
         made = counts[_MADE]
@@ -122,22 +115,13 @@ class FeedbackWatch:
         return np.array(self._cohorts, dtype=np.int64).reshape(-1, 2, self._arms)
 
     def restore(self, state: Mapping[str, Any], counts: npt.NDArray[Any]) -> None:
-        """Restore what `state` and `counts` returned.
-
-        Args:
-            state: What `state` returned.
-            counts: What `counts` returned.
-
-        Raises:
-            ValueError: They returned something else. Then nothing has changed.
-        """
+        """Restore what `state` and `counts` returned."""
         start = state["start"]
         if set(state) != {"start", "active"} or type(start) is not int or start < 0:
             raise ValueError(f"the counts of its decisions start at {start!r}")
-        right = counts.ndim == 3 and counts.shape[1:] == (2, self._arms)
-        if not right or len(counts) > _MOST_COHORTS or counts.dtype != np.int64:
-            raise ValueError(f"the counts of its decisions have shape {counts.shape}")
-        if (counts[:, _ANSWERED] < 0).any() or (counts[:, _ANSWERED] > counts[:, _MADE]).any():
+        model = np.zeros((_MOST_COHORTS, 2, self._arms), dtype=np.int64)
+        record.check({"watch": model}, {"watch": counts}, _FIELDS, "learner")
+        if (counts[:, _ANSWERED] > counts[:, _MADE]).any():
             raise ValueError("more of its decisions were answered than were made")
         self._start, self._active = start, bool(state["active"])
         self._cohorts = [(made.tolist(), answered.tolist()) for made, answered in counts]

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import secrets
 import time as system_time
+from array import array
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import ExpiredDecisionError
-from crossbandit.learners.seen_pages import (
-    PAGE,
-    SHIFT,
-    Page,
-    by_page,
-    codes_of,
-    empty_codes,
-    from_arrays,
-    pages_of,
-    to_arrays,
-)
+from crossbandit import record
+from crossbandit.core.steps import at_once
+from crossbandit.errors import CheckpointError, ExpiredDecisionError
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import numpy.typing as npt
 
     from crossbandit.types import Booleans, Floats, Integers
 
+SHIFT = 10
+PAGE = 1 << SHIFT  # decisions on a page
 WINDOW = 7 * 86_400.0
 LIMIT = 1 << 25
+_SKEW = 60.0  # seconds by which clocks of machines may differ
+_SHARE = 8  # one page of so many may be dated further ahead
 
 
 def new_id() -> str:
@@ -44,7 +41,7 @@ def new_id() -> str:
 class SeenDecisions:
     """Remembers which decisions were learned from, with a code of the outcome of each.
 
-    A decision is named by its decider and a counter. Its code is 0 until `put` sets another. Codes
+    A decision is named by its decider and a counter. Its code is 0 until another is set. Codes
     are kept on pages of 1,024 consecutive decisions of a decider, 2 bytes for each decision.
 
     Memory is bounded in two ways. A page whose decisions are all older than `window` is dropped. If
@@ -53,22 +50,16 @@ class SeenDecisions:
     than one on a dropped page, has expired.
 
     If the clock is set back, nothing expires early and nothing counts twice. A decision dated more
-    than a window in the future is refused: its page would stay in memory until then.
+    than a window in the future is refused: its page would stay in memory until then. One eighth of
+    the pages may be dated in the future; then further decisions dated so are refused, because dates
+    can be forged, and the pages of all others would be dropped before these.
 
     The class has no lock: its owner must hold one.
-
-    Args:
-        window: For how long decisions are remembered, in seconds.
-        limit: How many decisions the pages may hold together; rounded up to whole pages.
-        clock: Returns the time in seconds, on the same scale as the times of decisions.
-
-    Raises:
-        InvalidParameterError: A parameter is not valid.
 
     >>> seen = SeenDecisions(window=60.0, clock=lambda: 100.0)
     >>> seen.check("00000000000000aa", 3, 95.0)
     0
-    >>> seen.put("00000000000000aa", 3, 95.0, code=2)
+    >>> seen.put_many("00000000000000aa", np.array([3]), np.array([95.0]), 2)
     >>> seen.check("00000000000000aa", 3, 95.0)
     2
     """
@@ -85,6 +76,8 @@ class SeenDecisions:
         self.clock = clock
         self._pages: dict[tuple[str, int], Page] = {}
         self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be outdated
+        self._ahead: set[tuple[str, int]] = set()  # pages that were dated in the future
+        self._looked = -np.inf  # when pages that are not any more were last looked for
         self._dropped = -np.inf  # the latest time of a decision on a dropped page
         self._generation = 0
 
@@ -105,99 +98,53 @@ class SeenDecisions:
     @limit.setter
     def limit(self, decisions: int) -> None:
         self._limit = integer("SeenDecisions", "limit", decisions, at_least=1)
+        self._most = -(-self._limit // PAGE)  # pages
+        self._most_ahead = max(self._most // _SHARE, 1)
 
     @property
     def nbytes(self) -> int:
         """The memory of the codes, in bytes."""
         return 2 * PAGE * len(self._pages)
 
-    # --- one decision --------------------------------------------------------------------------
+    # --- decisions -----------------------------------------------------------------------------
 
     def check(self, decider: str, counter: int, time: float) -> int:
-        """Return the code of a decision; raise if it has expired.
-
-        Args:
-            decider: The id of what made the decision, 16 hexadecimal digits.
-            counter: The number of the decision, as its decider counts.
-            time: When it was made, in seconds.
-
-        Returns:
-            The code, 0 if it was not learned from.
-
-        Raises:
-            ExpiredDecisionError: It is older than what is remembered, or dated in the future by
-                more than the window.
-        """
-        now = self.clock()
-        if time <= self._dropped or not now - self._window <= time <= now + self._window:
-            raise self.expiry(time)
-        page = self._pages.get((decider, counter >> SHIFT))
-        return 0 if page is None else page.codes[counter & (PAGE - 1)]
-
-    def page_of(self, decider: str, counter: int, time: float) -> array[int]:
-        """Return the codes of a decision's page, to be read and set; raise if it has expired.
-
-        While the owner's lock is held, the decision's code may be read and set, at
-        `counter % PAGE`. This does what `check` and `put` do, but finds the page only once.
-
-        Args:
-            decider: The id of what made the decision.
-            counter: The number of the decision.
-            time: When it was made.
-
-        Returns:
-            The codes. They may be set until the lock is released.
-
-        Raises:
-            ExpiredDecisionError: As `check` says.
-        """
-        now = self.clock()
-        if time <= self._dropped or not now - self._window <= time <= now + self._window:
-            raise self.expiry(time)
-        page = self._pages.get((decider, counter >> SHIFT))
-        if page is None or page.generation != self._generation:
-            page = self._page(decider, counter >> SHIFT, time)
-        elif page.newest < time:
-            page.newest = time
-        return page.codes
+        """Return the code of a decision, 0 if it was not learned from."""
+        self._require(time)
+        return self.code(decider, counter)
 
     def code(self, decider: str, counter: int) -> int:
-        """Return the code of a decision of any age; 0 if it is not remembered.
-
-        Args:
-            decider: The id of what made the decision.
-            counter: The number of the decision.
-        """
+        """Return the code of a decision of any age; 0 if it is not remembered."""
         page = self._pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
-    def put(self, decider: str, counter: int, time: float, code: int = 1) -> None:
-        """Set the code of a decision that has not expired.
+    def page_of(self, decider: str, counter: int, time: float) -> Page:
+        """Return the page of a decision, whose code is at `counter % PAGE`; raise as `check` does.
 
-        Args:
-            decider: The id of what made the decision.
-            counter: The number of the decision.
-            time: When it was made.
-            code: The new code, from 0 to 65535; 0 makes the decision a new one again.
+        The code may be read and set as long as the owner's lock is held.
         """
+        self._require(time)
+        return self.live_page(decider, counter, time)
+
+    def live_page(self, decider: str, counter: int, time: float) -> Page:
+        """Do what `page_of` does for a decision that is known not to have expired."""
         page = self._pages.get((decider, counter >> SHIFT))
-        if page is None or page.generation != self._generation:
+        if page is None or page.generation != self._generation or page.newest < time:
             page = self._page(decider, counter >> SHIFT, time)
-        elif page.newest < time:
-            page.newest = time
-        page.codes[counter & (PAGE - 1)] = code
+        return page
 
-    def expiry(self, time: float) -> ExpiredDecisionError:
-        """Return the error for a decision that has expired.
+    def _require(self, time: float) -> None:
+        now = self.clock()
+        if time <= self._dropped or not now - self._window <= time <= self._latest(now):
+            raise self._expiry(time)
 
-        Args:
-            time: When it was made.
-        """
+    def _expiry(self, time: float) -> ExpiredDecisionError:
         age = self.clock() - time
-        if age < -self._window:
+        if age < 0:
             return ExpiredDecisionError(
-                f"The decision is dated {-age:.0f} seconds in the future, more than the window of "
-                f"{self._window:.0f} seconds. Set the clock of the machine that made it."
+                f"The decision is dated {-age:.0f} seconds in the future. That is more than the "
+                f"window of {self._window:.0f} seconds, or there are too many such decisions. Set "
+                "the clock of the machine that made it."
             )
         return ExpiredDecisionError(
             f"The decision was made {age:.0f} seconds ago and has expired: decisions are "
@@ -205,79 +152,52 @@ class SeenDecisions:
             "feedback earlier, or start with a longer window or a larger limit."
         )
 
-    # --- many decisions ------------------------------------------------------------------------
-
     def expired(self, times: Floats) -> Booleans:
-        """Return which decisions have expired, as `check` would say.
-
-        Args:
-            times: When they were made.
-        """
+        """Return which decisions have expired, as `check` would say."""
         now = self.clock()
-        recent = (times >= now - self._window) & (times <= now + self._window)
+        recent = (times >= now - self._window) & (times <= self._latest(now))
         outcome: Booleans = ~recent | (times <= self._dropped)
         return outcome
 
-    def codes(self, decider: str, counters: Integers) -> npt.NDArray[np.uint16]:
-        """Return the codes of decisions of one decider.
-
-        Args:
-            decider: The id of what made them.
-            counters: Their numbers.
-        """
-        out = np.zeros(counters.size, dtype=np.uint16)
-        for number_, places in by_page(counters):
+    def codes(self, decider: str, counters: Integers, *, run: bool = False) -> Integers:
+        """Return the codes of decisions of one decider. run: whether they are consecutive."""
+        out = np.zeros(counters.size, dtype=np.int64)
+        for number_, at, places in by_page(counters, run=run):
             page = self._pages.get((decider, number_))
             if page is not None:
-                out[places] = codes_of(page)[counters[places] & (PAGE - 1)]
+                out[places] = codes_of(page)[at]
         return out
 
     def put_many(self, decider: str, counters: Integers, times: Floats, codes: Any = 1) -> None:
-        """Set the codes of decisions of one decider that have not expired.
+        """Set the codes of decisions of one decider that have not expired."""
+        new = np.broadcast_to(np.asarray(codes), counters.shape)
+        at_once(*self.putting(decider, counters, times, new))
 
-        Args:
-            decider: The id of what made them.
-            counters: Their numbers. If one comes twice, its last code counts.
-            times: When they were made.
-            codes: Their codes, or one for all.
+    def putting(
+        self,
+        decider: str,
+        counters: Integers,
+        times: Floats,
+        codes: npt.NDArray[Any],
+        *,
+        run: bool = False,
+    ) -> list[Callable[[], Any]]:
+        """Return the steps that do what `put_many` does; see `at_once`.
+
+        codes: they may be set until the steps are made. run: whether the decisions are consecutive
+        and were made at one time.
         """
-        new = np.broadcast_to(np.asarray(codes, dtype=np.uint16), counters.shape)
-        for number_, places in by_page(counters):
-            page = self._page(decider, number_, float(times[places].max()))
-            codes_of(page)[counters[places] & (PAGE - 1)] = new[places]
-
-    def is_new(self, decider: str, first: int, count: int, time: float) -> bool:
-        """Return whether consecutive decisions made at one time are all new, and not expired.
-
-        Args:
-            decider: The id of what made them.
-            first: The number of the first.
-            count: How many, at least one.
-            time: When they were made.
-        """
-        now = self.clock()
-        if time <= self._dropped or not now - self._window <= time <= now + self._window:
-            return False
-        for page, start, stop in pages_of(first, count):
-            found = self._pages.get((decider, page))
-            if found is not None and codes_of(found)[start:stop].any():
-                return False
-        return True
-
-    def put_run(self, decider: str, first: int, time: float, codes: Integers) -> None:
-        """Set the codes of consecutive decisions that were made at one time and have not expired.
-
-        Args:
-            decider: The id of what made them.
-            first: The number of the first.
-            time: When they were made.
-            codes: Their codes.
-        """
-        done = 0
-        for page, start, stop in pages_of(first, codes.size):
-            found = codes_of(self._page(decider, page, time))
-            found[start:stop] = codes[done : done + stop - start]
-            done += stop - start
+        steps: list[Callable[[], Any]] = []
+        for number_, at, places in by_page(counters, run=run):
+            newest = float(times[0] if run else times[places].max())
+            page = codes_of(self._page(decider, number_, newest))
+            if isinstance(places, slice):
+                new = codes[places]
+            else:  # a copy would have the codes of now
+                new = np.empty(places.size, dtype=codes.dtype)
+                steps.append(partial(codes.take, places, None, new))
+            steps.append(partial(page.__setitem__, at, new))
+        return steps
 
     # --- saving --------------------------------------------------------------------------------
 
@@ -286,34 +206,30 @@ class SeenDecisions:
 
         Call `freeze` under the owner's lock: it takes a fraction of a millisecond. The function
         does the work, and needs no lock: pages are copied before they are changed again.
-
-        Returns:
-            A function without arguments. `restore` takes what it returns.
         """
         pages, dropped = self._pages.copy(), self._dropped
         self._generation += 1
         return partial(to_arrays, pages, dropped)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Replace what is remembered by what the function from `freeze` returned.
-
-        Args:
-            arrays: The arrays by name.
-
-        Raises:
-            ValueError: They are not such arrays. Then nothing has changed.
-        """
-        pages, self._dropped = from_arrays(arrays, self._generation)
-        self._pages = pages
+        """Replace what is remembered by what the function from `freeze` returned."""
+        record.check(_MODEL, arrays, _FIELDS, "memory of decisions")
+        names = [f"{one:016x}" for one in arrays["deciders"].tolist()]
+        keys = list(zip(names, arrays["numbers"].tolist(), strict=True))
+        contents = [array("H", one.tobytes()) for one in arrays["codes"]]
+        pages = {
+            key: Page(codes, newest, self._generation)
+            for key, codes, newest in zip(keys, contents, arrays["newest"].tolist(), strict=True)
+        }
+        if len(pages) != len(keys):
+            raise CheckpointError("Its memory of decisions has a page twice.")
+        self._pages, self._dropped = pages, max([-np.inf, *arrays["dropped"].tolist()])
+        self._ahead, self._looked = set(pages), -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
         heapq.heapify(self._oldest)
 
     def merge(self, other: SeenDecisions) -> None:
-        """Add what another memory remembers.
-
-        Args:
-            other: The other memory. It is not changed, and has no page of the same decisions.
-        """
+        """Add what another memory remembers."""
         for (decider, number_), page in other._pages.items():
             own = self._page(decider, number_, page.newest)
             own.codes[:] = page.codes
@@ -326,29 +242,132 @@ class SeenDecisions:
         key = (decider, number_)
         page = self._pages.get(key)
         if page is None:
-            page = self._pages[key] = Page(empty_codes(), time, self._generation)
+            # If an interrupt comes between the two, `_drop` removes the entry without a page.
             heapq.heappush(self._oldest, (time, decider, number_))
+            page = self._pages[key] = Page(array("H", bytes(2 * PAGE)), time, self._generation)
             self._drop(keep=key)
         elif page.generation != self._generation:
             page = self._pages[key] = page.copied(self._generation)
         page.newest = max(page.newest, time)
+        if time > self.clock() + _SKEW:
+            self._ahead.add(key)
         return page
+
+    def _latest(self, now: float) -> float:
+        """Return the latest date that a decision may have."""
+        if len(self._ahead) < self._most_ahead:
+            return now + self._window
+        if not self._looked <= now <= self._looked + _SKEW:
+            self._looked, pages = now, self._pages
+            ahead = {key for key in self._ahead if key in pages}
+            self._ahead = {key for key in ahead if pages[key].newest > now + _SKEW}
+        many = len(self._ahead) >= self._most_ahead
+        return now + (min(_SKEW, self._window) if many else self._window)
 
     def _drop(self, keep: tuple[str, int]) -> None:
         """Drop pages that are too old or too many, except one."""
         cut = self.clock() - self._window
-        most = -(-self._limit // PAGE)
         kept = None
-        while self._oldest and (self._oldest[0][0] < cut or len(self._pages) > most):
+        while self._oldest and (self._oldest[0][0] < cut or len(self._pages) > self._most):
             entry = heapq.heappop(self._oldest)
             time, key = entry[0], entry[1:]
-            newest = self._pages[key].newest
+            page = self._pages.get(key)
+            if page is None:
+                continue
             if key == keep:
                 kept = entry
-            elif newest > time:  # decisions have been added since
-                heapq.heappush(self._oldest, (newest, *key))
+            elif page.newest > time:  # decisions have been added since
+                heapq.heappush(self._oldest, (page.newest, *key))
             else:
+                self._dropped = max(self._dropped, page.newest)  # first: an interrupt may come
                 del self._pages[key]
-                self._dropped = max(self._dropped, newest)
         if kept is not None:
             heapq.heappush(self._oldest, kept)
+
+
+# ------------------------------------------------------------------------------------------- pages
+
+_PAGES = record.Field(rows="pages", grows=True)
+_FIELDS = {
+    "deciders": _PAGES,
+    "numbers": _PAGES._replace(low=0),
+    "newest": _PAGES,
+    "codes": _PAGES,
+    "dropped": record.Field(rows="dropped"),
+}
+_MODEL: dict[str, npt.NDArray[Any]] = {
+    "deciders": np.empty(0, dtype=np.uint64),
+    "numbers": np.empty(0, dtype=np.int64),
+    "newest": np.empty(0),
+    "codes": np.empty((0, PAGE), dtype=np.uint16),
+    "dropped": np.empty(1),  # or 0, if no page was dropped
+}
+
+
+@dataclass(slots=True)
+class Page:
+    """The outcomes of `PAGE` consecutive decisions of one decider."""
+
+    codes: array[int]  # 0 where a decision was not learned from
+    newest: float  # the latest time of its decisions
+    generation: int  # when it was made: pages of earlier generations are never changed
+    address: int = 0  # where the codes are in memory, for machine code
+
+    def __post_init__(self) -> None:
+        self.address = self.codes.buffer_info()[0]
+
+    def __reduce__(self) -> tuple[type[Page], tuple[array[int], float, int]]:
+        return Page, (self.codes, self.newest, self.generation)  # a copy has another address
+
+    def copied(self, generation: int) -> Page:
+        return Page(self.codes[:], self.newest, generation)
+
+
+def codes_of(page: Page) -> npt.NDArray[np.uint16]:
+    """Return the codes of a page as an array that shares its memory."""
+    return np.frombuffer(page.codes, dtype=np.uint16)
+
+
+def ascending(counters: Integers) -> bool:
+    """Return whether each number is higher than the one before."""
+    return bool((counters[1:] > counters[:-1]).all())
+
+
+def by_page(counters: Integers, *, run: bool) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the number of each page, and where its decisions are on it and in `counters`.
+
+    run: whether the numbers are consecutive.
+    """
+    if counters.size == 0:
+        return
+    if run:
+        first = int(counters[0])
+        end = first + counters.size
+        for page in range(first >> SHIFT, (end - 1 >> SHIFT) + 1):
+            begin = page << SHIFT
+            low, high = max(first, begin), min(end, begin + PAGE)
+            yield page, slice(low - begin, high - begin), slice(low - first, high - first)
+        return
+    numbers, at = counters >> SHIFT, counters & (PAGE - 1)
+    if ascending(counters):  # the decisions of a page are neighbours
+        edges = [0, *(np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist(), counters.size]
+        parts: list[Any] = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
+    else:
+        order = np.argsort(numbers, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+    for part in parts:
+        yield int(numbers[part][0]), at[part], part
+
+
+def to_arrays(pages: Mapping[tuple[str, int], Page], dropped: float) -> dict[str, npt.NDArray[Any]]:
+    """Return a memory of decisions as arrays; dropped: the latest time on a dropped page."""
+    codes = np.zeros((len(pages), PAGE), dtype=np.uint16)
+    for i, page in enumerate(pages.values()):
+        codes[i] = codes_of(page)
+    return {
+        "deciders": np.array([int(key[0], 16) for key in pages], dtype=np.uint64),
+        "numbers": np.array([key[1] for key in pages], dtype=np.int64),
+        "newest": np.array([page.newest for page in pages.values()], dtype=np.float64),
+        "codes": codes,
+        "dropped": np.array([dropped] if np.isfinite(dropped) else [], dtype=np.float64),
+    }

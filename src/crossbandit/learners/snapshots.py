@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit import forks
+from crossbandit import record
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
-from crossbandit.learners import archive
-from crossbandit.learners.archive import check_finite
-from crossbandit.learners.archived_parts import (
+from crossbandit.learners.batches import read_many
+from crossbandit.learners.decisions import PendingDecision
+from crossbandit.learners.files import (
+    initial_state,
     read_learner,
     restarted,
     write_learner,
     write_problem,
 )
-from crossbandit.learners.batches import read_many
-from crossbandit.learners.decisions import PendingDecision
 from crossbandit.learners.seen import new_id
+from crossbandit.learners.shell import Shell
 from crossbandit.learners.tokens import checked_key
 from crossbandit.streams import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
+    from threading import RLock
 
     from crossbandit.learners.algorithm import Algorithm
     from crossbandit.learners.decisions import Decision
@@ -41,7 +39,7 @@ _VERSION = 1
 _KEYS = {"format", "version", "learner", "algorithm", "parameters", "round", "problem"}
 
 
-class Snapshot:
+class Snapshot(Shell):
     """What a learner had learned at one time: it decides, and never learns.
 
     `Learner.snapshot` makes one. Its policy does not change. Each decision is the one that the
@@ -64,28 +62,34 @@ class Snapshot:
     >>> learner.learn(worker.act(0).token, [[0.5], [0.25]])
     """
 
+    locks: ClassVar[tuple[str | None, ...]] = ("_lock",)
+    _lock: RLock
+
     def __init__(
         self, decider: Learner, learner: str, seed: Seed | None, key: bytes | None
     ) -> None:
-        self.id = new_id()
         self.learner = learner
         self._decider = decider
         self._counter = 0
-        self._lock = threading.Lock()
-        decider.token_key = key
         decider.generator = np.random.default_rng() if seed is None else stream(seed, "learner")
         state = decider.state()
         self._changing = [state[name] for name in decider.changed_by_play]
         self._fixed = [array.copy() for array in self._changing]
-        forks.know(self)
+        self._set_up()
+        self.token_key = key
+
+    @property
+    def token_key(self) -> bytes | None:
+        """The key with which tokens are signed, or None; may be set."""
+        return self._decider.token_key
+
+    @token_key.setter
+    def token_key(self, key: bytes | None) -> None:
+        self._decider.token_key = key
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how to make a copy, which has a new id and new random numbers."""
-        return _copied, (self.to_bytes(), self._decider.token_key)
-
-    def fork_locks(self) -> tuple[Any, ...]:
-        """Return its locks, in the order in which they are taken."""
-        return (self._lock,)
+        return _copied, (self.to_bytes(), self.token_key)
 
     def after_fork(self) -> None:
         """Take a new id and new random numbers, in a forked process."""
@@ -113,7 +117,7 @@ class Snapshot:
                 f"The graphs of this learner's problem are {learner.graph_kind}, and a snapshot "
                 "cannot be given a graph. Use the learner itself."
             )
-        decider = restarted(learner.algorithm, dict(learner.tuned()), learner.problem)
+        decider = restarted(learner.algorithm, learner.tuned(), learner.problem)
         with learner._lock:
             for name, array in learner.state().items():
                 decider.state()[name][...] = array
@@ -126,6 +130,11 @@ class Snapshot:
         """The parameters of the algorithm."""
         algorithm: Algorithm = self._decider.algorithm
         return algorithm
+
+    @property
+    def decider_name(self) -> str:
+        """What the text of an application calls it."""
+        return self._decider.decider_name
 
     @property
     def problem(self) -> Problem:
@@ -209,16 +218,22 @@ class Snapshot:
             CheckpointError: The state holds NaN.
         """
         decider = self._decider
-        members: dict[str, npt.NDArray[Any]] = {}
+        parts: dict[str, Any] = {}
         with self._lock:
-            header = write_learner(decider, members)
+            header = write_learner(decider, parts)
         header |= {
             "format": _FORMAT,
             "version": _VERSION,
             "learner": self.learner,
-            "problem": write_problem(decider.problem, members),
+            "problem": write_problem(decider.problem, parts),
         }
-        return archive.to_bytes(header, members, owner="Snapshot")
+        model = partial(initial_state, decider)
+        return record.to_bytes(header, record.joined(parts), owner="Snapshot", model=model)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `Learner.decider_of` takes: a header, and arrays by name."""
+        content = np.frombuffer(self.to_bytes(), dtype=np.uint8)
+        return {"algorithm": self.algorithm.to_json()}, {"learner": content}
 
     @classmethod
     def from_bytes(
@@ -238,14 +253,15 @@ class Snapshot:
             InvalidParameterError: The key is not a possible key.
         """
         key = checked_key("Snapshot", "key", key)
-        header, arrays, size = archive.from_bytes(content)
+        file = record.from_bytes(content)
+        header = file.header
         if header.get("format") != _FORMAT or header.get("version") != _VERSION:
             raise CheckpointError(
                 "Snapshot.from_bytes needs what Snapshot.to_bytes of this version returned. Got "
                 f"{header.get('format')!r} of version {header.get('version')!r}."
             )
         try:
-            decider = _restore(header, arrays, size)
+            decider = _restore(file)
         except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(
                 f"The snapshot is inconsistent: {error}. Take a new one."
@@ -257,17 +273,13 @@ def _copied(content: bytes, key: bytes | None) -> Snapshot:
     return Snapshot.from_bytes(content, key=key)
 
 
-def _restore(header: dict[str, Any], arrays: Mapping[str, npt.NDArray[Any]], size: int) -> Learner:
+def _restore(file: record.Archive) -> Learner:
+    header, arrays, size = file
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
     bytes.fromhex(header["learner"])
-    decider = read_learner(header, arrays, size)
+    decider = read_learner(header, record.parted(arrays, ("state", "problem")), size)
     if decider.algorithm.needs_memory:
         raise ValueError("its algorithm needs memory")
-    for name, array in arrays.items():
-        if not name.startswith(("state.", "problem.")):
-            raise ValueError(f"it has an unknown member, {name!r}")
-        if name.startswith("problem."):
-            check_finite(name, array)
     decider.check_state()
     return decider

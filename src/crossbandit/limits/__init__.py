@@ -5,11 +5,15 @@ limits, and a `LimitStatus` shows the state of a limit. `SharedBudget` gives sli
 several bidders.
 """
 
-from crossbandit.limits.batches import PacedChoices
-from crossbandit.limits.pacer import PacedLog, Pacer
-from crossbandit.limits.settings import Budget, CostPer, Lease, Limit, ReturnOnSpend, Target
-from crossbandit.limits.shared import SharedBudget
-from crossbandit.limits.status import LimitStatus
+from typing import TYPE_CHECKING
+
+from crossbandit import lazy as _lazy
+
+if TYPE_CHECKING:
+    from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer
+    from crossbandit.limits.settings import Budget, CostPer, Lease, Limit, ReturnOnSpend, Target
+    from crossbandit.limits.shared import SharedBudget
+    from crossbandit.limits.status import LimitStatus
 
 __all__ = [
     "Budget",
@@ -24,3 +28,13 @@ __all__ = [
     "SharedBudget",
     "Target",
 ]
+
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.limits.pacer": "PacedChoices PacedLog Pacer",
+        "crossbandit.limits.settings": "Budget CostPer Lease Limit ReturnOnSpend Target",
+        "crossbandit.limits.shared": "SharedBudget",
+        "crossbandit.limits.status": "LimitStatus",
+    },
+)

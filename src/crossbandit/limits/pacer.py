@@ -4,29 +4,54 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import deque
 from datetime import timedelta
-from decimal import ROUND_CEILING
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.compilation import Bound, MachineCode
-from crossbandit.kernels.pace_steps import (
-    adapt,
-    cost_of_holding,
-    open_bound,
-    pay,
-    reserve_bound,
-    settle_bound,
-)
-from crossbandit.kernels.paced_laws import decide_bound, paced_guarded_play, paced_play
-from crossbandit.kernels.pacing import BID_FOR, MADE_AT, OF_PERIOD, PERIOD, SPENT, look
+from crossbandit import record
+from crossbandit.core.steps import at_once
+from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
+from crossbandit.limits.pace_core import PaceCore
 from crossbandit.limits.periods import Periods
-from crossbandit.limits.reservations import Reservations
-from crossbandit.limits.rules import checked, empty_state, in_units, pace_rules, timed, unit_of
+from crossbandit.limits.rules import (
+    EXACT,
+    checked,
+    empty_state,
+    in_units,
+    pace_rules,
+    timed,
+    unit_of,
+)
+from crossbandit.limits.settings import Lease
+from crossbandit.limits.state import (
+    BID_FOR,
+    BUDGET,
+    COSTS,
+    DUE,
+    EXPECTED,
+    GIVEN,
+    HOLDING_SQUARES,
+    LOOSE_TARGET,
+    MADE_AT,
+    OF_PERIOD,
+    OPEN,
+    OPEN_SQUARES,
+    PERIOD,
+    PLANNED,
+    RESERVED,
+    SPENT,
+    SQUARES,
+    WAITING,
+    WANTED,
+    Reserved,
+)
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
@@ -37,20 +62,114 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.limits.settings import Limit
-    from crossbandit.types import Floats, Integers
+    from crossbandit.limits.state import PaceRules, PaceState
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+_FEWEST = 1024  # the least number of rows
+_SPARE = 7 / 8  # if a larger share of the rows is free, the arrays are made smaller
+
+
+class Reservations:
+    """The bids without an outcome, by their keys, in the order in which they were made.
+
+    Each is a row of arrays, which compiled steps fill and read. A row is used again after its bid
+    was settled.
+    """
+
+    def __init__(self, rules: PaceRules, state: PaceState) -> None:
+        self.table = Reserved(
+            held=np.zeros((_FEWEST, 2)),
+            prices=np.zeros((_FEWEST, 2), dtype=np.int64),
+            tickets=np.zeros((_FEWEST, rules.kinds.size, 4)),
+        )
+        self._limits = rules, state
+        self.core = PaceCore(rules, state, self.table)
+        self.rows: dict[int, int] = {}
+        self.free = list(range(1, _FEWEST))
+        self.opened = 0
+        self.spare = _FEWEST
+
+    def hold(self, key: int) -> None:
+        """Remember the bid of the opened row under a key, and open another row."""
+        if not self.free:
+            self.resize(1)
+        at_once(  # an interrupt in between would let two bids share a row
+            partial(self.rows.__setitem__, key, self.opened),
+            partial(vars(self).__setitem__, "opened", self.free[-1]),
+            self.free.pop,
+        )
+
+    def take(self, count: int) -> list[int]:
+        """Return rows for many bids. Call `hold_many` next; they stay free if it is not called."""
+        if len(self.free) < count:
+            self.resize(count)
+        rows = self.free[len(self.free) - count :]
+        self.table.prices[rows] = 0  # nothing is reserved so far
+        return rows
+
+    def hold_many(self, keys: Integers, rows: Integers, made: Booleans) -> None:
+        """Remember bids whose rows were taken. Rows without a bid stay free."""
+        held = zip(keys[made].tolist(), rows[made].tolist(), strict=True)
+        at_once(
+            partial(self.rows.update, held),
+            partial(self.free.__delitem__, slice(len(self.free) - rows.size, None)),
+            partial(self.free.extend, rows[~made].tolist()),
+        )
+
+    def resize(self, more: int = 0) -> None:
+        """Move all bids to new arrays that are as large as needed."""
+        size = len(self.rows)
+        total = 2 * max(size + more, _FEWEST)
+        kept = np.array([*self.rows.values(), self.opened])
+        shapes = [((total, *part.shape[1:]), part.dtype) for part in self.table]
+        table = Reserved._make(np.zeros(*shape) for shape in shapes)
+        for new, old in zip(table, self.table, strict=True):
+            new[: size + 1] = old[kept]
+        new_state = {
+            "table": table,
+            "core": PaceCore(*self._limits, table),
+            "rows": dict(zip(self.rows, range(size), strict=True)),
+            "opened": size,
+            "free": list(range(total - 1, size, -1)),
+            "spare": int(_SPARE * max(total, 8 * _FEWEST)),
+        }
+        vars(self).update(new_state)  # one step, which no interrupt can part
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns arrays of all bids as they are now."""
+        rows, table = self.rows.copy(), Reserved._make(part.copy() for part in self.table)
+
+        def arrays() -> dict[str, npt.NDArray[Any]]:
+            at = np.array(list(rows.values()), dtype=np.int64)
+            parts = {name: part[at] for name, part in table._asdict().items()}
+            return {"keys": np.array(list(rows), dtype=np.int64), **parts}
+
+        return arrays
+
+    def replace(self, keys: Integers, table: Reserved) -> None:
+        """Replace all bids by others."""
+        self.rows = {}
+        self.resize(keys.size)
+        for own, given in zip(self.table, table, strict=True):
+            own[1 : keys.size + 1] = given  # row 0 is the opened one
+        self.rows = dict(zip(keys.tolist(), range(1, keys.size + 1), strict=True))
+        self.free = list(range(self.table.held.shape[0] - 1, keys.size, -1))
+
+
+# --- single auctions -----------------------------------------------------------------------------
+
 
 _NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
 _KEYS = 2**40  # more bids than a process makes: numbers of its bids differ by less
 _KEPT = 8 * 86_400.0  # seconds; learners refuse outcomes that are older than a week
-# The parts of a law, the limits, both of them bound together, and the slots without classes.
-_NO_LAW: tuple[Any, Any, Any, Any] = (None, None, None, None)
 
 
 class PacedLog(NamedTuple):
     """What was bid on a log.
 
     Attributes:
-        bids: (n,), by number; -1 where nothing could be bid.
+        bids: (n,), by number; -1 where nothing could be bid. An amount of 0 is no bid either.
         pseudo_values: (n,), what was bid for.
     """
 
@@ -94,13 +213,12 @@ class Pacer:
         limits: The limits.
         rules: The limits, as compiled steps take them.
         state: The state of the limits, as compiled steps take it.
+        lowest: The number of the lowest bid that can be made: an amount of 0 means not to bid.
         middle: Half of the highest value. The status shows the multipliers at this value.
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
         firsts: (limits,): the number of the first bid of each present period.
-        code: The machine code of the steps. Each step is compiled for the argument types of its
-            first call, so numbers are converted to floats.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -136,20 +254,28 @@ class Pacer:
         self.rules = pace_rules(grid, self.limits, value_range, horizon)
         self.state = empty_state(self.rules, value_range)
         self.unit = unit_of(grid, self.limits)
+        self.lowest = int(self.rules.prices[0] == 0)
         self.middle = value_range[1] / 2
-        self.periods = Periods(self.limits, self.rules, self.state, self.unit, horizon)
+        self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
+        self.periods = Periods(
+            self.limits, self.rules, self.state, self.unit, horizon, self.reserved
+        )
         self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
-        self.code = MachineCode()
-        self._law = _NO_LAW
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_law": _NO_LAW}  # the law is not the pacer's
+    def alone(self) -> PaceCore:
+        """Return the compiled steps with one row of their own, for auctions settled at once."""
+        rows = Reserved(
+            held=np.zeros((1, 2)),
+            prices=np.zeros((1, 2), dtype=np.int64),
+            tickets=np.zeros((1, len(self.limits), 4)),
+        )
+        return PaceCore(self.rules, self.state, rows)
 
     @property
     def cost_of_holding(self) -> float:
         """What it costs to reserve a unit of money for a bid, whether the bid wins or not."""
-        return float(cost_of_holding(self.state))
+        return float(self.reserved.core.cost_of_holding())
 
     def open(self, value: float, now: float, first: int, last: int) -> tuple[float, int, int]:
         """Count an auction, and return what to bid for and how much may be bid.
@@ -169,8 +295,9 @@ class Pacer:
         if self.expires is not None:
             self.expire(now - self.expires)
         reserved = self.reserved
-        given = (reserved.opened, now, float(value), first, last)
-        opened: tuple[float, int, int] = self.code[open_bound](reserved.bound, *given)
+        opened: tuple[float, int, int] = reserved.core.open(
+            reserved.opened, now, value, first, last
+        )
         return opened
 
     def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
@@ -185,18 +312,18 @@ class Pacer:
         reserved = self.reserved
         if self.periods.begun:
             self.begin(key)
-        given = (reserved.opened, self.periods.now, float(value), amount, wanted)
-        self.code[reserve_bound](reserved.bound, *given)
+        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted)
         reserved.hold(key)
 
-    def decline(self, value: float) -> None:
+    def decline(self, value: float, *, chosen: bool = False) -> None:
         """Account for the auction that was opened last, in which no bid was made.
 
         Args:
             value: What winning was worth.
+            chosen: Whether a bid could have been made, and the amount 0 was chosen.
         """
-        ticket = self.reserved.table.tickets[self.reserved.opened]
-        adapt(self.rules, self.state, ticket, value, 0, -1)
+        core, row = self.reserved.core, self.reserved.opened
+        (core.pass_by if chosen else core.decline)(row, value)
 
     def choose(
         self,
@@ -220,8 +347,9 @@ class Pacer:
             last: As in `open`.
 
         Returns:
-            The pseudo-value and the highest amount up to it, as `open` returns them; and the bid,
-            by number, or -1 if nothing may be bid.
+            The pseudo-value and the highest amount up to it, as `open` returns them; and the amount
+            that was chosen, by number, or -1 if nothing may be bid. If the amount is 0, no bid was
+            made, and there is nothing to settle.
         """
         periods, reserved = self.periods, self.reserved
         if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
@@ -233,21 +361,17 @@ class Pacer:
             self.begin(key)
         if self.expires is not None:
             self.expire(now - self.expires)
-        parts, limits, bound, no_slots = self._law
-        if parts is not law.parts or limits is not reserved.bound:
-            bound, no_slots = Bound(*law.parts, *reserved.bound.parts), law.levels.slots(())
-            self._law = law.parts, reserved.bound, bound, no_slots
-        found: tuple[float, int, int] = law.code[decide_bound](
-            bound,
+        found: tuple[float, int, int] = reserved.core.decide(
+            law.core,
             reserved.opened,
             now,
-            float(value),
-            law.levels.slots(labels) if labels else no_slots,
+            value,
+            law.levels.slots(labels),
             first,
             last,
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,
         )
-        if found[2] >= 0:
+        if found[2] >= self.lowest:
             reserved.hold(key)
         return found
 
@@ -259,7 +383,28 @@ class Pacer:
         won: bool,  # noqa: FBT001 - keywords take time
         least: float,
     ) -> None:
-        """Account for a bid whose outcome is known.
+        """Account for a bid whose outcome is known, in one step that no interrupt can part.
+
+        If a bid wins after it has expired, it is paid from what is left now.
+
+        Args:
+            key: The number of the bid.
+            value: What winning was worth.
+            amount: The amount, as money.
+            won: Whether it won.
+            least: The lowest amount that would have won; infinite if it lost and that is not known.
+        """
+        at_once(*self.settled(key, value, amount, won, least))
+
+    def settled(
+        self,
+        key: int,
+        value: float,
+        amount: float,
+        won: bool,  # noqa: FBT001 - keywords take time
+        least: float,
+    ) -> Sequence[Callable[[], Any]]:
+        """Return the steps that account for a bid whose outcome is known; see `at_once`.
 
         If a bid wins after it has expired, it is paid from what is left now.
 
@@ -271,16 +416,106 @@ class Pacer:
             least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
         reserved = self.reserved
-        row = reserved.rows.pop(key, None)
-        if row is None:
-            if won:  # it had expired
-                self.late += in_units(amount, self.unit, ROUND_CEILING)
-                self.correct(key, value, amount, won=True)
-            return
-        self.code[settle_bound](reserved.bound, row, won, float(least), not reserved.rows)
-        reserved.free.append(row)
         if len(reserved.free) > reserved.spare:
             reserved.resize()
+        row = reserved.rows.get(key)
+        if row is None:
+            if not won:
+                return ()
+            late = in_units(amount, self.unit, ROUND_CEILING)  # it had expired
+            paid = self.corrected(key, value, amount, won=True)
+            return (partial(self.late.__iadd__, late), *paid)
+        return (
+            *self.known(row, value, amount),
+            partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
+            partial(reserved.rows.pop, key),
+            partial(reserved.free.append, row),
+        )
+
+    # --- bids that an interrupt has ended -----------------------------------------------------
+
+    def vacate(self) -> None:
+        """Note that nothing is reserved for the next bid so far, so that `withdraw` can tell."""
+        self.reserved.table.prices[self.reserved.opened, COSTS] = 0
+
+    def withdraw(self, taken: Sequence[int]) -> None:
+        """Count the last bid as lost, as its caller did not get it. Call `vacate` before the bid.
+
+        Args:
+            taken: The number of the bid, if one was about to be made.
+        """
+        reserved = self.reserved
+        row, prices = reserved.opened, reserved.table.prices
+        if taken and taken[0] in reserved.rows:
+            self.settle(taken[0], 0.0, 0.0, won=False, least=math.inf)
+        elif taken and prices[row, COSTS] > 0:
+            at_once(
+                partial(reserved.core.settle, row, False, math.inf, not reserved.rows),  # noqa: FBT003
+                partial(prices[row].__setitem__, COSTS, 0),
+            )
+
+    # --- bids that may have been made ----------------------------------------------------------
+
+    def spare(self, share: float, most: int) -> int:
+        """Return for how many bids of the highest amount a share of the free money would do.
+
+        It is 0 if money that is reserved for a bid that was never made would not become free again.
+
+        Args:
+            share: The share of what each limit leaves.
+            most: The highest number to return.
+        """
+        if self.expires is None and any(limit.per is None for limit in self.limits):
+            return 0
+        core = self.reserved.core
+        for i in np.flatnonzero(self.rules.kinds != LOOSE_TARGET).tolist():
+            risk = core.at_risk(i, *self._riskiest)
+            if risk > 0:
+                most = min(most, int(share * core.free_money(i, self._riskiest[0]) / risk))
+        return max(most, 0)
+
+    def reserve_unknown(self, keys: Integers, at: float) -> None:
+        """Reserve the most that bids of the present periods can cost, if nothing else is known.
+
+        Args:
+            keys: The numbers of bids that may have been made.
+            at: A time after which they were not made, in seconds since 1970.
+        """
+        reserved, (value, price) = self.reserved, self._riskiest
+        rows = np.array(reserved.take(keys.size), dtype=np.int64)
+        table, state = reserved.table, self.state
+        table.held[rows] = at, value
+        table.prices[rows] = price, 0  # no bid that was made wants 0
+        table.tickets[rows] = 0.0
+        table.tickets[rows, :, OF_PERIOD] = state.times[:, PERIOD]
+        for i, kind in enumerate(self.rules.kinds.tolist()):
+            state.money[i, RESERVED] += keys.size * reserved.core.at_risk(i, value, price)
+            if kind == BUDGET:
+                state.duals[i, WAITING] += keys.size
+        reserved.hold_many(keys, rows, np.ones(keys.size, dtype=bool))
+
+    def known(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
+        """Return the steps that undo `reserve_unknown` for a bid, and reserve what it costs.
+
+        Args:
+            row: The row of the bid.
+            value: What winning was worth.
+            amount: The amount, as money; 0 if it is not known.
+        """
+        table, money = self.reserved.table, self.state.money
+        if table.prices[row, WANTED] > 0 or amount <= 0.0:
+            return []
+        price, risk = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core.at_risk
+        before = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
+        present = table.tickets[row, :, OF_PERIOD] == self.state.times[:, PERIOD]
+        released = [
+            present[i] * (risk(i, *before) - risk(i, value, price)) for i in range(present.size)
+        ]
+        return [
+            partial(money[:, RESERVED].__isub__, np.array(released, dtype=np.int64)),
+            partial(table.prices[row].__setitem__, slice(None), price),
+            partial(table.held[row].__setitem__, BID_FOR, value),
+        ]
 
     def expire(self, before: float) -> None:
         """Count bids without an outcome as lost if they were made long ago.
@@ -297,10 +532,24 @@ class Pacer:
             self.settle(key, value, 0.0, won=False, least=math.inf)
 
     def correct(self, key: int, value: float, amount: float, *, won: bool) -> None:
-        """Correct an outcome that was reported wrongly before.
+        """Correct an outcome that was reported wrongly before; see `corrected`.
 
-        A win is paid in this period. The money of a win that was none is given back only if the bid
-        is known to belong to this period: otherwise more than the budget could be spent in it.
+        Args:
+            key: The number of the bid.
+            value: What winning was worth.
+            amount: The amount, as money.
+            won: The right outcome: whether the bid has won.
+        """
+        at_once(*self.corrected(key, value, amount, won=won))
+
+    def corrected(
+        self, key: int, value: float, amount: float, *, won: bool
+    ) -> list[Callable[[], Any]]:
+        """Return the steps that correct an outcome that was reported wrongly before.
+
+        A win is paid in this period, even if more than the budget is spent then: it is the truth.
+        Nothing is bid as long as that is so. The money of a win that was none is given back only if
+        the bid is known to belong to this period: otherwise more could be spent in it.
 
         Args:
             key: The number of the bid.
@@ -309,11 +558,13 @@ class Pacer:
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
+        steps: list[Callable[[], Any]] = []
         for limit in range(len(self.limits)):
             if won:
-                pay(self.rules, self.state, limit, value, price, 1)
+                steps.append(partial(self.reserved.core.pay, limit, value, price, 1))
             elif 0 <= key - self.firsts[limit] < _KEYS and self.state.money[limit, SPENT] >= price:
-                pay(self.rules, self.state, limit, value, price, -1)
+                steps.append(partial(self.reserved.core.pay, limit, value, price, -1))
+        return steps
 
     def begin(self, key: int) -> None:
         """Note the first bid of periods that have begun, and forget very old bids.
@@ -355,7 +606,7 @@ class Pacer:
             later = copy.deepcopy(self)
             later.periods.turn(now)
             return later.look(value, first, last)
-        found: tuple[float, int, int] = look(self.rules, self.state, value, first, last)
+        found: tuple[float, int, int] = self.reserved.core.look(value, first, last)
         return found
 
     def play(
@@ -401,8 +652,8 @@ class Pacer:
         bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
         guarded = isinstance(law, GuardedLaw)
         bare = law.law if isinstance(law, GuardedLaw) else law
-        steps: Callable[..., None] = paced_guarded_play if guarded else paced_play
-        ticket = self.reserved.table.tickets[self.reserved.opened]
+        core = self.reserved.core
+        steps: Callable[..., None] = core.play_guarded if guarded else core.play
         log = prepared(
             bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
@@ -410,6 +661,227 @@ class Pacer:
             part = log.part(start, stop)
             auctions = (part.contexts, part.slots, part.worths, part.firsts, part.lasts, part.cells)
             drawn = part.uniforms(bare.uniforms, 5 if guarded else 3)
-            filled = (ticket, bids[start:stop], pseudo[start:stop])
-            steps(*law.parts, self.rules, self.state, *auctions, drawn, nows[start:stop], *filled)
+            filled = (nows[start:stop], bids[start:stop], pseudo[start:stop])
+            steps(law.core, self.reserved.opened, *auctions, drawn, *filled)
         return PacedLog(bids, pseudo)
+
+
+# --- many auctions of one time -------------------------------------------------------------------
+
+
+class PacedChoices(NamedTuple):
+    """What was chosen in the auctions of a batch.
+
+    Attributes:
+        bids: (n,), by number; -1 where nothing could be bid. An amount of 0 is no bid either.
+        chances: (n,), the probabilities of winning with these bids, by the law.
+        usable: (n,), the highest amounts up to the pseudo-value.
+        pseudo_values: (n,), what was bid for.
+        tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
+            units that it leaves, and those that it has reserved.
+        rows: (n,), the rows of these bids in `Pacer.reserved`. If nothing was bid, the row is not
+            used.
+    """
+
+    bids: Integers
+    chances: Floats
+    usable: Integers
+    pseudo_values: Floats
+    tightest: Integers
+    rows: Integers
+
+
+def choose_many(
+    pacer: Pacer,
+    law: OutcomeLaw,
+    slots: Integers,
+    values: Floats,
+    now: float,
+    firsts: Integers,
+    lasts: Integers,
+    rows: Integers | None = None,
+) -> PacedChoices:
+    """Do what `Pacer.choose` does in many auctions of one time. Call `hold_many` next.
+
+    rows: filled with the rows of the bids, for `withdraw_many`.
+    """
+    count, reserved = values.size, pacer.reserved
+    rows = np.full(count, -1) if rows is None else rows
+    bids, usable = np.empty((2, count), dtype=np.int64)
+    found = PacedChoices(
+        bids=bids,
+        chances=np.empty(count),
+        usable=usable,
+        pseudo_values=np.empty(count),
+        tightest=np.full((count, 3), -1),
+        rows=rows,
+    )
+    uniforms = law.uniforms.rows(firsts <= lasts, 3)
+    columns = (values, slots, firsts, lasts, uniforms, rows, *found[:-1])
+    now = max(now, pacer.periods.now)
+    for start, stop in pacer.periods.pieces(np.full(count, now)):
+        if start == 0 and pacer.expires is not None:
+            pacer.expire(now - pacer.expires)
+        if start == 0:
+            rows[:] = reserved.take(count)
+        parts = (one[start:stop] for one in columns)
+        reserved.core.decide_all(law.core, now, *parts)
+    return found
+
+
+def hold_many(pacer: Pacer, keys: Integers, chosen: PacedChoices) -> None:
+    """Remember the bids that `choose_many` has just reserved money for."""
+    made, reserved = chosen.bids >= pacer.lowest, pacer.reserved
+    if pacer.periods.begun and made.any():
+        own, tickets = keys[made], reserved.table.tickets[chosen.rows[made]]
+        for i in pacer.periods.begun:
+            present = tickets[:, i, OF_PERIOD] == pacer.state.times[i, PERIOD]
+            pacer.firsts[i] = own[present].min(initial=own[-1] + 1)
+        pacer.forget()
+    reserved.hold_many(keys, chosen.rows, made)
+
+
+def withdraw_many(pacer: Pacer, keys: list[int], rows: list[int]) -> None:
+    """Count bids as lost, as their caller did not get them."""
+    reserved = pacer.reserved
+    used = {*reserved.rows.values(), -1}
+    for row in rows:
+        if row not in used and reserved.table.prices[row, COSTS] > 0:
+            reserved.core.settle(row, False, math.inf, False)  # noqa: FBT003
+    for key in keys:
+        if key in reserved.rows:
+            pacer.settle(key, 0.0, 0.0, won=False, least=math.inf)
+
+
+def settled_many(
+    pacer: Pacer,
+    keys: Integers,
+    values: Floats,
+    amounts: Floats,
+    won: Booleans,
+    least: Floats,
+) -> list[Callable[[], Any]]:
+    """Return the steps that account for many bids, as `Pacer.settled` does for each."""
+    reserved = pacer.reserved
+    if len(reserved.free) > reserved.spare:
+        reserved.resize()
+    rows = np.array([reserved.rows.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+    known = rows >= 0
+    used = rows[known].tolist()
+    others = len(reserved.rows) - len(used)
+    given = (rows[known], won[known].view(np.uint8), least[known], others)
+    gone = map(reserved.rows.pop, keys[known].tolist())
+    unknown = np.flatnonzero(known)[reserved.table.prices[rows[known], WANTED] == 0].tolist()
+    steps: list[Callable[[], Any]] = [
+        *(
+            step
+            for i in unknown
+            for step in pacer.known(int(rows[i]), float(values[i]), float(amounts[i]))
+        ),
+        partial(reserved.core.settle_all, *given),
+        partial(deque[Any](maxlen=0).extend, gone),
+        partial(reserved.free.extend, used),
+    ]
+    for i in np.flatnonzero(won & ~known).tolist():  # they had expired
+        steps += pacer.settled(int(keys[i]), float(values[i]), float(amounts[i]), True, 0.0)  # noqa: FBT003
+    return steps
+
+
+# --- what was spent, in files --------------------------------------------------------------------
+
+
+_BIDS = record.Field(rows="bids", grows=True)  # arrays with a row for each bid
+_FIELDS = {"keys": _BIDS, "held": _BIDS, "prices": _BIDS._replace(low=0), "tickets": _BIDS}
+
+
+def freeze(pacer: Pacer) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+    """Return a function that returns all that changes in a pacer, as it is now.
+
+    Call `freeze` under a lock: it only copies, in a fraction of a millisecond. The function sorts
+    the bids without an outcome, and needs no lock.
+    """
+    reserved, periods = pacer.reserved.freeze(), pacer.periods
+    copies = {
+        **{name: part.copy() for name, part in pacer.state._asdict().items()},
+        "traffic": np.array([traffic.table for traffic in periods.traffic]),
+        "clock": np.array([periods.first, periods.now]),
+        "unit": np.array([pacer.unit.adjusted()]),
+        "form": np.array([_form(limit) for limit in pacer.limits]),
+        "late": pacer.late.copy(),
+        "firsts": pacer.firsts.copy(),
+    }
+    return lambda: {**copies, **reserved()}
+
+
+def restore(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Restore what `freeze` saved, in a pacer with limits of the same kinds and periods.
+
+    The amounts of limits and bids may differ. If the unit of money is now coarser, money is rounded
+    against the bidder.
+    """
+    _check(pacer, arrays)
+    periods, reserved = pacer.periods, pacer.reserved
+    for own, name in zip(pacer.state, pacer.state._fields, strict=True):
+        own[:] = arrays[name]
+    for traffic, table in zip(periods.traffic, arrays["traffic"], strict=True):
+        traffic.table = np.array(table)
+    periods.first, periods.now = arrays["clock"].tolist()
+    periods.ends, periods.left = -1.0, 0  # `move` finds them out
+    pacer.late, pacer.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
+    reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
+    _convert(pacer, int(arrays["unit"][0]) - pacer.unit.adjusted())
+    for i in np.flatnonzero(pacer.state.money[:, GIVEN] > 0).tolist():  # not if a lease has ended
+        periods.give(i)
+
+
+def _check(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise unless arrays fit the limits of a pacer and hold possible numbers."""
+    if not np.array_equal(arrays["form"], [_form(limit) for limit in pacer.limits]):
+        raise InvalidParameterError(
+            "Saved spending can be restored only under limits of the same kinds and periods, in "
+            "the same order. Amounts may change. Give such limits, or make a new bidder, which "
+            "starts without what was spent. To go on with another lease, load the bidder without "
+            "it, and call 'renew'."
+        )
+    record.check(freeze(pacer)(), arrays, _FIELDS, "limit")
+    if (arrays["money"][:, RESERVED] < 0).any():
+        raise CheckpointError("The limits' money is impossible.")
+
+
+def _convert(pacer: Pacer, digits: int) -> None:
+    """Count money in another unit, which is smaller by a factor of 10**digits."""
+    if digits == 0:
+        return
+
+    def converted(units: int, rounding: str) -> int:
+        return int(Decimal(int(units)).scaleb(digits, EXACT).to_integral_value(rounding, EXACT))
+
+    up = partial(converted, rounding=ROUND_CEILING)
+
+    rows, table = list(pacer.reserved.rows.values()), pacer.reserved.table
+    for row in rows:
+        table.prices[row] = [up(one) for one in table.prices[row]]
+    money, duals = pacer.state.money, pacer.state.duals
+    for i in range(len(pacer.limits)):
+        money[i] = converted(money[i, GIVEN], ROUND_FLOOR), up(money[i, SPENT]), 0
+        pacer.late[i] = up(pacer.late[i])
+        for row in rows:
+            if table.tickets[row, i, OF_PERIOD] == pacer.state.times[i, PERIOD]:
+                value, price = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
+                money[i, RESERVED] += pacer.reserved.core.at_risk(i, value, price)
+    scale = 10.0**digits
+    duals[:, [SQUARES, OPEN_SQUARES, HOLDING_SQUARES]] *= scale * scale
+    duals[:, [OPEN, DUE]] *= scale
+    table.tickets[:, :, [PLANNED, EXPECTED]] *= scale
+
+
+def _form(limit: Limit) -> tuple[float, float]:
+    """Return the kind and the period of a limit as numbers."""
+    kinds = ("budget", "lease", "return-on-spend", "cost-per")
+    named = {None: -1.0, "day": -2.0, "hour": -3.0}
+    kind, per = float(kinds.index(limit.kind)), limit.per
+    if isinstance(limit, Lease):
+        return kind, float(crc32(limit.id.encode()))
+    if isinstance(per, timedelta):
+        return kind, -3.0 - per.total_seconds()
+    return kind, float(per) if isinstance(per, int) else named[per]

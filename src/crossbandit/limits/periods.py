@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+import time
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.kernels.pacing import (
+from crossbandit.limits.rules import as_money, in_units, timed
+from crossbandit.limits.settings import Budget, Lease, Money
+from crossbandit.limits.state import (
     AT_ONCE,
     AUCTIONS,
     BINS,
@@ -28,18 +31,16 @@ from crossbandit.kernels.pacing import (
     SQUARES,
     START,
     WAITING,
-    pass_time,
 )
-from crossbandit.limits.rules import as_money, in_units, timed
-from crossbandit.limits.settings import Budget, Lease, Money
-from crossbandit.validation import reject
+from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from decimal import Decimal
 
-    from crossbandit.kernels.pacing import PaceRules, PaceState
+    from crossbandit.limits.pacer import Reservations
     from crossbandit.limits.settings import Limit, Per
+    from crossbandit.limits.state import PaceRules, PaceState
     from crossbandit.types import Floats, Integers
 
 _DAY = 86_400.0
@@ -48,19 +49,16 @@ _PRIOR = 4.0  # auctions that are added to each bin of the day, at the mean rate
 _PARTS = 8  # a bin of a period is divided into parts, each with its own time of day
 _LATEST = 4e9  # seconds: after the year 2090
 _NEVER = 2.0**62
+_TICKS: Callable[[], float] = time.monotonic
+if hasattr(time, "clock_gettime"):  # this one does not stop while the machine sleeps
+    _TICKS = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+_BEGAN = time.time() - _TICKS()
+_UNITS = {"day": _DAY, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _CARRIED = 0.5  # the share of the sum of squared gradients that the next period starts with
 
 
 def seconds(owner: str, at: object) -> float:
-    """Return a time as seconds since 1970.
-
-    Args:
-        owner: The method or class that an error names.
-        at: A datetime with a time zone, or seconds since 1970.
-
-    Raises:
-        InvalidContextError: It is something else.
-    """
+    """Return a time as seconds since 1970."""
     given = at
     if isinstance(at, datetime) and at.tzinfo is not None:
         given = at.timestamp()
@@ -70,14 +68,50 @@ def seconds(owner: str, at: object) -> float:
     return float(given)
 
 
+def jump_of(owner: str, bound: object) -> float | None:
+    """Return in seconds by how much a time may be ahead; None for any."""
+    if bound is None:
+        return None
+    given = bound.total_seconds() if isinstance(bound, timedelta) else bound
+    return number(owner, "max_jump", given, above=0)
+
+
+def steady_time() -> float:
+    """Return the time in seconds since 1970, by a clock that is not set since the process began."""
+    return _BEGAN + _TICKS()
+
+
+def check_jump(owner: str, now: float, latest: float, bound: float | None, clock: float) -> None:
+    """Raise if a time is ahead of a clock and of the latest time by more than a bound.
+
+    A time that is ahead ends the present periods. Later times do not begin them again, so nothing
+    more could be bid until that time has come.
+    """
+    if bound is None or now <= max(latest, clock) + bound:
+        return
+    named = [datetime.fromtimestamp(at, UTC).isoformat(" ", "seconds") for at in (now, clock)]
+    last = ""
+    if latest >= 0:
+        last = f" and {datetime.fromtimestamp(latest, UTC).isoformat(' ', 'seconds')} the last time"
+    raise InvalidContextError(
+        f"The time that {owner} was given or has read, {named[0]}, is {_lasting(now - clock)} "
+        f"ahead of the clock. By the clock it is {named[1]}{last} that was seen; a later time may "
+        f"be ahead of both by at most {_lasting(bound)} (max_jump). It would end the periods of "
+        "the budgets, and nothing more could be bid until then. Nothing was changed. Give the "
+        "right time, or set the clock; if the time is right, set a larger max_jump, or None (after "
+        "the system's clock was put right, a new process will do)."
+    )
+
+
+def _lasting(seconds_: float) -> str:
+    """Return a duration in words, in the largest unit of which it has at least one."""
+    unit, size = next(((name, s) for name, s in _UNITS.items() if seconds_ >= s), ("second", 1.0))
+    count = f"{seconds_ / size:.3g}"
+    return f"{count} {unit}{'' if count == '1' else 's'}"
+
+
 def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float, float]:
     """Return when the period that contains a time began, and when it ends.
-
-    Args:
-        per: As in `Budget`, but not a number of auctions.
-        zone: The name of the time zone.
-        now: Seconds since 1970.
-        first: The time of the first auction.
 
     >>> begins, ends = period_around("day", "Europe/Berlin", 1774753200.0, 0.0)
     >>> (ends - begins) / 3600  # 2026-03-29, when clocks go forward
@@ -91,6 +125,8 @@ def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float,
         while first + (count + 1) * length <= now:  # after a rounding error
             count += 1
         return first + count * length, first + (count + 1) * length
+    from zoneinfo import ZoneInfo
+
     local = datetime.fromtimestamp(now, ZoneInfo(zone))
     if per == "hour":
         offset = local.utcoffset() or timedelta(0)
@@ -107,27 +143,16 @@ class Traffic:
 
     A bin of the day has a rate: auctions per second. It is shrunk towards the mean rate of all
     bins, as if `_PRIOR` more auctions had come at that rate. Old days count less.
-
-    Args:
-        zone: The name of the time zone whose days count.
-
-    Attributes:
-        table: (2, BINS): auctions, and seconds in which they came, of each bin of the day.
     """
 
     def __init__(self, zone: str) -> None:
+        from zoneinfo import ZoneInfo
+
         self._zone = ZoneInfo(zone)
         self.table: Floats = np.zeros((2, BINS))
 
     def learn(self, begins: float, ends: float, since: float, counts: Floats) -> None:
-        """Learn from a period that is over.
-
-        Args:
-            begins: When it began.
-            ends: When it ended.
-            since: The time of the very first auction. Earlier times are left out.
-            counts: (BINS,): the auctions in each part of the period.
-        """
+        """Learn from a period that is over."""
         width = (ends - begins) / BINS
         known = begins + width * (np.arange(BINS) + 1.0) > since
         self.table *= 0.5 ** ((ends - begins) / _HALF_LIFE)
@@ -136,15 +161,7 @@ class Traffic:
         np.add.at(self.table[1], bins, np.where(known, width, 0.0)[:, None] / _PARTS)
 
     def plan(self, begins: float, ends: float) -> Floats:
-        """Return which share of a period's auctions is expected up to the end of each part.
-
-        Args:
-            begins: When it begins.
-            ends: When it ends.
-
-        Returns:
-            (BINS + 1,), from 0 to 1.
-        """
+        """Return which share of a period's auctions is expected up to the end of each part."""
         auctions, lasted = self.table
         if auctions.sum() <= 0.0:
             return np.linspace(0.0, 1.0, BINS + 1)
@@ -173,23 +190,7 @@ class Traffic:
 
 
 class Periods:
-    """The present periods of some limits. It begins new ones when they are due.
-
-    Args:
-        limits: The limits. `renew` replaces a lease in this list.
-        rules: The limits, as compiled steps take them.
-        state: Their state. It is changed when a period begins.
-        unit: The unit of money.
-        horizon: The number of auctions to come, for budgets that have no period; or None.
-
-    Attributes:
-        first: The time of the first auction; -1 before it.
-        now: The time of the latest auction. A clock that goes back does not change it.
-        ends: When the first of the present periods of time ends; -1 to make `move` find it out.
-        left: The number of auctions until the first of the present periods of auctions ends.
-        traffic: What each limit has learned about the times of auctions.
-        begun: The numbers of the limits that began a period, until `Pacer` has noticed it.
-    """
+    """The present periods of some limits. It begins new ones when they are due."""
 
     def __init__(
         self,
@@ -198,8 +199,10 @@ class Periods:
         state: PaceState,
         unit: Decimal,
         horizon: int | None,
+        reserved: Reservations,
     ) -> None:
         self._limits, self._rules, self._state, self._unit = limits, rules, state, unit
+        self._reserved = reserved
         self._horizon = _NEVER if horizon is None else float(horizon)
         self.first = self.now = self.ends = -1.0
         self.left = 0
@@ -209,14 +212,7 @@ class Periods:
             self.give(i)
 
     def move(self, now: float) -> float:
-        """Count an auction, and begin the periods that are due.
-
-        Args:
-            now: The time of the auction.
-
-        Returns:
-            The time, or that of the latest auction if that is later.
-        """
+        """Count an auction, and begin the periods that are due."""
         if now > self.now:
             self.now = now = float(now)
         else:
@@ -230,9 +226,6 @@ class Periods:
         """Yield the start and the stop of each piece of some auctions, split where periods begin.
 
         Play the auctions of a piece before asking for the next piece.
-
-        Args:
-            times: (n,), seconds since 1970, ascending.
         """
         start = 0
         while start < times.size:
@@ -245,11 +238,7 @@ class Periods:
             start = stop
 
     def turn(self, now: float) -> None:
-        """Begin the periods that are due, and find out when the next one is.
-
-        Args:
-            now: The time of the next auction.
-        """
+        """Begin the periods that are due, and find out when the next one is."""
         if self.first < 0:
             self.first = now
         self.ends, self.left = _NEVER, int(_NEVER)
@@ -267,15 +256,6 @@ class Periods:
         """End the lease, and continue with another one.
 
         Bids without an outcome count as spent: they may still win.
-
-        Args:
-            lease: The new lease; None to stop bidding.
-
-        Returns:
-            The id of the old lease and what was spent of it, for `SharedBudget.take_back`.
-
-        Raises:
-            InvalidParameterError: These limits have no lease.
         """
         old = next((limit for limit in self._limits if isinstance(limit, Lease)), None)
         if old is None:
@@ -300,7 +280,7 @@ class Periods:
         limit, state, times = self._limits[i], self._state, self._state.times[i]
         fresh = times[END] == 0.0
         if self._rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
-            pass_time(state, i, min(now, times[END]))
+            self._reserved.core.pass_time(i, min(now, times[END]))
         if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
             times[END] = _NEVER
             state.money[i, GIVEN] = 0
@@ -326,10 +306,9 @@ class Periods:
         state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
 
     def give(self, i: int) -> None:
-        """Make the amount of a budget or lease available. A target has no amount: wins give credit.
+        """Make the amount of a budget or lease available.
 
-        Args:
-            i: The number of the limit.
+        A target has no amount: wins give credit.
         """
         limit = self._limits[i]
         if isinstance(limit, Money):

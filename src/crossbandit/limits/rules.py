@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.kernels.pacing import (
+from crossbandit.limits.settings import CostPer, Lease, Money, ReturnOnSpend
+from crossbandit.limits.state import (
     AT_ONCE,
     BINS,
     BUDGET,
@@ -21,7 +22,6 @@ from crossbandit.kernels.pacing import (
     PaceRules,
     PaceState,
 )
-from crossbandit.limits.settings import CostPer, Lease, Money, ReturnOnSpend
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
@@ -37,15 +37,7 @@ _MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 b
 
 
 def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
-    """Return limits that fit together and leave room for a bid.
-
-    Args:
-        limits: Budgets and targets.
-        grid: The amounts that may be bid.
-
-    Raises:
-        InvalidParameterError: They do not.
-    """
+    """Return limits that fit together and leave room for a bid."""
     listed = tuple(limits)
     for limit in listed:
         if not isinstance(limit, Money | ReturnOnSpend | CostPer):
@@ -67,12 +59,7 @@ def checked(limits: Sequence[Limit], grid: Floats) -> tuple[Limit, ...]:
 
 
 def unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
-    """Return the unit of money: a power of ten, far below the bids, in which sums are exact.
-
-    Args:
-        grid: The amounts that may be bid.
-        limits: The limits.
-    """
+    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
     highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
     budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
     exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
@@ -80,24 +67,13 @@ def unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
 
 
 def in_units(amount: float, unit: Decimal, rounding: str) -> int:
-    """Return an amount in units. The amount is taken as it is printed: 0.1 is exactly a tenth.
-
-    Args:
-        amount: The amount.
-        unit: The unit.
-        rounding: A rounding mode of `decimal`.
-    """
+    """Return an amount in units. The amount is taken as it is printed: 0.1 is exactly a tenth."""
     units = Decimal(repr(float(amount))).scaleb(-unit.adjusted(), EXACT)
     return int(units.to_integral_value(rounding, EXACT))
 
 
 def as_money(units: int, unit: Decimal) -> Decimal:
-    """Return an amount of units as money, exactly.
-
-    Args:
-        units: The number of units.
-        unit: The unit.
-    """
+    """Return an amount of units as money, exactly."""
     return EXACT.add(Decimal(int(units)).scaleb(unit.adjusted(), EXACT).normalize(EXACT), 0)
 
 
@@ -107,17 +83,7 @@ def pace_rules(
     value_range: tuple[float, float],
     horizon: int | None,
 ) -> PaceRules:
-    """Return the settings of the limits, as compiled steps take them.
-
-    Args:
-        grid: The amounts that may be bid, ascending.
-        limits: The limits.
-        value_range: The lowest and the highest value.
-        horizon: The number of auctions, or None.
-
-    Raises:
-        InvalidParameterError: A budget has neither a period nor a horizon to be spread over.
-    """
+    """Return the settings of the limits, as compiled steps take them."""
     unit = unit_of(grid, limits)
     middle = value_range[1] / 2
     table = []
@@ -143,10 +109,6 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
 
     If prices are uniform, half of the pseudo-value is bid. So under a target, pseudo-values begin
     at twice the credit of a win, or at the value if that is less.
-
-    Args:
-        rules: The rules.
-        value_range: The lowest and the highest value.
     """
     count = rules.kinds.size
     state = PaceState(
@@ -166,11 +128,7 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
 
 
 def timed(limit: Limit) -> bool:
-    """Return whether a limit has periods of time, not of auctions.
-
-    Args:
-        limit: The limit.
-    """
+    """Return whether a limit has periods of time, not of auctions."""
     return limit.per is not None and not isinstance(limit.per, int)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import timedelta
@@ -69,7 +67,10 @@ class JsonForm:
 
 @dataclass(frozen=True)
 class Budget(JsonForm):
-    """An amount that may be spent in each period; it is never exceeded.
+    """An amount that may be spent in each period.
+
+    No bid is made that could exceed it. It is exceeded only by bids that have won although they
+    were reported as lost, or had expired. Nothing is bid then until the period is over.
 
     A bid belongs to the period in which it was made, whenever its outcome comes. What is not spent
     in a period is not carried over.
@@ -171,6 +172,8 @@ class Lease(JsonForm):
 
     def to_bytes(self) -> bytes:
         """Return a form to send to another process."""
+        import json
+
         return json.dumps(self.to_json()).encode()
 
     @classmethod
@@ -274,14 +277,7 @@ Limit = Budget | Lease | ReturnOnSpend | CostPer
 
 
 def limit_from_json(data: Any) -> Limit:
-    """Return the limit of any kind that `to_json` wrote.
-
-    Args:
-        data: What `to_json` returned.
-
-    Raises:
-        InvalidParameterError: It is something else.
-    """
+    """Return the limit of any kind that `to_json` wrote."""
     kinds: dict[str, type[Limit]] = {
         one.kind: one for one in (Budget, Lease, ReturnOnSpend, CostPer)
     }
@@ -290,15 +286,9 @@ def limit_from_json(data: Any) -> Limit:
 
 
 def parsed(owner: str, data: object) -> Any:
-    """Return the content of JSON text that is given as bytes.
+    """Return the content of JSON text that is given as bytes."""
+    import json
 
-    Args:
-        owner: The method or class that an error names.
-        data: The text.
-
-    Raises:
-        InvalidParameterError: It is something else.
-    """
     try:
         return json.loads(data)  # type: ignore[arg-type]  # whatever was given
     except (TypeError, ValueError):
@@ -306,17 +296,7 @@ def parsed(owner: str, data: object) -> Any:
 
 
 def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
-    """Return limits that were given as one, as several, or in their JSON form.
-
-    Args:
-        owner: The class that an error names.
-        name: The parameter that an error names.
-        given: What was given; None for no limits.
-        kinds: The classes that are allowed.
-
-    Raises:
-        InvalidParameterError: It is something else.
-    """
+    """Return limits that were given as one, as several, or in their JSON form."""
     if given is None:
         return []
     several = isinstance(given, Sequence) and not isinstance(given, str)
@@ -354,6 +334,8 @@ def _period(owner: str, per: object) -> Per:
 
 
 def _require_zone(owner: str, name: object) -> None:
+    import zoneinfo
+
     try:
         zoneinfo.ZoneInfo(name)  # type: ignore[arg-type]  # whatever was given
     except (TypeError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):

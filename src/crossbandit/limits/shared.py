@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from datetime import timedelta
 from decimal import Decimal, localcontext
+from functools import partial
 from threading import Lock
-from typing import Self
+from typing import Any, Self
 
+from crossbandit import forks
+from crossbandit.core.steps import at_once
 from crossbandit.errors import InvalidParameterError
-from crossbandit.limits.periods import period_around, seconds
+from crossbandit.limits.periods import (
+    check_jump,
+    jump_of,
+    period_around,
+    seconds,
+    steady_time,
+)
 from crossbandit.limits.rules import EXACT
 from crossbandit.limits.settings import Budget, Lease, parsed
+from crossbandit.limits.state import MAX_JUMP
 from crossbandit.validation import number, reject
 
 _USUAL = timedelta(minutes=10)
@@ -29,11 +38,13 @@ class SharedBudget:
     it may have been spent. Slices end with the period at the latest.
 
     Any number of threads may use it. To continue after a restart, store `to_bytes` after each
-    change.
+    change. In a forked process it leases nothing: the parent leases the same money.
 
     Args:
         budget: The budget. Its pacing is not used: the caller of `lease` decides how large slices
             are.
+        max_jump: By how much a time may be ahead of both the clock and the latest time: a
+            timedelta, or seconds; None for any time.
 
     Raises:
         InvalidParameterError: The budget has periods of auctions, which processes cannot count.
@@ -48,15 +59,26 @@ class SharedBudget:
     Decimal('487.5')
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, *, max_jump: timedelta | float | None = MAX_JUMP) -> None:
         given: object = budget
         if not isinstance(given, Budget) or isinstance(given.per, int):
             reject("SharedBudget", "budget", "a Budget per day, hour, timedelta or None", budget)
         self.budget = budget
+        self._max_jump = jump_of("SharedBudget", max_jump)
         self._lock = Lock()
         self._first = self._now = self._ends = -1.0
         self._spent = Decimal(0)
         self._leased: dict[str, Decimal] = {}
+        self._forked = False
+        forks.know(self)
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return the lock."""
+        return (self._lock,)
+
+    def after_fork(self) -> None:
+        """Stop leasing in a forked process."""
+        self._forked = True
 
     def left(self, *, at: object = None) -> Decimal:
         """Return what may still be leased in this period.
@@ -65,7 +87,7 @@ class SharedBudget:
             at: The time, a datetime with a time zone or seconds since 1970; by default now.
 
         Raises:
-            InvalidContextError: The time is something else.
+            InvalidContextError: The time is something else, or far ahead.
         """
         with self._lock:
             self._turn("left", at)
@@ -89,8 +111,14 @@ class SharedBudget:
             at: As in `left`.
 
         Raises:
-            InvalidParameterError: More was asked for than is left, or an argument is not possible.
+            InvalidParameterError: More was asked for than is left, an argument is not possible, or
+                this is a forked process.
         """
+        if self._forked:
+            raise InvalidParameterError(
+                "A SharedBudget leases nothing in a forked process: it and its parent would lease "
+                "the same money. Ask the process that made it for a lease."
+            )
         given: object = lasts
         if not isinstance(given, timedelta) or given <= timedelta(0):
             reject("lease", "lasts", "a positive timedelta", lasts)
@@ -115,8 +143,8 @@ class SharedBudget:
         Args:
             lease: The slice's id.
             spent: What was spent, and what bids without an outcome may still cost: a number or a
-                Decimal. It is more than the slice only if bids have won after they had expired;
-                this is taken from what is left of the budget.
+                Decimal. It is more than the slice only if bids have won after they had expired,
+                or were first reported as lost; this is taken from what is left of the budget.
             at: As in `left`.
 
         Returns:
@@ -131,13 +159,18 @@ class SharedBudget:
             paid = Decimal(repr(number("take_back", "spent", spent, at_least=0)))
         with self._lock:
             self._turn("take_back", at)
-            if self._leased.pop(lease, None) is None:
+            if lease not in self._leased:
                 return False
-            self._spent = EXACT.add(self._spent, paid)
+            at_once(
+                partial(self._leased.pop, lease),
+                partial(vars(self).__setitem__, "_spent", EXACT.add(self._spent, paid)),
+            )
             return True
 
     def to_bytes(self) -> bytes:
         """Return the whole state as bytes, for `from_bytes` after a restart."""
+        import json
+
         with self._lock:
             return json.dumps(
                 {
@@ -145,6 +178,7 @@ class SharedBudget:
                     "times": [self._first, self._now, self._ends],
                     "spent": str(self._spent),
                     "leased": {name: str(amount) for name, amount in self._leased.items()},
+                    "max_jump": self._max_jump,
                 }
             ).encode()
 
@@ -161,7 +195,8 @@ class SharedBudget:
         owner = "SharedBudget.from_bytes"
         given = parsed(owner, data)
         try:
-            made = cls(Budget.from_json(given["budget"]))
+            jump = given.get("max_jump", MAX_JUMP)
+            made = cls(Budget.from_json(given["budget"]), max_jump=jump)
             made._first, made._now, made._ends = (float(one) for one in given["times"])
             made._spent = Decimal(given["spent"])
             made._leased = {name: Decimal(one) for name, one in given["leased"].items()}
@@ -180,6 +215,7 @@ class SharedBudget:
     def _turn(self, owner: str, at: object) -> float:
         """Begin a new period, if it is due, and return the time, which never goes back."""
         now = max(seconds(owner, time.time() if at is None else at), self._now)
+        check_jump(owner, now, self._now, self._max_jump, steady_time())
         if self._first < 0:
             self._first = now
         if now >= self._ends:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, overload
 
-from crossbandit.kernels.pacing import (
+from crossbandit.limits.rules import EXACT, as_money, timed
+from crossbandit.limits.settings import Lease, Money
+from crossbandit.limits.state import (
     AT_ONCE,
     AUCTIONS,
     BY_AUCTIONS,
@@ -15,16 +17,10 @@ from crossbandit.kernels.pacing import (
     GIVEN,
     RESERVED,
     START,
-    free_money,
-    limited_value,
-    planned_until,
 )
-from crossbandit.limits.rules import as_money, timed
-from crossbandit.limits.settings import Lease, Money
 
 if TYPE_CHECKING:
-    from crossbandit.limits.batches import PacedChoices
-    from crossbandit.limits.pacer import Pacer
+    from crossbandit.limits.pacer import PacedChoices, Pacer
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
 
@@ -43,7 +39,8 @@ class LimitStatus:
             by which they may exceed their credits.
         left: What may still be bid, whatever the outcomes of these bids are. Under a target, the
             credit of the next win is not included.
-        planned: What should have been spent by now; None if nothing is planned.
+        planned: What should have been spent by now; None if nothing is planned. In the period of
+            the first auction, the plan begins with that auction.
         slack: Under a target, the credits of the wins minus what was spent; negative if the target
             does not hold. None under a budget.
         multiplier: How much a unit of money counts in bids: a value divided by its pseudo-value, at
@@ -66,6 +63,14 @@ class LimitStatus:
     auctions: int
     late: Decimal
 
+    @property
+    def overspent(self) -> Decimal:
+        """By how much a budget or lease was exceeded, by late or corrected outcomes; usually 0."""
+        if not isinstance(self.limit, Money):
+            return Decimal(0)
+        over = EXACT.subtract(self.spent, Decimal(repr(self.limit.amount)))
+        return max(over.normalize(EXACT), Decimal(0))
+
     def __str__(self) -> str:
         if self.slack is not None:
             kept = "kept" if self.slack >= 0 else "not kept"
@@ -75,6 +80,7 @@ class LimitStatus:
             )
         plan = "" if self.planned is None else f" (planned by now: {self.planned:.6g})"
         late = f" ({self.late:.6g} of it for bids that had expired)" if self.late else ""
+        late += f", which is {self.overspent:.6g} too much" if self.overspent else ""
         return (
             f"{_named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
             f"{self.reserved:.6g}, left {self.left:.6g}, multiplier {self.multiplier:.3g}"
@@ -82,11 +88,7 @@ class LimitStatus:
 
 
 def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
-    """Return the status of each limit of a pacer, in their order.
-
-    Args:
-        pacer: The pacer. It is not changed.
-    """
+    """Return the status of each limit of a pacer, in their order."""
     return tuple(_status(pacer, i, limit) for i, limit in enumerate(pacer.limits))
 
 
@@ -95,7 +97,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
     times = pacer.state.times[i]
     seconds = timed(limit) and times[END] != 0.0
     value = pacer.middle
-    pseudo = limited_value(pacer.rules, pacer.state, i, value)
+    pseudo = pacer.reserved.core.limited_value(i, value)
     return LimitStatus(
         limit=limit,
         spent=as_money(spent, pacer.unit),
@@ -112,27 +114,22 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
 
 
 def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
-    """Return what should have been spent by now."""
-    times = pacer.state.times[i]
+    """Return what should have been spent by now. Nothing is planned before the first auction."""
+    times, periods = pacer.state.times[i], pacer.periods
     if not isinstance(limit, Money) or pacer.rules.plans[i] == AT_ONCE:
         return None
     if times[END] == 0.0:
         return 0.0
     if pacer.rules.plans[i] == BY_AUCTIONS:
         return limit.amount * min(float(times[AUCTIONS] / times[END]), 1.0)
-    return limit.amount * float(planned_until(pacer.state, i, max(pacer.periods.now, 0.0)))
+    before = pacer.reserved.core.planned_until(i, max(periods.first, 0.0))
+    now = pacer.reserved.core.planned_until(i, max(periods.now, 0.0))
+    return limit.amount * float((now - before) / (1.0 - before)) if before < 1.0 else 0.0
 
 
 def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
-    """Return why no bid may be made in the auction that was opened last.
-
-    Args:
-        pacer: The pacer.
-        value: What winning is worth.
-        worth: The pseudo-value.
-        lowest: The lowest bid that may be made without limits.
-    """
-    free = [free_money(pacer.rules, pacer.state, i, value) for i in range(len(pacer.limits))]
+    """Return why no bid may be made in the auction that was opened last."""
+    free = [pacer.reserved.core.free_money(i, value) for i in range(len(pacer.limits))]
     i = free.index(min(free))
     if _has_ended(pacer, i):
         return _ENDED
@@ -146,27 +143,13 @@ def _has_ended(pacer: Pacer, i: int) -> bool:
 
 
 def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
-    """Return the lowest positive amount that may be bid without limits; None if there is none.
-
-    Args:
-        amounts: The amounts that may be bid.
-        first: The number of the first of these.
-        last: The number of the last.
-    """
+    """Return the lowest positive amount that may be bid without limits; None if there is none."""
     possible = [one for one in amounts[first : last + 1].tolist() if one > 0]
     return possible[0] if possible else None
 
 
 class Reasons(Sequence[str | None]):
-    """Why a limit allowed no bid, for each auction of a batch. Texts are made when asked for.
-
-    Args:
-        pacer: The pacer.
-        values: What winning was worth.
-        chosen: What `choose_many` returned.
-        firsts: The lowest amount that could be bid without limits, by number.
-        lasts: The highest one.
-    """
+    """Why a limit allowed no bid, for each auction of a batch. Texts are made when asked for."""
 
     def __init__(
         self, pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
@@ -216,6 +199,9 @@ def _reason_of(
             f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
             f"The lowest bid is {lowest:.6g}."
         )
+    if free < 0 and isinstance(limit, Money):
+        over = as_money(-free, unit)
+        return f"{_named(limit)} is exceeded by {over:.6g}, so nothing is bid."
     waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
     return (
         f"{_named(limit)} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "

@@ -87,14 +87,7 @@ class Auctions(NamedTuple):
 
 
 def concatenate(pieces: Sequence[Auctions]) -> Auctions:
-    """Return all auctions of some pieces, in order.
-
-    Args:
-        pieces: At least one; all with the same columns.
-
-    Returns:
-        The auctions.
-    """
+    """Return all auctions of some pieces, in order."""
     columns = {
         name: np.concatenate([piece._asdict()[name] for piece in pieces])
         for name, column in pieces[0]._asdict().items()
@@ -104,40 +97,22 @@ def concatenate(pieces: Sequence[Auctions]) -> Auctions:
 
 
 class OutcomeCounts(NamedTuple):
-    """Numbers of auctions by what became of the own bid.
+    """Numbers of auctions by what became of the own bid."""
 
-    Attributes:
-        auctions: How many there are.
-        wins: How many were won.
-        told: In how many the price is known.
-        told_wins: In how many of the auctions that were won the price is known.
-        bids: In how many a bid above 0 was made.
-        bids_won: How many of these bids won.
-        equal_wins: In how many a bid that equals the price won.
-        equal_losses: In how many a bid that equals the price lost.
-    """
-
-    auctions: int
-    wins: int
-    told: int
-    told_wins: int
-    bids: int
-    bids_won: int
-    equal_wins: int
-    equal_losses: int
+    auctions: int  # how many there are
+    wins: int  # how many were won
+    told: int  # in how many the price is known
+    told_wins: int  # in how many of the auctions that were won the price is known
+    bids: int  # in how many a bid above 0 was made
+    bids_won: int  # how many of these bids won
+    equal_wins: int  # in how many a bid that equals the price won
+    equal_losses: int  # in how many a bid that equals the price lost
 
     @classmethod
     def of(
         cls, bids: Floats, won: Booleans, prices: Floats, reserves: Floats | float = 0.0
     ) -> OutcomeCounts:
-        """Return the counts of some auctions.
-
-        Args:
-            bids: What was bid; 0 where no bid was made.
-            won: Whether each bid won.
-            prices: The price of each auction; NaN where it is not known.
-            reserves: The lowest bids that can win. Lower ones lose, also if they equal the price.
-        """
+        """Return the counts of some auctions."""
         told, made = ~np.isnan(prices), bids > 0
         equal = made & (bids == prices) & (bids >= reserves)
         columns = (won, told, told & won, made, made & won, equal & won, equal & ~won)
@@ -146,14 +121,17 @@ class OutcomeCounts(NamedTuple):
     @property
     def feedback(self) -> str:
         """Who was told the price: one of the kinds of feedback, or "mixed"."""
-        told_losses, losses = self.told - self.told_wins, self.auctions - self.wins
-        if self.told == self.auctions:
-            return "always"
-        if not self.told:
-            return "won-lost"
-        if not self.told_wins and told_losses == losses:
-            return "after-loss"
-        return "after-win" if self.told_wins == self.wins and not told_losses else MIXED
+        return feedback_shown(*self._by_result)
+
+    @property
+    def _by_result(self) -> tuple[int, int, int, int]:
+        losses, told_losses = self.auctions - self.wins, self.told - self.told_wins
+        return self.wins, self.told_wins, losses, told_losses
+
+    @property
+    def shares_known(self) -> str:
+        """In how many of the auctions that were won, and lost, the price is known, in words."""
+        return shares_known(*self._by_result)
 
     @property
     def rounded(self) -> bool:
@@ -188,20 +166,44 @@ class OutcomeCounts(NamedTuple):
                 )
 
 
-class ClassColumn(NamedTuple):
-    """A class column and its most frequent levels.
+def feedback_shown(
+    won: int, won_known: int, lost: int, lost_known: int, *, nearly_all: float = 1.0
+) -> str:
+    """Return who was told the price: all or none, up to a share, of the winners and of the losers.
 
-    Attributes:
-        column: The name of the column.
-        levels: The levels, the most frequent first. The last may be "others".
-        auctions: The number of auctions of each level.
-        pooled: How many levels "others" stands for; 0 if there is no such entry.
+    If only some of the winners, or of the losers, were told, it is "mixed".
     """
+    shares = [known / count for count, known in ((won, won_known), (lost, lost_known)) if count]
+    if any(1 - nearly_all < share < nearly_all for share in shares):
+        return MIXED
+    told = [share > 1 / 2 for share in shares]
+    if all(told):
+        return "always"
+    return ("after-win" if told[0] else "after-loss") if any(told) else "won-lost"
+
+
+def shares_known(won: int, won_known: int, lost: int, lost_known: int) -> str:
+    """Return in how many of the auctions that were won, and lost, the price is known, in words.
+
+    A share is rounded down, so that 100 % are all of them.
+
+    >>> shares_known(842, 842, 3_158, 2_975)
+    '842 of the 842 auctions that you won (100 %) and 2,975 of the 3,158 that you lost (94.2 %)'
+    """
+    whiches = ("auctions that you won", "that you lost")
+    return " and ".join(
+        f"{known:,} of the {count:,} {which} ({1000 * known // max(count, 1) / 10:g} %)"
+        for count, known, which in zip((won, lost), (won_known, lost_known), whiches, strict=True)
+    )
+
+
+class ClassColumn(NamedTuple):
+    """A class column and its most frequent levels."""
 
     column: str
-    levels: tuple[str, ...]
-    auctions: Floats
-    pooled: int
+    levels: tuple[str, ...]  # The levels, the most frequent first. The last may be "others".
+    auctions: Floats  # the number of auctions of each level
+    pooled: int  # how many levels "others" stands for; 0 if there is no such entry
 
 
 class ClassTable:
@@ -209,9 +211,6 @@ class ClassTable:
 
     A level gets the next free number when it first occurs. Once `LIMIT` numbers are used, all new
     levels get the number `LIMIT`.
-
-    Args:
-        names: The names of the columns.
 
     >>> import pandas as pd
     >>> table = ClassTable(["site", "device"])

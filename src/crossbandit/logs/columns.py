@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
-from crossbandit.logs.database import literal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ ROLES = {
     "propensity": "propensity",
     "time": "time",
 }
+ID = "id"  # the further column by which lines that repeat an auction are recognised
 
 LEAST_BID = (  # usual names for the least bid that would have won
     "minimum_bid_to_win",
@@ -90,20 +90,7 @@ class Columns:
     width: int
 
     def find(self, wanted: str | int | None, role: str) -> int:
-        """Return the index of a column, from 0.
-
-        Args:
-            wanted: A name, a number from 1, or None to look for the usual names of the role. In a
-                name, case, spaces, hyphens and underscores do not matter. For a nested field, the
-                last part of its name is enough.
-            role: A key of `ROLES`.
-
-        Returns:
-            The index of the column.
-
-        Raises:
-            LogError: There is no such column, or more than one.
-        """
+        """Return the index of a column, from 0."""
         if wanted is None:
             return self._usual(role)
         text = str(wanted)
@@ -120,17 +107,7 @@ class Columns:
         raise LogError(f"{self.owner} has no column {text!r}.{hint} {self._listed()}")
 
     def guess(self, role: str) -> int | None:
-        """Return the index of the column that has a usual name of a role, or None.
-
-        Args:
-            role: A key of `NAMES`.
-
-        Returns:
-            The index of the column.
-
-        Raises:
-            LogError: More than one column has such a name.
-        """
+        """Return the index of the column that has a usual name of a role, or None."""
         names = plain(self.names)
         found = next((name for name in plain(NAMES[role]) if name in names), None)
         return None if found is None else self._unique(found, names)
@@ -203,15 +180,7 @@ def is_number(text: str) -> bool:
 
 
 def number_sql(role: str, factor: float = 1.0) -> str:
-    """Return SQL for the entry of a column as a number; NULL if it is not a number.
-
-    Args:
-        role: A key of `ROLES`. "won" gives a truth value, "time" seconds since 1970.
-        factor: The factor by which an amount is multiplied.
-
-    Returns:
-        An expression of SQL.
-    """
+    """Return SQL for the entry of a column as a number; NULL if it is not a number."""
     if role == "won":
         text = "lower(trim(won::VARCHAR))"
         return f"CASE WHEN {text} IN {WON} THEN true WHEN {text} IN {LOST} THEN false END"
@@ -254,15 +223,6 @@ def fault_sql(
     """Return SQL for what is wrong with a row; NULL if nothing is.
 
     The text of a column has the name of its role. Its number has an underscore after that name.
-
-    Args:
-        roles: The columns that are read.
-        highest_value: A bound of the values.
-        factors: The factors by which amounts are multiplied.
-        needs_price: Whether a row without a price is bad.
-
-    Returns:
-        An expression of SQL.
     """
     missing = [role for role in roles if role != "price" or needs_price]
     numbers = [role for role in roles if role not in {"won", "time"}]
@@ -297,3 +257,13 @@ def fault_sql(
         bound = f"{highest_value:g}" + ("" if factor == 1 else f" after times {factor:g}")
         cases.append(f"WHEN value_ > {highest_value!r} THEN '{ABOVE} {bound}'")
     return f"CASE {' '.join(cases)} END"
+
+
+def literal(text: str) -> str:
+    """Return text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'

@@ -1,26 +1,298 @@
-"""A log of first-price auctions, read in chunks; `opening.py` finds and joins its files."""
+"""A log of first-price auctions: finding its files and columns, and reading it in chunks."""
 
 from __future__ import annotations
 
 import copy
+import glob
+import os
+import re
+import shutil
+import sys
 import zoneinfo
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
 
 from crossbandit.errors import LogError
 from crossbandit.logs.auctions import COLUMNS, Auctions, ClassTable, concatenate
-from crossbandit.logs.columns import LEAST, MOST, ROLES, UNITS, fault_sql, number_sql
-from crossbandit.logs.formats import EXCHANGES
-from crossbandit.logs.layout import KINDS
-from crossbandit.logs.opening import open_log
-from crossbandit.logs.source import FILE, ROW
+from crossbandit.logs.columns import ID, LEAST, MOST, ROLES, UNITS, fault_sql, number_sql
+from crossbandit.logs.exchanges import EXCHANGES, JOINED, find_format, join_notices, with_names
+from crossbandit.logs.files import (
+    FILE,
+    FRAME,
+    KINDS,
+    ROW,
+    Layout,
+    LogFile,
+    ScratchFolder,
+    Source,
+    connect,
+    recognize_file,
+    sorted_copy,
+)
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.logs.source import Source
+    from crossbandit.logs.columns import Columns
+    from crossbandit.logs.exchanges import Exchange
+
+
+STANDARD_INPUT = "-"
+_PATTERN = set("*?[")
+_SUFFIXES = {".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ndjson", ".parquet"}
+_EXPECTED = (
+    "the path of a CSV, JSON lines or Parquet file, of a folder or several of them, or a data frame"
+)
+
+
+class OpenedSource(NamedTuple):
+    """A source, and where its columns are."""
+
+    source: Source  # the files, or a copy of them
+    places: dict[str, int]  # the indices of columns by their roles
+    class_places: dict[str, int]  # the indices of class columns by their names
+    order: dict[str, int]  # the indices of the columns "by" and "sort_by", and of the "id"
+    remarks: tuple[str, ...] = ()  # what was made of the lines
+    ties: str | None = None  # what the format says about a bid that equals the price
+    identified: bool = False  # whether lines that repeat an auction are recognised by an id
+
+    def moved(self, source: Source, kept: Sequence[int], first: int = 0) -> OpenedSource:
+        """Return the same for a copy of the source that has the columns `kept`, from `first` on."""
+        new = {place: first + i for i, place in enumerate(kept)}
+        places, class_places, order = (
+            {name: new[place] for name, place in some.items()}
+            for some in (self.places, self.class_places, self.order)
+        )
+        return self._replace(source=source, places=places, class_places=class_places, order=order)
+
+
+def open_log(log: AuctionLog) -> OpenedSource:
+    """Return the source of a log and the places of its columns."""
+    kind = log.format if log.format in KINDS else None
+    source = find_source(log.data, kind, partitions=log.partitions)
+    form = find_format(log.format, source)
+    if form is None:
+        options = {"currency": "--currency", "price_losses": "--price-loss"}
+        given = next((name for name in options if getattr(log, name) is not None), None)
+        if given:
+            raise LogError(
+                f"{source.name} is not read as notices of an exchange, so {options[given]} "
+                f"({given}=... in Python) means nothing. Leave it out, or give the format: "
+                f"{', '.join(EXCHANGES)}."
+            )
+        columns = source.columns
+        order = _order(log, columns)
+        if ID in log.columns:
+            order[ID] = columns.find(log.columns[ID], ID)
+        opened = OpenedSource(source, _roles(log, columns), _classes(log, columns), order)
+    else:
+        opened = _join(log, form, source)
+    if not opened.order:
+        return opened
+    kept = _unique(opened.places, opened.class_places, opened.order)
+    copied, repeated = sorted_copy(opened.source, kept, opened.order, timezone=log.timezone)
+    moved = opened.moved(copied, kept)
+    if ID not in opened.order:
+        return moved
+    said = f"Lines that repeat an auction, with the same id, were not used: {repeated:,}."
+    return moved._replace(remarks=(said,) if repeated else (), identified=True)
+
+
+def _join(log: AuctionLog, form: Exchange, source: Source) -> OpenedSource:
+    """Read the lines of an exchange, and return a copy that has one row per auction."""
+    if source.frame is None and "url" in form.fields:
+        files = (recognize_file(file.path, notices=True) for file in source.files)
+        source = replace(source, files=tuple(files))
+    source = replace(source, files=tuple(map(with_names, source.files)), lenient=True)
+    columns = source.columns
+    asked = {role: columns.find(one, role) for role, one in log.columns.items()}
+    further = {role: place for role, place in asked.items() if role not in {*JOINED, ID}}
+    opened = OpenedSource(source, further, _classes(log, columns), _order(log, columns))
+    kept = _unique(further, opened.class_places, opened.order)
+    own = {role: place for role, place in asked.items() if role not in further}
+    joined = join_notices(log, source, form, own, kept)
+    moved = opened.moved(joined.source, kept, len(JOINED))
+    return moved._replace(**{**joined._asdict(), "places": joined.places | moved.places})
+
+
+def _roles(log: AuctionLog, columns: Columns) -> dict[str, int]:
+    asked = {role: columns.find(log.columns[role], role) for role in ROLES if role in log.columns}
+    places = {"value": asked["value"] if "value" in asked else columns.find(None, "value")}
+    price = asked.get("price", columns.guess("price") if "won" in asked else None)
+    if price is not None or "won" not in asked:
+        places["price"] = columns.find(None, "price") if price is None else price
+    places |= {role: place for role, place in asked.items() if role not in places}
+    for (one, place), (other, same) in combinations(places.items(), 2):
+        if place == same:
+            raise LogError(
+                f"The {ROLES[one]} and the {ROLES[other]} cannot both be column "
+                f"{columns.label(place)}."
+            )
+    return places
+
+
+def _classes(log: AuctionLog, columns: Columns) -> dict[str, int]:
+    classes: object = log.classes
+    if isinstance(classes, str) or not isinstance(classes, Sequence):
+        reject(type(log).__name__, "classes", "a list of columns", classes)
+    found = [columns.find(one, "class") for one in classes]
+    if len(set(found)) < len(found):
+        reject(type(log).__name__, "classes", "different columns", classes)
+    return {columns.shown(place): place for place in found}
+
+
+def _order(log: AuctionLog, columns: Columns) -> dict[str, int]:
+    wanted = {"by": log.by, "sort_by": log.sort_by}
+    return {name: columns.find(one, name) for name, one in wanted.items() if one is not None}
+
+
+def _unique(*places: Mapping[str, int]) -> list[int]:
+    """Return all columns that are named, each once."""
+    return list(dict.fromkeys(place for some in places for place in some.values()))
+
+
+class _Stream:
+    """A data frame that exports its Arrow data each time it is read."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def find_source(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
+    """Return files or a data frame as a `Source`."""
+    if isinstance(data, pd.DataFrame) or hasattr(data, "__arrow_c_stream__"):
+        return _frame_source(data)
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    paths = list(data) if isinstance(data, Iterable) else []
+    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
+        reject("AuctionLog", "data", _EXPECTED, data)
+    scratch = ScratchFolder() if STANDARD_INPUT in map(str, paths) else None
+    found = [file for path in paths for file in _find(os.fspath(path), scratch)]
+    name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return Source(
+        "the standard input" if name == STANDARD_INPUT else name,
+        tuple(recognize_file(path, kind) for path in found),
+        keys=_partition_keys(found) if partitions else (),
+        scratch=scratch,
+    )
+
+
+def _frame_source(data: Any) -> Source:
+    """Return a data frame, of pandas or with Arrow data, as a source."""
+    if isinstance(data, pd.DataFrame):
+        name, names = "the DataFrame", tuple(map(str, data.columns))
+        columns = {f"c{i}": _forward(data.iloc[:, i - 1]) for i in range(1, len(names) + 1)}
+        frame: Any = pd.DataFrame(columns, copy=False)
+    else:
+        name, frame = f"the {type(data).__name__}", _Stream(data)
+        with connect(name) as connection:
+            connection.register(FRAME, frame)
+            rows = connection.execute(f"DESCRIBE {FRAME}").fetchall()
+        names = tuple(row[0] for row in rows)
+    layout = Layout("frame", names, len(names))
+    return Source(name, (LogFile(Path(name), layout),), frame=frame)
+
+
+def _forward(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column that DuckDB can read: it cannot read memory backwards, as in `[::-1]`."""
+    if isinstance(column.dtype, np.dtype) and column.to_numpy(copy=False).strides[0] >= 0:
+        return column
+    return column.copy()
+
+
+def _find(path: str, scratch: ScratchFolder | None) -> list[Path]:
+    """Return the files that a path stands for, in their order."""
+    if path == STANDARD_INPUT and scratch is not None:
+        return [_copy_standard_input(scratch)]
+    found = Path(path)
+    if found.is_dir():
+        files = _in_order(_in_folder(found))
+        if not files:
+            raise LogError(
+                f"{path!r} is a folder without a log. Logs in folders have names that end in "
+                f"{', '.join(sorted(_SUFFIXES))}, also with .gz after it."
+            )
+    elif _PATTERN & set(path) and not found.exists():
+        files = _in_order(
+            one
+            for one in map(Path, glob.glob(path, recursive=True))  # noqa: PTH207
+            if one.is_file()
+        )
+        if not files:
+            raise LogError(f"No file matches {path!r}.")
+    elif not found.exists():
+        raise LogError(
+            f"There is no log {path!r}. Check the path. To try it out, make a log with: "
+            "crossbandit make-log log.csv"
+        )
+    elif not found.is_file():
+        raise LogError(f"{path!r} is neither a file nor a folder.")
+    else:
+        files = [found]
+    for file in files:
+        if _PATTERN & set(str(file)):
+            raise LogError(f"The path of a log may not contain any of * ? [. Rename {str(file)!r}.")
+    return files
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+        and Path(path.name.removesuffix(".gz")).suffix.lower() in _SUFFIXES
+    ]
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    """Return paths sorted by name, with numbers in names sorted by size: part-2 before part-10."""
+
+    def key(path: Path) -> list[tuple[int, int, str]]:
+        parts = re.split(r"(\d+)", str(path))
+        return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
+
+    return sorted(paths, key=key)
+
+
+def _copy_standard_input(scratch: ScratchFolder) -> Path:
+    """Copy the standard input to a file, because a log is read more than once."""
+    if sys.stdin.isatty():
+        raise LogError("The standard input is a terminal. Send a log to it, or name a file.")
+    path = scratch.folder / "standard-input"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
+def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Return the names that folders such as `day=5` give to columns."""
+    keys = {
+        path: tuple(part.partition("=")[0] for part in path.parts[:-1] if "=" in part)
+        for path in paths
+    }
+    first = keys[paths[0]]
+    other = next((path for path in paths if keys[path] != first), None)
+    if other is not None:
+        raise LogError(
+            f"{other} and {paths[0]} are not in folders of the same names. With --partitions, all "
+            "files must be in folders such as day=5."
+        )
+    if not first:
+        raise LogError(f"{paths[0]} is not in a folder such as day=5. Leave --partitions out.")
+    return first
+
 
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
@@ -53,10 +325,11 @@ class AuctionLog:
         format: "auto"; what files must be, "csv", "jsonl" or "parquet"; or whose lines they hold,
             "openrtb", "google" or "ipinyou", in any kind of file.
         columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
-            each auction, whether you "won", the "propensity" of the bid and the "time". A column is
-            given by its name (upper and lower case do not matter) or by its number from 1. The
-            value and the price are found by their usual names if they are not given. The others are
-            read only if they are given.
+            each auction, whether you "won", the "propensity" of the bid, the "time" and the "id" of
+            the auction. A line with the id and the entries of an earlier one is left out; one with
+            other entries is bad. A column is given by its name (upper and lower case do not matter)
+            or by its number from 1. The value and the price are found by their usual names if they
+            are not given. The others are read only if they are given.
         classes: Categorical columns, such as the site or the campaign: names or numbers. Learners
             that use classes are told them before they bid. An empty entry is a class of its own.
         highest_value: An upper bound of the values. Lines with a higher value are bad. If None, it
@@ -105,8 +378,9 @@ class AuctionLog:
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
-    remarks: tuple[str, ...] = field(init=False, repr=False)  # what the format made of the lines
+    remarks: tuple[str, ...] = field(init=False, repr=False)  # what was made of the lines
     ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
+    identified: bool = field(init=False, repr=False)  # whether an id shows repeated auctions
     needs_price: bool = field(init=False, default=False, repr=False)  # see `with_prices`
 
     def __post_init__(self) -> None:
@@ -194,14 +468,15 @@ class AuctionLog:
             expected = "the name of a time zone such as 'UTC' or 'Europe/Berlin'"
             reject(owner, "timezone", expected, self.timezone)
         columns: object = self.columns
-        if not isinstance(columns, Mapping) or not set(columns) <= set(ROLES):
-            expected = f"a mapping from some of {', '.join(map(repr, ROLES))} to columns"
+        roles = (*ROLES, ID)
+        if not isinstance(columns, Mapping) or not set(columns) <= set(roles):
+            expected = f"a mapping from some of {', '.join(map(repr, roles))} to columns"
             reject(owner, "columns", expected, columns)
 
     @property
     def description(self) -> str:
         """A sentence that says which columns are read."""
-        guessed = set() if self.remarks else {"value", "price"} - set(self.columns)
+        guessed = {"value", "price"} - set(self.columns) if self.ties is None else set()
         if len(guessed) == 2 and "price" in self.places:
             guessed = {"price"}  # said once, after the price, for both
         found = [
@@ -211,6 +486,8 @@ class AuctionLog:
         ]
         first = 2 if "price" in self.places else 1
         sentences = [", ".join(found[:first]), *found[first:]]
+        if ID in self.order:
+            sentences.append(f"The id is column {self.source.columns.label(self.order[ID])}")
         if self.class_places:
             sentences.append(f"Classes: {', '.join(self.class_places)}")
         return " ".join(f"{sentence}." for sentence in sentences)
@@ -303,11 +580,11 @@ class AuctionLog:
         price = UNITS[self.price_unit or "units"]
         return {"value": UNITS[self.value_unit or "units"], **dict.fromkeys(_AMOUNTS, price)}
 
-    def checked_sql(self, source: Source | None = None, limit: int | None = None) -> str:
+    def checked_sql(self, file: int | None = None, limit: int | None = None) -> str:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
 
         Args:
-            source: A source to read instead of the log's own, such as one of its files.
+            file: The only file to read; then the query has its number and those of the rows.
             limit: How many lines to read, instead of the log's own limit.
 
         Returns:
@@ -316,7 +593,7 @@ class AuctionLog:
         """
         labels = self._class_names()
         places = {**self.places, **dict(zip(labels, self.class_places.values(), strict=True))}
-        rows = (source or self.source).select(places)
+        rows = self.source.select(places, file)
         limit = self.limit if limit is None else limit
         if limit is not None:
             rows = f"SELECT * FROM ({rows}) LIMIT {limit}"
@@ -329,6 +606,6 @@ class AuctionLog:
         needs_price = self.needs_price or "won" not in self.places
         fault = fault_sql(self.places, self.highest_value, factors, needs_price=needs_price)
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
-        if self.source.origin is not None:
+        if file is not None:
             texts += [FILE, ROW]
         return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"

@@ -1,23 +1,36 @@
-"""Survey a log: counts, ranges, bad lines, and signs that something is wrong with its columns."""
+"""Survey a log: counts, ranges, bad lines and where they are, and signs that something is wrong."""
 
 from __future__ import annotations
 
+import csv
 import math
+import sys
+from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import plain, time_sql
-from crossbandit.logs.faults import first_faults
-from crossbandit.logs.source import rejected_records
+from crossbandit.logs.auctions import feedback_shown, shares_known
+from crossbandit.logs.columns import (
+    ABOVE,
+    LEAST,
+    MOST,
+    NO_PRICE,
+    ROLES,
+    WITH_COMMA,
+    plain,
+    time_sql,
+)
+from crossbandit.logs.files import FILE, MORE_COLUMNS, ROW, TOO_LONG, rejected_records
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
 
-    from crossbandit.logs.faults import Fault
+    from crossbandit.logs.files import LogFile
     from crossbandit.logs.log import AuctionLog
+
 
 _NEARLY_ALL = 0.99
 VALUE_BINS = 32  # bins of values in each range from an amount to twice the amount
@@ -25,10 +38,18 @@ _RATIOS = 1000  # number of different ratios of price to value, from 0 to 1
 TIMED_LINES = 100_000  # how many lines are checked for the order of time
 _SAMPLED = 1_000  # lines from which a column of times is recognised
 _MOST_COLUMNS = 64  # how many columns are checked for times
+_COMPARED = 100_000  # about how many lines are compared with each other
+_SOME = 0.001  # if a smaller share of the lines is repeated, nothing is said
 _TIMES = (  # usual names of a column of times, in the form that `plain` returns
     *("timestamp", "time", "ts", "datetime"),
     *("eventtime", "bidtime", "auctiontime", "bidtimestamp"),
 )
+_RESULTS = {
+    "won": "won_",
+    "won_known": "won_ AND price_ >= 0",
+    "lost": "NOT won_",
+    "lost_known": "NOT won_ AND price_ >= 0",
+}
 _DATE = r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}.*)?|(19|20)\d{12}(\d{3})?"
 _FROM, _TO = 946_684_800, 4_102_444_800  # 2000 and 2100, in seconds
 _OTHER_UNIT = 30.0  # if medians of values and amounts differ by this factor, so may their units
@@ -48,30 +69,6 @@ class PriceSigns(NamedTuple):
     ratio: float = 0.0  # that share
 
 
-class Results(NamedTuple):
-    """Numbers of auctions that were won and lost, and of those whose price is known."""
-
-    won: int
-    lost: int
-    won_known: int
-    lost_known: int
-
-    @property
-    def feedback(self) -> str:
-        """Who was told the price: nearly all (99 %) or nearly none of the winners and losers."""
-        winners, losers = (
-            count > 0 and known >= _NEARLY_ALL * count
-            for count, known in ((self.won, self.won_known), (self.lost, self.lost_known))
-        )
-        if winners and losers:
-            return "always"
-        if winners:
-            return "after-win" if self.lost else "always"
-        if losers:
-            return "after-loss" if self.won else "always"
-        return "won-lost"
-
-
 class Survey(NamedTuple):
     """What one reading of the whole log finds."""
 
@@ -86,17 +83,20 @@ class Survey(NamedTuple):
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
     signs: PriceSigns
     value_counts: dict[int, int]  # of those above 0, by floor(VALUE_BINS * log2(value))
-    results: Results | None = None  # if the log says who won
+    # If the log says who won: auctions that were won, those of them with a price, and lost ones.
+    results: tuple[int, int, int, int] | None = None
 
     @property
     def without_price(self) -> int:
         """The number of auctions whose price is not known."""
-        return 0 if self.results is None else self.auctions - sum(self.results[2:])
+        return 0 if self.results is None else self.auctions - sum(self.results[1::2])
 
     @property
     def feedback(self) -> str | None:
-        """To whom the price was told; None if the log does not say who won."""
-        return None if self.results is None else self.results.feedback
+        """To whom the price was told, in nearly all auctions; None if the log does not say it."""
+        if self.results is None:
+            return None
+        return feedback_shown(*self.results, nearly_all=_NEARLY_ALL)
 
     @property
     def lines(self) -> int:
@@ -137,7 +137,7 @@ def survey_log(log: AuctionLog) -> Survey:
         reasons=dict(sorted((found["reasons"] or {}).items(), key=itemgetter(1), reverse=True)),
         signs=PriceSigns(found["zero"], found["own_bid"], one_ratio, ratio / _RATIOS),
         value_counts=dict(found["value_counts"] or {}),
-        results=Results(*(found[name] for name in Results._fields)) if has_results else None,
+        results=tuple(found[name] for name in _RESULTS) if has_results else None,
     )
 
 
@@ -147,12 +147,6 @@ def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
     def good(condition: str) -> str:
         return f"FILTER (fault IS NULL AND {condition})"
 
-    results = {
-        "won": "won_",
-        "lost": "NOT won_",
-        "won_known": "won_ AND price_ >= 0",
-        "lost_known": "NOT won_ AND price_ >= 0",
-    }
     return {
         "auctions": f"count(*) {good('true')}",
         "bad": "count(fault)",
@@ -168,7 +162,7 @@ def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
         + good("price_ > 0 AND price_ <= value_"),
         "value_counts": f"histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER)) "
         + good("value_ > 0"),
-        **({name: f"count(*) {good(one)}" for name, one in results.items()} if has_results else {}),
+        **({one: f"count(*) {good(how)}" for one, how in _RESULTS.items()} if has_results else {}),
     }
 
 
@@ -182,16 +176,7 @@ def survey_with_prices(log: AuctionLog) -> tuple[AuctionLog, Survey]:
 
 
 def doubt_about_units(value: float, amount: float, what: str) -> Iterator[str]:
-    """Yield a warning if values and other amounts seem to be in different units.
-
-    Args:
-        value: The median of the values above 0; 0 if there is none.
-        amount: The median of the other amounts above 0; 0 if there is none.
-        what: What the other amounts are called.
-
-    Yields:
-        At most one sentence.
-    """
+    """Yield a warning if values and other amounts seem to be in different units."""
     if not value or not amount:
         return
     ratio = max(value / amount, amount / value)
@@ -211,15 +196,10 @@ def doubt_about_units(value: float, amount: float, what: str) -> Iterator[str]:
 
 
 class StepsBack(NamedTuple):
-    """How often a column of times goes back.
+    """How often a column of times goes back."""
 
-    Attributes:
-        column: What messages call the column; empty if no column of times was found.
-        steps: How often a time is before the last one.
-    """
-
-    column: str
-    steps: int
+    column: str  # what messages call the column; empty if no column of times was found
+    steps: int  # how often a time is before the last one
 
 
 def steps_back_in_time(log: AuctionLog) -> StepsBack:
@@ -253,6 +233,35 @@ def steps_back_in_time(log: AuctionLog) -> StepsBack:
     return StepsBack(columns.label(place), count)
 
 
+def find_repeats(log: AuctionLog, survey: Survey) -> Iterator[str]:
+    """Say if many lines have the entries of an earlier line, in all columns.
+
+    If the log is long, lines are compared whose entries have certain hash values: equal lines have
+    the same one, so that memory is bounded. Nothing is said of a log with an id, of a part of a
+    log, of a sorted copy of a data frame, and of a log whose lines are mostly alike.
+    """
+    source = log.source.origin or log.source
+    whole = source is log.source or (log.limit is None and source.files[0].layout.kind != "frame")
+    if log.identified or log.source.only is not None or not whole:
+        return
+    apart = -(-survey.lines // _COMPARED)
+    names = {f"t{place}": place for place in range(min(source.columns.width, _MOST_COLUMNS))}
+    rows = f"SELECT * FROM ({source.select(names)})" + (f" LIMIT {log.limit}" if log.limit else "")
+    query = (
+        f"SELECT count(*) - count(DISTINCT entries) FROM (SELECT hash({', '.join(names)}) AS "
+        f"entries FROM ({rows})) WHERE entries % {apart} = 0"
+    )
+    with source.connect(log.timezone) as connection:
+        count = apart * int(source.memory.fetch(connection, query)[0][0])
+    if _SOME * survey.lines <= count <= survey.lines / 2 and count:
+        yield (
+            f"{'About ' if apart > 1 else ''}{count:,} of the {survey.lines:,} lines "
+            f"{'has' if count == 1 else 'have'} the entries of an earlier line, in all columns. "
+            "Auctions that were logged twice count twice: name the column that identifies an "
+            "auction with --id-column (columns={'id': ...} in Python)."
+        )
+
+
 def _named(log: AuctionLog) -> list[int]:
     """Return the column of times that was given, or one with a usual name."""
     if "time" in log.places:
@@ -277,3 +286,225 @@ def _like_times(log: AuctionLog, connection: duckdb.DuckDBPyConnection, lines: i
     rows = f"SELECT * FROM ({log.source.select(names)}) LIMIT {lines}"
     found = connection.execute(f"SELECT {', '.join(likely)} FROM ({rows})").fetchall()[0]
     return [place for place, is_time in zip(names.values(), found, strict=True) if is_time]
+
+
+SHOWN_FAULTS = 10
+_SHOWN_TEXT = 40
+
+
+class Fault(NamedTuple):
+    """A bad line.
+
+    Attributes:
+        line: Its number, from 1.
+        reason: What is wrong with it.
+        lines: How many lines it covers; more than one if a quoted field contains line ends.
+        file: The file, if the log has more than one.
+    """
+
+    line: int
+    reason: str
+    lines: int = 1
+    file: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return f"{self.file}, line {self.line}" if self.file else f"line {self.line}"
+
+
+def left_out(bad: int, auctions: int, faults: Sequence[Fault]) -> str:
+    """Return the text before a list of bad lines.
+
+    One fault may cover many lines, after a stray quotation mark.
+    """
+    were = "was" if bad == 1 else "were"
+    said = f"{bad:,} of {auctions + bad:,} lines {were} left out"
+    shown = sum(fault.lines for fault in faults)
+    return f"{said}:" if shown == bad else f"{said}. The first of them:"
+
+
+def first_faults(
+    log: AuctionLog,
+    connection: duckdb.DuckDBPyConnection,
+    rejected: Mapping[tuple[str, int], str],
+) -> tuple[Fault, ...]:
+    """Return the first bad lines. DuckDB numbers rows; their lines are looked up in the files."""
+    origin = log.source.origin or log.source
+    files = origin.files
+    roles = ", ".join(f"{role}::VARCHAR" for role in log.places)
+    rows: dict[tuple[int, int], str] = {}
+    left = log.limit
+    for number in range(len(log.source.files)):
+        query = log.checked_sql(number, left)
+        found = connection.execute(
+            f"SELECT {FILE}, {ROW}, fault, {roles} FROM ({query}) WHERE fault IS NOT NULL "
+            f"LIMIT {SHOWN_FAULTS}"
+        ).fetchall()
+        for file, row, fault, *texts in found:
+            rows[file, row] = _reason(fault, dict(zip(log.places, texts, strict=True)))
+        if left is not None:
+            left -= connection.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
+        if len(rows) >= SHOWN_FAULTS or left == 0:
+            files = files if log.source.origin else files[: number + 1]
+            break
+    what = " or ".join(f"the {ROLES[role]}" for role in log.places)
+    faults: list[Fault] = []
+    for i, one in enumerate(files):
+        bad = {row: why for (number, row), why in rows.items() if number == i}
+        aside = {
+            line: why if why == TOO_LONG else f"{what} is {why}"
+            for (path, line), why in rejected.items()
+            if path == str(one.path)
+        }
+        name = str(one.path) if len(origin.files) > 1 else ""
+        faults += sorted(_located(one, bad, aside, name))
+    return tuple(faults[:SHOWN_FAULTS])
+
+
+def _located(
+    file: LogFile, rows: Mapping[int, str], rejected: Mapping[int, str], name: str
+) -> Iterator[Fault]:
+    """Yield faults with their lines; reasons are given by the numbers of rows and records."""
+    spans = {row: range(row, row + 1) for row in rows}
+    others: dict[int, range] = {}
+    if file.layout.is_text and (rows or rejected):
+        spans, others = line_numbers(file, rows, rejected)
+    found = [(spans[row], reason) for row, reason in rows.items() if row in spans]
+    for span, reason in [*found, *((others[one], rejected[one]) for one in others)]:
+        quoted = f"quoted up to line {span[-1]}, and " if len(span) > 1 else ""
+        yield Fault(span.start, f"{quoted}{reason}", len(span), name)
+    for row in set(rows) - set(spans):
+        yield Fault(row + file.layout.skipped, f"near this line, {rows[row]}", file=name)
+
+
+def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
+    text = next((texts[role] for role in texts if ROLES[role] in fault), None)
+    if fault == MORE_COLUMNS:
+        text = texts.get("price")
+    return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
+
+
+def line_numbers(
+    file: LogFile, rows: Collection[int], rejected: Collection[int]
+) -> tuple[dict[int, range], dict[int, range]]:
+    """Return the lines of rows and of rejected records, by their numbers; all count from 1.
+
+    A record is one line, or several if a quoted field contains line ends. Rows are the records that
+    are not skipped, blank or rejected. Where DuckDB reads unusual quotation marks differently, the
+    last rows may be missing from the answer.
+    """
+    layout, row = file.layout, 0
+    of_rows: dict[int, range] = {}
+    of_rejected: dict[int, range] = {}
+    longest = csv.field_size_limit(sys.maxsize)
+    try:
+        with file.open_text() as text:
+            first = layout.skipped + 1
+            lines = islice(text, layout.skipped, None)
+            quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if layout.is_quoted else csv.QUOTE_NONE
+            records = csv.reader(lines, delimiter=layout.separator, quoting=quoting)
+            for number, record in enumerate(records, first):
+                span = range(first, layout.skipped + records.line_num + 1)
+                first = span.stop
+                if number in rejected:
+                    of_rejected[number] = span
+                elif record:
+                    row += 1
+                    if row in rows:
+                        of_rows[row] = span
+                if len(of_rows) == len(rows) and len(of_rejected) == len(rejected):
+                    break
+    finally:
+        csv.field_size_limit(longest)
+    return of_rows, of_rejected
+
+
+def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
+    """Raise LogError if a log has too many bad lines, too few auctions or impossible values."""
+    path = log.source.name
+    if survey.without_price and all_prices:
+        raise LogError(f"{_censored(log, survey)}\n{log.description}")
+    check_bad_lines(log, survey, all_prices=all_prices)
+    if survey.auctions < 2:
+        raise LogError(_too_few_good(log, survey))
+    if survey.highest_value == 0:
+        raise LogError(f"All values in {path} are 0. {log.description}")
+    if log.highest_value is None and not LEAST <= survey.highest_value <= MOST:
+        raise LogError(
+            f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
+            f"to {MOST:g}. Give the amounts in another unit. {log.description}"
+        )
+
+
+def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True) -> None:
+    """Raise LogError if a log has more bad lines than are allowed."""
+    if survey.bad <= log.max_bad:
+        return
+    if survey.main_reason == NO_PRICE:
+        text = _too_few_prices(log, survey, all_prices=all_prices)
+    else:
+        text = (
+            f"{log.source.name} has {survey.bad:,} bad lines, and at most {log.max_bad:,} are "
+            f"allowed (--max-bad, max_bad=... in Python).{_advice(log, survey)} The first of "
+            f"them:\n{_shown(survey)}"
+        )
+    raise LogError(f"{text}\n{log.description}")
+
+
+def _censored(log: AuctionLog, survey: Survey) -> str:
+    """Return why a log that does not have all prices cannot be replayed, and what can be done."""
+    known = ""
+    if survey.results is not None:
+        known = f" They are known in {shares_known(*survey.results)}."
+    return (
+        f"{log.source.name} cannot be replayed: {survey.without_price:,} of {survey.auctions:,} "
+        f"auctions have no highest competing bid.{known} A replay needs the highest competing bids "
+        "of all auctions, because it asks what any other bid would have done. `crossbandit "
+        "evaluate` works with such a log: it says what is known exactly, bounds the rest, and "
+        "estimates it."
+    )
+
+
+def _too_few_good(log: AuctionLog, survey: Survey) -> str:
+    lines = "1 good line" if survey.auctions == 1 else "0 good lines"
+    message = f"{log.source.name} has {lines}. At least 2 auctions are needed."
+    if not survey.bad:
+        return message
+    which = "The bad lines" if survey.bad <= SHOWN_FAULTS else "The first bad lines"
+    return f"{message}{_advice(log, survey)} {which}:\n{_shown(survey)}\n{log.description}"
+
+
+def _too_few_prices(log: AuctionLog, survey: Survey, *, all_prices: bool) -> str:
+    text = (
+        f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have no "
+        "highest competing bid. "
+    )
+    if not all_prices:
+        return (
+            f"{text}It may be missing if the log says who won: name that column with --won-column "
+            "(columns={'won': ...} in Python)."
+        )
+    return (
+        f"{text}If it is missing where you won, this log cannot be replayed: only the auctions "
+        "that you lost are left, and they give a wrong answer. A replay needs the highest bid of "
+        "the others in all auctions. `crossbandit evaluate` can use such a log if it says what you "
+        "bid and who won (--bid-column, --won-column). (Only if it is missing by pure chance, "
+        "allow more bad lines with --max-bad, max_bad=... in Python.) The first of them:\n"
+        f"{_shown(survey)}"
+    )
+
+
+def _shown(survey: Survey) -> str:
+    return "\n".join(f"  {fault.place}: {fault.reason}" for fault in survey.faults)
+
+
+def _advice(log: AuctionLog, survey: Survey) -> str:
+    """Return what to do about the most frequent fault, if that is known."""
+    if survey.main_reason.endswith(WITH_COMMA):
+        return " Write decimals with a point, 1.5 and not 1,5, and no thousands separators."
+    if survey.main_reason == MORE_COLUMNS and log.source.files[0].layout.separator == ",":
+        return " Are there decimal commas? Write 1.5, not 1,5."
+    if survey.main_reason.startswith(ABOVE):
+        return " Are the values in another unit than the bound? Give it with --value-unit."
+    return ""

@@ -14,14 +14,11 @@ extras.require(
 )
 
 from crossbandit.errors import LogWarning
-from crossbandit.logs.faults import Fault
 from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.survey import Fault
 from crossbandit.logs.synthetic import make_log
-from crossbandit.replay.by import ReplaySet, replay_by
-from crossbandit.replay.play import replay
-from crossbandit.replay.results import Replay
-from crossbandit.replay.rules import ReplayRules
-from crossbandit.replay.runs import StrategyResult
+from crossbandit.replay.play import ReplayRules, ReplaySet, replay, replay_by
+from crossbandit.replay.results import Replay, StrategyResult
 from crossbandit.replay.strategies import Chunk, Shading, Strategy
 
 __all__ = [

@@ -9,23 +9,21 @@ import numpy as np
 
 from crossbandit.logs.auctions import LIMIT
 from crossbandit.logs.columns import NO_PRICE
-from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, steps_back_in_time
-from crossbandit.replay.learning import GUARDED, LAW
-from crossbandit.replay.lineup import ALL_TOLD, TOLD
-from crossbandit.replay.oracles import BestPolicy, PerfectKnowledge
-from crossbandit.replay.strategies import OwnBids
+from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
+from crossbandit.replay.oracles import POLICIES, PerfectKnowledge
+from crossbandit.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.environments.amounts import BidSpacing
-    from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.auctions import ClassTable
     from crossbandit.logs.log import AuctionLog
     from crossbandit.logs.survey import Survey
+    from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.runs import StrategyResult
+    from crossbandit.replay.results import LimitedResult, StrategyResult
+    from crossbandit.rules import AuctionRules, BidSpacing
 
 _FEW = 10  # a grid with fewer bids below the median value is too coarse, if it is not small
 _MANY_LEFT_OUT = 0.01  # share of all lines
@@ -34,52 +32,49 @@ _ENOUGH = 20  # the number of auctions that a conclusion needs
 _NEARLY_NONE = 0.001  # share of the own bids
 _WORTHWHILE = 0.01  # share of the surplus
 _MUCH = 0.03  # larger shares are shown in whole percent
+_FREE = 1.01  # a multiplier up to here hardly changes a bid
+_SPARE = 0.9  # share of a budget; a strategy that spends less has money left
 _WHY_MORE = (
-    "That policy judges each value by all competing bids of the log. More is possible where "
-    "competing bids depend on the value, or where a bid between those of the grid is better."
+    "That policy is the best in hindsight of its kind, and does not change. More is possible where "
+    "competing bids change over time, depend on the value within a band, or on both class and "
+    "value; or where a bid between those of the grid is better."
 )
 
 
 def find_warnings(
-    log: AuctionLog, survey: Survey, rules: AuctionRules, outcomes: Sequence[StrategyResult]
-) -> Iterator[str]:
-    """Yield reasons why the numbers of a replay are probably wrong."""
-    yield from _one_sided(survey, outcomes)
-    unit = list(_other_unit(survey))
-    yield from unit
-    if not unit:
-        yield from _swapped(log, rules, outcomes)
-
-
-def find_notes(
     log: AuctionLog,
     survey: Survey,
     rules: AuctionRules,
     hindsight: Hindsight,
     outcomes: Sequence[StrategyResult],
 ) -> Iterator[str]:
-    """Yield what is unusual about the log, the grid of bids, and who earned most."""
-    yield from _out_of_order(log)
-    yield from _left_out(survey)
-    yield from _no_rivals(survey)
-    if not list(_other_unit(survey)):
-        yield from _paid_prices(survey)
-    yield from _coarse_grid(survey, rules)
-    yield from _low_grid(rules, hindsight, outcomes)
-    if any(one.strategy == BestPolicy.name for one in outcomes):
-        yield from _surprise(outcomes)
+    """Yield reasons why the numbers of a replay are probably wrong."""
+    own = next((one for one in outcomes if one.strategy == OwnBids.name), None)
+    if own is not None and (did := mostly(own.wins[0], survey.own_bids)):
+        other, prices, seems = ("won", "low", "less") if did == "lost" else ("lost", "high", "more")
+        also = ", with the highest bid of the others" if other == "won" else ""
+        yield (
+            f"Your own bids win {int(own.wins[0]):,} of the {survey.own_bids:,} auctions in which "
+            f"you bid. If the auctions that you {other} were dropped, the numbers are wrong: the "
+            f"auctions with {prices} competing bids are missing, and every strategy seems to earn "
+            f"{seems}. A replay needs the auctions that you {other}{also}."
+        )
+    unit = list(_other_unit(survey))
+    yield from unit
+    if not unit and hindsight.possible == 0:
+        has_reserve = rules.reserve > 0 or "reserve" in log.places
+        what = "highest competing bid" + (" or the reserve" if has_reserve else "")
+        yield (
+            f"Nothing could be earned: in every auction the {what} is at or above the value. Are "
+            "the columns swapped?"
+        )
 
 
-def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
-    """Say why bids were chosen by the values of the log, if they are not evenly spread."""
-    if spacing is None or spacing.even:
-        return
-    yield (
-        f"The {spacing.bids.size} bids are closer together where most values are: to round a bid "
-        f"up costs about {100 * spacing.cost:.1f} % of most values with them, and "
-        f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the values "
-        f"alone. For evenly spaced bids: --bids {spacing.bids.size}."
-    )
+def _other_unit(survey: Survey) -> Iterator[str]:
+    """Warn if values and prices seem to be in different units."""
+    if survey.auctions >= 2:
+        medians = survey.median_value, survey.median_price
+        yield from doubt_about_units(*medians, "highest competing bids")
 
 
 def mostly(won: float, bids: int) -> str:
@@ -95,69 +90,30 @@ def mostly(won: float, bids: int) -> str:
     return "won" if won > (1 - _NEARLY_NONE) * bids else ""
 
 
-def _one_sided(survey: Survey, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
-    """Warn if the auctions that were won, or those that were lost, are missing from the log."""
-    own = next((one for one in outcomes if one.strategy == OwnBids.name), None)
-    if own is None:
-        return
-    won = int(own.wins[0])
-    counts = f"Your own bids win {won:,} of the {survey.own_bids:,} auctions in which you bid."
-    match mostly(won, survey.own_bids):
-        case "lost":
-            yield (
-                f"{counts} If the auctions that you won were dropped, the numbers are wrong: "
-                "the auctions with low competing bids are missing, and every strategy seems to "
-                "earn less. A replay needs the auctions that you won, with the highest bid of the "
-                "others."
-            )
-        case "won":
-            yield (
-                f"{counts} If the auctions that you lost were dropped, the numbers are wrong: "
-                "the auctions with high competing bids are missing, and every strategy seems to "
-                "earn more. A replay needs the auctions that you lost."
-            )
-
-
-def _paid_prices(survey: Survey) -> Iterator[str]:
-    """Say if prices look like what was bid or paid."""
-    signs = survey.signs
-    least = max(_MANY_ALIKE * survey.auctions, _ENOUGH)
-    if signs.own_bid > least:
-        alike, share = "your own bid", signs.own_bid
-    elif signs.one_ratio > least:
-        alike, share = f"{signs.ratio:.3f} of the value", signs.one_ratio
-    else:
-        return
-    yield (
-        f"In {_percent(share, survey.auctions)} of the auctions the highest competing bid is "
-        f"{alike}. Is it what you bid or paid? Then the numbers are wrong: a replay needs the "
-        "highest bid of the others, also where you won."
-    )
-
-
-def _other_unit(survey: Survey) -> Iterator[str]:
-    """Warn if values and prices seem to be in different units."""
-    if survey.auctions >= 2:
-        medians = survey.median_value, survey.median_price
-        yield from doubt_about_units(*medians, "highest competing bids")
-
-
-def _swapped(
-    log: AuctionLog, rules: AuctionRules, outcomes: Sequence[StrategyResult]
+def find_notes(
+    log: AuctionLog,
+    survey: Survey,
+    rules: AuctionRules,
+    hindsight: Hindsight,
+    outcomes: Sequence[StrategyResult],
+    comparator: str,
 ) -> Iterator[str]:
-    """Warn if no bid at all could have earned anything."""
-    knowing = _named(outcomes, PerfectKnowledge.name)
-    if knowing.limited is None and knowing.mean_surplus == 0:
-        has_reserve = rules.reserve > 0 or "reserve" in log.places
-        what = "highest competing bid" + (" or the reserve" if has_reserve else "")
-        yield (
-            f"Nothing could be earned: in every auction the {what} is at or above the value. Are "
-            "the columns swapped?"
-        )
+    """Yield what is unusual about the log, the grid of bids, and who earned most."""
+    yield from _notes_on_lines(log, survey)
+    yield from _notes_on_prices(survey)
+    yield from _notes_on_bids(survey, rules, hindsight)
+    if comparator not in POLICIES:
+        return
+    best = next(one for one in outcomes if one.strategy == comparator).mean_surplus
+    others = [one for one in outcomes if one.kind != "oracle"]
+    first = max(others, key=lambda one: one.mean_surplus)
+    if first.mean_surplus - np.nan_to_num(first.half_width) > best:
+        name = first.strategy if first.strategy not in {LAW, GUARDED} else f"The {first.strategy}"
+        yield f"{name} earned more than the {comparator}. {_WHY_MORE}"
 
 
-def _out_of_order(log: AuctionLog) -> Iterator[str]:
-    """Say if the lines are not in the order of time."""
+def _notes_on_lines(log: AuctionLog, survey: Survey) -> Iterator[str]:
+    """Say if lines are not in the order of time, are repeated, or if many are bad."""
     column, count = steps_back_in_time(log)
     if count:
         times = "once" if count == 1 else f"{count:,} times"
@@ -165,10 +121,7 @@ def _out_of_order(log: AuctionLog) -> Iterator[str]:
             f"Column {column} goes back in time {times} in the first {TIMED_LINES:,} lines. A "
             "replay follows the order of the lines: sort the log by time, or let --sort-by do it."
         )
-
-
-def _left_out(survey: Survey) -> Iterator[str]:
-    """Say if many lines are bad."""
+    yield from find_repeats(log, survey)
     if survey.bad <= _MANY_LEFT_OUT * survey.lines:
         return
     left_out = f"{_percent(survey.bad, survey.lines)} of the lines were left out"
@@ -183,12 +136,42 @@ def _left_out(survey: Survey) -> Iterator[str]:
         yield f"{left_out}{why}. The numbers are right only if these lines are like the others."
 
 
-def _no_rivals(survey: Survey) -> Iterator[str]:
-    """Say if many prices are 0."""
-    if survey.signs.zero > max(_MANY_ALIKE * survey.auctions, _ENOUGH):
+def _notes_on_prices(survey: Survey) -> Iterator[str]:
+    """Say if many prices are 0, or look like what was bid or paid."""
+    signs, least = survey.signs, max(_MANY_ALIKE * survey.auctions, _ENOUGH)
+    if signs.zero > least:
         yield (
-            f"In {_percent(survey.signs.zero, survey.auctions)} of the auctions the highest "
+            f"In {_percent(signs.zero, survey.auctions)} of the auctions the highest "
             "competing bid is 0: nobody else has bid. Where it is unknown, leave it empty."
+        )
+    alike, share = f"{signs.ratio:.3f} of the value", signs.one_ratio
+    if signs.own_bid > least:
+        alike, share = "your own bid", signs.own_bid
+    if share > least and not list(_other_unit(survey)):
+        yield (
+            f"In {_percent(share, survey.auctions)} of the auctions the highest competing bid is "
+            f"{alike}. Is it what you bid or paid? Then the numbers are wrong: a replay needs the "
+            "highest bid of the others, also where you won."
+        )
+
+
+def _notes_on_bids(survey: Survey, rules: AuctionRules, hindsight: Hindsight) -> Iterator[str]:
+    """Say if a few very high values leave too few bids for the others, or if no bid could win."""
+    below = int(np.count_nonzero(rules.amounts < survey.median_value))
+    if 0 < below < min(_FEW, rules.arms / 10):
+        low = f"{float(f'{survey.median_value / 100:.1g}'):.15g}"
+        high = f"{float(f'{rules.highest_value:.3g}'):.15g}"
+        yield (
+            f"The highest value is {rules.highest_value:,.10g}; half of the values are below "
+            f"{survey.median_value:,.3g}, and only {below} of {rules.arms} bids "
+            f"{'is' if below == 1 else 'are'}. For a finer grid where most values are: --bids "
+            f"geometric:{rules.arms}:{low}:{high} "
+            f"(bids=geometric_bids({rules.arms}, {low}, {high}) in Python)."
+        )
+    if hindsight.wins[-1] == 0 and hindsight.possible > 0:
+        yield (
+            f"The highest bid, {rules.amounts[-1]:,.10g}, would have won no auction of the log. "
+            "Give higher bids with --bids (bids in Python)."
         )
 
 
@@ -197,47 +180,16 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %"
 
 
-def _coarse_grid(survey: Survey, rules: AuctionRules) -> Iterator[str]:
-    """Say if a few very high values leave too few bids for the others."""
-    below = int(np.count_nonzero(rules.amounts < survey.median_value))
-    if 0 < below < min(_FEW, rules.arms / 10):
-        low, high = _short(survey.median_value / 100, 1), _short(rules.highest_value, 3)
-        yield (
-            f"The highest value is {rules.highest_value:,.10g}; half of the values are below "
-            f"{survey.median_value:,.3g}, and only {below} of {rules.arms} bids "
-            f"{'is' if below == 1 else 'are'}. For a finer grid where most values are: --bids "
-            f"geometric:{rules.arms}:{low}:{high} "
-            f"(bids=geometric_bids({rules.arms}, {low}, {high}) in Python)."
-        )
-
-
-def _short(amount: float, digits: int) -> str:
-    return f"{float(f'{amount:.{digits}g}'):.15g}"
-
-
-def _low_grid(
-    rules: AuctionRules, hindsight: Hindsight, outcomes: Sequence[StrategyResult]
-) -> Iterator[str]:
-    """Say if no bid of the grid could have won where something could have been earned."""
-    if hindsight.wins[-1] == 0 and _named(outcomes, PerfectKnowledge.name).mean_surplus > 0:
-        yield (
-            f"The highest bid, {rules.amounts[-1]:,.10g}, would have won no auction of the log. "
-            "Give higher bids with --bids (bids in Python)."
-        )
-
-
-def _surprise(outcomes: Sequence[StrategyResult]) -> Iterator[str]:
-    """Explain why a strategy earned more than the best fixed policy, if one did."""
-    best = _named(outcomes, BestPolicy.name).mean_surplus
-    others = [one for one in outcomes if one.kind != "oracle"]
-    first = max(others, key=lambda one: one.mean_surplus)
-    if first.mean_surplus - np.nan_to_num(first.half_width) > best:
-        name = first.strategy if first.strategy not in {LAW, GUARDED} else f"The {first.strategy}"
-        yield f"{name} earned more than the {BestPolicy.name}. {_WHY_MORE}"
-
-
-def _named(outcomes: Sequence[StrategyResult], strategy: str) -> StrategyResult:
-    return next(one for one in outcomes if one.strategy == strategy)
+def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
+    """Say why bids were chosen by the values of the log, if they are not evenly spread."""
+    if spacing is None or spacing.even:
+        return
+    yield (
+        f"The {spacing.bids.size} bids are closer together where most values are: to round a bid "
+        f"up costs about {100 * spacing.cost:.1f} % of most values with them, and "
+        f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the values "
+        f"alone. For evenly spaced bids: --bids {spacing.bids.size}."
+    )
 
 
 def find_dependence(
@@ -279,3 +231,44 @@ def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[flo
         return gain, f"earns an estimated {share} more"
     than = "more" if gain >= 0 else "less"
     return gain, f"earned {share} {than} than the best response, which learns from all prices alike"
+
+
+def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
+    """Yield what the limits are, how strategies keep them, and whether they matter."""
+    if not limits:
+        return
+    yield (
+        "Every strategy keeps the limits. Learners and best responses bid for pseudo-values. The "
+        "log's own bids and fixed fractions are not made where they could break a limit, or where "
+        "more than planned was spent up to then. Oracles keep a target at the end of the log; a "
+        "target that holds in the long run may be missed for a while."
+    )
+    knowing = next(one for one in outcomes if one.strategy == PerfectKnowledge.name)
+    if knowing.spend[0] <= 0 and limits.targets:
+        yield (
+            "The target cannot be met: in no auction is the value high enough for its price. "
+            "Nothing is bid. Choose a lower return on spend, or a higher cost."
+        )
+    free = [one.limited for one in outcomes if one.kind == "learner" and one.limited is not None]
+    if not limits.budgets or limits.targets or not free:
+        return
+    if not any(_is_held_back(one, limits) for one in free):
+        yield (
+            "The budget hardly matters: the learners spend less than it allows. Without it they "
+            "would bid the same."
+        )
+
+
+def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:
+    """Return whether a budget changes what a learner bids.
+
+    The money left at the end does not show this. A log that ends in the morning leaves most of the
+    budget of that day, even if the budgets of all earlier days were used up.
+    """
+    lowers = bool(np.median(one.multipliers) > _FREE)  # never with pacing "asap"
+    spent = any(
+        np.bincount(limits.periods_of(calendar), one.spend).max() >= _SPARE * calendar.budget.amount
+        for calendar in limits.calendars
+        if calendar.budget is not None
+    )
+    return lowers or spent or one.spend.sum() >= _SPARE * limits.total

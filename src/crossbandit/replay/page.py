@@ -1,176 +1,136 @@
-"""Write a replay to files: the page, the tables, the curves and the figure."""
+"""Write replays to files: the page, the tables, the curves and the figure; a page for each part."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import crossbandit
-from crossbandit.environments.auctions import FEEDBACK
-from crossbandit.logs.faults import left_out
-from crossbandit.replay.limited import describe
-from crossbandit.replay.page_classes import class_charts, class_tables
-from crossbandit.replay.page_limits import limit_charts, spend_chart
-from crossbandit.replay.page_parts import (
-    bids_chart,
-    charted,
-    differences,
-    earning,
-    limit_heads,
-    money_digits,
-    regret_chart,
-    rows,
-    surplus_chart,
+from crossbandit.algorithms import CrossGraph
+from crossbandit.logs.survey import left_out
+from crossbandit.replay.limits import describe, per_words
+from crossbandit.replay.oracles import (
+    ONE_MULTIPLIER,
+    PACED,
+    BestPolicy,
+    ClassPolicy,
+    PerfectKnowledge,
 )
+from crossbandit.replay.strategies import ALL_TOLD
 from crossbandit.report import (
+    Cell,
+    Chart,
+    Series,
+    Shape,
     Table,
     check_folder,
     draw_figure,
     figure_files,
     frame_csv,
+    group_starts,
     markdown,
     render,
     write_files,
 )
+from crossbandit.report.statistics import half_widths
+from crossbandit.report.text import MISSING, decimals, number, plus_minus
+from crossbandit.rules import FEEDBACK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from crossbandit.replay.results import Replay
+    from crossbandit.replay.limits import Calendar
+    from crossbandit.replay.play import ReplaySet
+    from crossbandit.replay.results import Replay, StrategyResult
+    from crossbandit.report.data import Numbers
+    from crossbandit.types import Floats
 
-KINDS = {
+    _Curve = tuple[Floats, Floats | None]  # numbers, and the half-widths of their intervals
+
+_CLASSES, _SPENDING = "classes.csv", "spending.csv"
+WRITTEN = (
+    *("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", _CLASSES, _SPENDING),
+    *(f"replay.{kind}" for kind in ("png", "pdf", "svg")),
+)
+WRITTEN_BY = ("index.html", "table.md", "table.csv", "part-*")
+_KINDS = {
     "learner": "Learners",
     "own": "What was bid",
     "fitted": "Best responses to past prices",
     "fixed": "Fixed fractions of the value",
     "oracle": "Oracles: what could have been earned",
 }
-_FIGURES = tuple(f"replay.{kind}" for kind in ("png", "pdf", "svg"))
-_CLASSES, _SPENDING = "classes.csv", "spending.csv"
-WRITTEN = (
-    *("index.html", "table.md", "table.csv", "curves.csv", "bids.csv", _CLASSES, _SPENDING),
-    *_FIGURES,
-)
+_MOST_LINES = 7  # the number of colours
+# If there are more lines, these are left out, in this order.
+_LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name, ONE_MULTIPLIER, PACED)
+_COLUMNS = 5  # the number of strategies that a table by class has room for
+_MOST_NAMES = 31  # the number of periods whose names fit on an axis
+_IN_HINDSIGHT = "best in hindsight"  # of each part; the page of the part says which policy that is
 
 
 def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]:
-    """Write a replay into a folder.
-
-    Args:
-        result: The replay.
-        folder: A new folder, or that of an earlier replay.
-        log: The name of the log.
-        command: The command that makes this replay.
-
-    Returns:
-        The paths, in the order of `WRITTEN`. "classes.csv" is written if there are class columns,
-        "spending.csv" if there are limits.
-
-    Raises:
-        ResultsError: If the folder holds other files, or cannot be written.
-    """
+    """Write a replay into a folder."""
     check_folder(folder, WRITTEN, "a replay")
-    digits = money_digits(result)
-    charts = [surplus_chart(result, digits), regret_chart(result, digits), bids_chart(result)]
-    if result.limits is not None:
-        charts[2] = spend_chart(result, digits)
-    texts = (
-        page(result, log=log, command=command),
-        table_text(result, log=log),
-        *map(frame_csv, (result.table(), result.curves(), result.bid_curves())),
+    last = bids_chart(result) if result.limits is None else _spend_chart(result)
+    drawn = draw_figure(
+        [surplus_chart(result), regret_chart(result), last], columns=3, shared_legend=True
     )
-    drawn = draw_figure(charts, columns=3, shared_legend=True)
-    tables = dict(zip(WRITTEN, texts, strict=False))
+    files: dict[str, str | bytes] = {
+        "index.html": page(result, log=log, command=command),
+        "table.md": table_text(result, log=log),
+        "table.csv": frame_csv(result.table()),
+        "curves.csv": frame_csv(result.curves()),
+        "bids.csv": frame_csv(result.bid_curves()),
+    }
     if result.classes:
-        tables[_CLASSES] = frame_csv(result.by_class())
+        files[_CLASSES] = frame_csv(result.by_class())
     if result.limits is not None:
-        tables[_SPENDING] = frame_csv(result.spending())
-    return write_files(folder, {**tables, **figure_files(drawn, "replay")})
+        files[_SPENDING] = frame_csv(result.spending())
+    return write_files(folder, {**files, **figure_files(drawn, "replay")})
 
 
 def page(result: Replay, *, log: str, command: str) -> str:
-    """Return the page of a replay.
-
-    Args:
-        result: The replay.
-        log: The name of the log.
-        command: The command that makes this replay.
-
-    Returns:
-        HTML. The same replay gives the same text.
-    """
-    digits = money_digits(result)
-    lines = rows(result)
+    """Return the page of a replay. The same replay gives the same text."""
     return render(
         "crossbandit.replay",
         "replay.html",
-        title=title(log),
+        title=f"{log}, replayed",
         kind="replay",
         names=[one.strategy for one in charted(result)],
         charts={
-            "over-time": [regret_chart(result, digits), surplus_chart(result, digits)],
+            "over-time": [regret_chart(result), surplus_chart(result)],
             "bids": [bids_chart(result)],
-            **(limit_charts(result, digits) if result.limits else {}),
-            **(class_charts(result) if result.classes else {}),
+            **_limit_charts(result),
+            **{f"class-{i}": [_class_chart(result, i)] for i in range(len(result.classes))},
         },
-        by_class=class_tables(result, digits) if result.classes else [],
-        classes_csv=frame_csv(result.by_class()),
         result=result,
-        summary=summary(result),
-        groups=[
-            (heading, inside)
-            for kind, heading in KINDS.items()
-            if (inside := [line for line in lines if line.kind == kind])
-        ],
-        has_intervals=any(line.half_width for line in lines),
+        summary=_summary(result),
+        earning=_earning(result),
+        earnings=earnings(result),
+        table_csv=frame_csv(result.table()),
         first=result.outcomes[0].strategy,
         differences=differences(result),
-        has_own=any(line.kind == "own" for line in lines),
-        comparator=result.comparator,
-        limit_heads=limit_heads(result),
-        earning=earning(result),
+        has_own=any(one.kind == "own" for one in result.outcomes),
         spending_csv=frame_csv(result.spending()),
+        by_class=class_tables(result),
+        classes_csv=frame_csv(result.by_class()),
         left_out=left_out(result.bad, result.auctions, result.faults),
         facts=_facts(result, command),
-        table_csv=frame_csv(result.table()),
     )
-
-
-def title(log: str) -> str:
-    """Return the heading of a replay."""
-    return f"{log}, replayed"
-
-
-def summary(result: Replay) -> str:
-    """Return what a replay shows, in one sentence."""
-    said = f"What each strategy would have earned in {result.auctions:,} first-price auctions"
-    if result.limits is None:
-        return f"{said}."
-    return f"{said} with {', and '.join(map(describe, result.limits.limits))}."
 
 
 def table_text(result: Replay, *, log: str) -> str:
-    """Return the table and the notes as Markdown."""
-    table = Table(
-        title=title(log),
-        caption=summary(result),
-        head=(
-            *("strategy", earning(result), "regret", "spend"),
-            *(*limit_heads(result), "won", "paid", ""),
-        ),
-        rows=tuple(
-            (r.strategy, r.earned_interval, r.regret, r.spend, *r.limits, r.won, r.paid, r.note)
-            for r in rows(result)
-        ),
-    )
+    """Return the tables and the notes as Markdown."""
+    table = earnings(result).with_notes()
+    table = replace(table, title=f"{log}, replayed", caption=_summary(result))
     notes = "".join(f"- {note}\n" for note in result.notes)
-    texts = [markdown(table), notes]
-    for one in class_tables(result, money_digits(result)) if result.classes else ():
-        head = (one.column, "auctions", *one.head)
-        by_class = Table(title=f"By {one.column}", caption=one.note, head=head, rows=one.rows)
-        texts.append(markdown(by_class))
-    return "\n".join(texts)
+    by_class = [replace(one, title=f"By {one.head[0]}") for one in class_tables(result)]
+    return "\n".join([markdown(table), notes, *map(markdown, by_class)])
 
 
 def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
@@ -180,21 +140,441 @@ def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
     steps = np.diff(bids)
     spacing = "evenly spaced" if np.allclose(steps, steps[0]) else "not evenly spaced"
     bad = f", {result.bad:,} bad lines left out" if result.bad else ""
+    reserve = f"{rules.reserve:g}"
+    if result.reserve_column is not None:
+        least = f", at least {reserve}" if rules.reserve else ""
+        reserve = f"of each auction in column {result.reserve_column}{least}"
     return [
         ("Command", command),
         ("Version", f"Crossbandit {crossbandit.__version__}"),
         ("Log", f"{result.auctions:,} auctions{bad}"),
         ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
         ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}, {spacing}"),
-        ("Rules", f"reserve {_reserve(result)}, equal bids {rules.ties}, no bid above value"),
+        ("Rules", f"reserve {reserve}, equal bids {rules.ties}, no bid above value"),
         *(("Limit", describe(one)) for one in (result.limits.limits if result.limits else ())),
         ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),
     ]
 
 
-def _reserve(result: Replay) -> str:
-    amount = f"{result.rules.reserve:g}"
-    if result.reserve_column is None:
-        return amount
-    least = f", at least {amount}" if result.rules.reserve else ""
-    return f"of each auction in column {result.reserve_column}{least}"
+def _summary(result: Replay) -> str:
+    """Return what a replay shows, in one sentence."""
+    said = f"What each strategy would have earned in {result.auctions:,} first-price auctions"
+    if result.limits is None:
+        return f"{said}."
+    return f"{said} with {', and '.join(map(describe, result.limits.limits))}."
+
+
+def _earning(result: Replay) -> str:
+    """Return what strategies are to maximise."""
+    return "value" if result.aims_at_value else "surplus"
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def earnings(result: Replay) -> Table:
+    """Return what every strategy earned."""
+    frame = result.table()
+    kinds = list(_KINDS)
+    lines = sorted(
+        zip(result.outcomes, frame.to_dict("records"), strict=True),
+        key=lambda line: kinds.index(line[0].kind),
+    )
+    price_digits = decimals(float(frame["average_price"].max()), 4)
+    limits = _limit_heads(result)
+    if result.limits is None:
+        explained = (
+            "± is a 95 % interval over the time of the log and the seeds; paid is the average "
+            "price of a win."
+        )
+    elif result.limits.targets:
+        explained = "Return is the value won per money spent."
+    else:
+        explained = "Budget used is a share of all budgets of the log."
+    return Table(
+        title=_summary(result),
+        caption=f"{explained} Regret is counted from the {result.comparator}.",
+        head=("strategy", _earning(result), "regret", "spend", *limits, "won", "paid"),
+        rows=tuple(_cells(result, one, row, price_digits) for one, row in lines),
+        groups=group_starts([_KINDS[one.kind] for one, _ in lines]),
+        roomy=frozenset({"spend", "return", "paid"}),
+        brief=frozenset({"won", "paid"} if limits else ()),
+        strong=frozenset(i for i, (one, _) in enumerate(lines) if one.kind == "learner"),
+    )
+
+
+def _cells(
+    result: Replay, one: StrategyResult, row: dict[str, Any], price_digits: int
+) -> tuple[str | Cell, ...]:
+    digits = money_digits(result)
+    best = one.kind == "fixed" and one in charted(result)
+    mark = "!" if one.note.startswith("nearly all") else "best" if best else ""
+    return (
+        Cell(one.strategy, note=one.note, mark=mark, series=one.strategy),
+        plus_minus(result.earned(one), (row["high"] - row["low"]) / 2, digits),
+        number(row["regret"], digits),
+        number(row["spend"], digits),
+        *(_limit_cell(row, head) for head in _limit_heads(result)),
+        f"{100 * row['win_rate']:.1f} %",
+        number(row["average_price"], price_digits) if row["win_rate"] > 0 else MISSING,
+    )
+
+
+def _limit_heads(result: Replay) -> tuple[str, ...]:
+    """Return the headings of the columns that limits add to the table."""
+    if result.limits is None:
+        return ()
+    heads = ("budget used",) if math.isfinite(result.limits.total) else ()
+    return (*heads, *(("return", "target kept") if result.limits.targets else ()))
+
+
+def _limit_cell(row: dict[str, Any], head: str) -> str:
+    if head == "budget used":
+        return f"{100 * row['budget_used']:.1f} %"
+    if head == "return":
+        return number(row["return_on_spend"], 2)
+    return "yes" if row["target_kept"] else "no"
+
+
+def differences(result: Replay) -> Table:
+    """Return how the strategies that the charts show differ from the first, oracles aside."""
+    digits = money_digits(result)
+    shown = {one.strategy: one for one in charted(result)[1:] if one.kind != "oracle"}
+    earned = abs(result.earned(result.outcomes[0]))
+    rows = []
+    for row in result.compare().to_dict("records"):
+        if row["strategy"] not in shown:
+            continue
+        low, high = row["low"], row["high"]
+        share = 100 * row["difference"] / earned if earned else math.nan
+        best = shown[row["strategy"]].kind == "fixed"
+        rows.append(
+            (
+                Cell(row["strategy"], mark="best" if best else ""),
+                Cell(number(row["difference"], digits), style="best" if row["clear"] else ""),
+                "" if math.isnan(low) else f"{number(low, digits)} to {number(high, digits)}",
+                "" if math.isnan(share) else f"{share:+.1f} %".replace("-", "−"),
+            )
+        )
+    return Table(
+        title=f"Difference to {result.outcomes[0].strategy}, in the same auctions",
+        caption="95 % intervals over the time of the log and the seeds.",
+        head=("strategy", "difference", "95 % interval", "in percent"),
+        rows=tuple(rows),
+    )
+
+
+def money_digits(result: Replay) -> int:
+    """Return the number of decimals with which the largest sum of money has five digits."""
+    return decimals(max(abs(result.earned(one)) for one in result.outcomes), 5)
+
+
+# --- charts ------------------------------------------------------------------------------------
+
+
+def charted(result: Replay) -> tuple[StrategyResult, ...]:
+    """Return the strategies that the charts show.
+
+    Only the best of the fixed fractions is shown. Perfect knowledge earns so much more than all
+    others that it would flatten their lines. Where there are more lines than colours, some are left
+    out: first the best response that is told everything.
+    """
+    fixed = [one for one in result.outcomes if one.kind == "fixed"]
+    best = max(fixed, key=result.earned, default=None)
+    shown = [
+        one
+        for one in result.outcomes
+        if one is best or (one.kind != "fixed" and one.strategy != PerfectKnowledge.name)
+    ]
+    for name in _LEFT_OUT:
+        if len(shown) > _MOST_LINES:
+            shown = [one for one in shown if one.strategy != name]
+    return tuple(shown)
+
+
+def _lines(
+    result: Replay, x: Numbers, numbers: Callable[[StrategyResult], _Curve | None]
+) -> tuple[Series, ...]:
+    """Return a line for each strategy that the charts show and that has numbers."""
+    found = [(one, numbers(one)) for one in charted(result)]
+    return tuple(
+        Series(
+            name=one.strategy,
+            x=x,
+            y=curve[0],
+            half_widths=curve[1],
+            dashed=one.kind == "oracle",
+        )
+        for one, curve in found
+        if curve is not None and np.isfinite(curve[0]).any()
+    )
+
+
+def regret_chart(result: Replay) -> Chart:
+    """Return the regret of each strategy to the comparator, over time."""
+    best = result.curve(result.outcome(result.comparator)).mean(axis=0)
+    return _over_time(result, "regret", lambda mean: best - mean)
+
+
+def surplus_chart(result: Replay) -> Chart:
+    """Return what each strategy has earned over time: surplus, or value if that is aimed at."""
+    return _over_time(result, _earning(result), lambda mean: mean)
+
+
+def _over_time(result: Replay, what: str, value: Callable[[Floats], Floats]) -> Chart:
+    return Chart(
+        title=f"{what.capitalize()} over time",
+        x_label="auction",
+        y_label=what,
+        series=_lines(
+            result,
+            result.points,
+            lambda one: (value(result.curve(one).mean(axis=0)), half_widths(result.curve(one))),
+        ),
+        bands=True,
+        digits=money_digits(result),
+    )
+
+
+def bids_chart(result: Replay) -> Chart:
+    """Return what each strategy bids at the end, by value; the log's own bids have no such line."""
+    lines = _lines(result, result.values, lambda one: (one.bids, None))
+    highest = max(float(np.max(one.y)) for one in lines)
+    whole = Series(name="the value", x=(0.0, highest), y=(0.0, highest), reference=True)
+    return Chart(
+        title="Bids at the end",
+        x_label="value",
+        y_label="bid",
+        series=(*lines, whole),
+        bands=True,
+        digits=3,
+    )
+
+
+# --- limits ------------------------------------------------------------------------------------
+
+
+def _limit_charts(result: Replay) -> dict[str, list[Chart]]:
+    """Return the charts of a replay with limits: spend over time and by period, multipliers."""
+    if result.limits is None:
+        return {}
+    several = [one for one in result.limits.calendars if len(one.starts) > 1]
+
+    def multiplier(one: StrategyResult) -> _Curve | None:
+        return None if one.limited is None else (one.limited.multipliers, None)
+
+    multipliers = Chart(
+        title="Multiplier over time",
+        x_label="auction",
+        y_label="value / pseudo-value",
+        series=_lines(result, result.points, multiplier),
+        y_log=True,
+        bands=True,
+        digits=2,
+    )
+    return {
+        "spend": [_spend_chart(result)],
+        **({"periods": [_period_chart(result, one) for one in several]} if several else {}),
+        **({"multiplier": [multipliers]} if multipliers.series else {}),
+    }
+
+
+def _spend_chart(result: Replay) -> Chart:
+    """Return what each strategy has spent over time, and what was planned."""
+    plan = None if result.limits is None else result.limits.plan(result.points)
+
+    def spent(one: StrategyResult) -> _Curve | None:
+        curve = None if one.limited is None else one.limited.spend_curve
+        return None if curve is None else (curve.mean(axis=0), half_widths(curve))
+
+    lines = _lines(result, result.points, spent)
+    if plan is not None:
+        lines += (Series(name="plan", x=result.points, y=plan, reference=True),)
+    return Chart(
+        title="Spend over time",
+        x_label="auction",
+        y_label="spend",
+        series=lines,
+        bands=True,
+        digits=money_digits(result),
+    )
+
+
+def _period_chart(result: Replay, calendar: Calendar) -> Chart:
+    """Return what each strategy spent in each period of a calendar, and its budget."""
+    limits, names, budget = result.limits, tuple(calendar.names), calendar.budget
+    of = np.empty(0, dtype=np.int64) if limits is None else limits.periods_of(calendar)
+    places = range(len(names))
+
+    def spent(one: StrategyResult) -> _Curve | None:
+        if one.limited is None:
+            return None
+        return np.bincount(of, one.limited.spend).astype(np.float64), None
+
+    lines = _lines(result, places, spent)
+    title = "Spend by period"
+    if budget is not None:
+        lines += (Series(name="budget", x=places, y=[budget.amount] * len(places), reference=True),)
+        if limits is not None and len(limits.calendars) > 1:
+            title = f"Spend{per_words(budget)}"
+    return Chart(
+        title=title,
+        x_label="period",
+        y_label="spend",
+        series=lines,
+        x_names=names if len(names) <= _MOST_NAMES else None,
+        bands=True,
+        digits=money_digits(result),
+    )
+
+
+# --- classes -----------------------------------------------------------------------------------
+
+
+def _by_class(result: Replay) -> list[StrategyResult]:
+    """Return the strategies of tables by class: the first ones, and an oracle.
+
+    The oracle is the best policy per class; with limits, where that takes no part, the comparator.
+    """
+    playing = [one for one in charted(result) if one.kind != "oracle"]
+    fixed = [one for one in playing if one.kind == "fixed"]
+    others = [one for one in playing if one.kind != "fixed"]
+    room = _COLUMNS - 1 - len(fixed)
+    oracle = ClassPolicy.name if result.limits is None else result.comparator
+    return [*others[:room], *fixed, result.outcome(oracle)]
+
+
+def class_tables(result: Replay) -> list[Table]:
+    """Return the surplus by the levels of each class column."""
+    shown, digits = _by_class(result) if result.classes else [], money_digits(result)
+    names = [one.strategy for one in shown]
+    found = []
+    for i, column in enumerate(result.classes):
+        earned = np.array([one.by_class[i][0] for one in shown])
+        best = earned[:-1].argmax(axis=0)  # the oracle aside
+        rows: list[tuple[str | Cell, ...]] = [
+            (
+                level,
+                f"{column.auctions[j]:,.0f}",
+                *(
+                    Cell(number(amount, digits), style="best" if k == best[j] else "")
+                    for k, amount in enumerate(earned[:, j])
+                ),
+            )
+            for j, level in enumerate(column.levels)
+        ]
+        table = Table(
+            title=f"Surplus by {column.column}",
+            caption=f"The other {column.pooled:,} levels are pooled." if column.pooled else "",
+            head=(column.column, "auctions", *names),
+            rows=tuple(rows),
+            roomy=frozenset({"auctions", *names[1:-1]}),
+            as_is=True,
+        )
+        found.append(table)
+    return found
+
+
+def _class_chart(result: Replay, i: int) -> Chart:
+    """Return the surplus by class, as a share of what could be earned at all."""
+    column, limit = result.classes[i], result.outcome(PerfectKnowledge.name)
+    most = np.where(limit.by_class[i][0] > 0, limit.by_class[i][0], np.nan)
+    return Chart(
+        title=f"Surplus by {column.column}, in percent of {limit.strategy}",
+        x_label=column.column,
+        y_label=f"percent of {limit.strategy}",
+        series=tuple(
+            Series(
+                name=one.strategy,
+                x=range(len(column.levels)),
+                y=100 * one.by_class[i][0] / most,
+            )
+            for one in _by_class(result)
+        ),
+        shape=Shape.ROWS,
+        x_names=column.levels,
+        digits=1,
+    )
+
+
+# --- parts of a log ----------------------------------------------------------------------------
+
+
+def write_by(results: ReplaySet, folder: Path, *, log: str, command: str) -> list[Path]:
+    """Write the replays of the parts of a log into a folder: a page per part, and an overview."""
+    check_folder(folder, WRITTEN_BY, "replays with --by")
+    names = folder_names(list(results.replays))
+    for level, result in results.replays.items():
+        check_folder(folder / names[level], WRITTEN, "a replay")
+        title = f"{log}, {results.column} {level or '(empty)'}"
+        write(result, folder / names[level], log=title, command=command)
+    title, table = f"{log}, replayed by {results.column}", overview(results)
+    csv = frame_csv(results.table())
+    page = render(
+        "crossbandit.replay",
+        "overview.html",
+        title=title,
+        kind="replay",
+        charts={},
+        results=results,
+        overview=table,
+        table_csv=csv,
+        facts=[("Command", command), ("Version", f"Crossbandit {crossbandit.__version__}")],
+    )
+    table = replace(table, title=title, caption="The surplus of each part.")
+    files = {"index.html": page, "table.md": markdown(table), "table.csv": csv}
+    return write_files(folder, files)
+
+
+def overview(results: ReplaySet) -> Table:
+    """Return what the strategies that charts show earned in each part."""
+    replays = results.replays
+    earned = {level: _earned(result) for level, result in replays.items()}
+    names = tuple(dict.fromkeys(name for part in earned.values() for name in part))
+    folders = folder_names(list(replays))
+    digits = min((money_digits(result) for result in replays.values()), default=2)
+    rows: list[tuple[str | Cell, ...]] = [
+        (
+            Cell(level or "(empty)", link=f"{folders[level]}/index.html"),
+            f"{result.auctions:,}",
+            *(number(earned[level].get(name, math.nan), digits) for name in names),
+        )
+        for level, result in replays.items()
+    ]
+    auctions = sum(result.auctions for result in replays.values())
+    sums = (sum(part.get(name, 0.0) for part in earned.values()) for name in names)
+    total = ("all", f"{auctions:,}", *(number(amount, digits) for amount in sums))
+    return Table(
+        title=f"Surplus by {results.column}",
+        caption="Of the fixed fractions, the best one of each part in hindsight. Best in hindsight "
+        "is the policy from which regret is counted.",
+        head=(results.column, "auctions", *names),
+        rows=(*rows, tuple(Cell(text, style="best") for text in total)),
+        groups={len(rows): ""},
+        roomy=frozenset(names[1:-1]),
+        as_is=True,
+    )
+
+
+def _earned(result: Replay) -> dict[str, float]:
+    """Return the surplus of the strategies in the charts, with only the best of the fractions."""
+    shown = [one for one in charted(result) if one.kind != "oracle"]
+    amounts = {
+        "best fraction" if one.kind == "fixed" else one.strategy: result.earned(one)
+        for one in shown
+    }
+    return amounts | {_IN_HINDSIGHT: result.earned(result.outcome(result.comparator))}
+
+
+def folder_names(levels: Sequence[str]) -> dict[str, str]:
+    """Return a name of a folder for each level.
+
+    >>> folder_names(["shoes", "../x y", ""])
+    {'shoes': 'part-1-shoes', '../x y': 'part-2-x-y', '': 'part-3'}
+    """
+    return {level: f"part-{i}-{plain_name(level)}".rstrip("-") for i, level in enumerate(levels, 1)}
+
+
+def plain_name(text: str) -> str:
+    """Return a text as a part of the name of a folder: letters, digits and hyphens."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]

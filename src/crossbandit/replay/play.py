@@ -1,39 +1,68 @@
-"""Replay a log. It is read once for all strategies and all seeds."""
+"""Replay a log, or its parts: it is read once for all strategies and all seeds."""
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import LogError, LogWarning
+from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
+from crossbandit.applications.application import anchored_as, usual_algorithm
+from crossbandit.backends import open_pool
+from crossbandit.errors import (
+    CrossbanditError,
+    InvalidInputError,
+    InvalidParameterError,
+    LogError,
+    LogWarning,
+)
 from crossbandit.logs.auctions import ClassTable
-from crossbandit.logs.faults import check_survey
 from crossbandit.logs.log import AuctionLog
-from crossbandit.logs.survey import survey_with_prices
+from crossbandit.logs.survey import (
+    VALUE_BINS,
+    check_bad_lines,
+    check_survey,
+    find_repeats,
+    survey_log,
+    survey_with_prices,
+)
+from crossbandit.modules import load_modules
 from crossbandit.problem import Problem
 from crossbandit.progress import progress
-from crossbandit.replay.learning import LawStrategy
-from crossbandit.replay.limited import ReplayLimits, check_limits
-from crossbandit.replay.limited_strategies import comparator_of
-from crossbandit.replay.lineup import USUAL, always_present, build_strategies
+from crossbandit.replay.limits import ReplayLimits, check_limits
 from crossbandit.replay.notes import (
     find_bids_note,
     find_dependence,
+    find_limit_notes,
     find_notes,
     find_warnings,
     mostly,
 )
-from crossbandit.replay.oracles import BestPolicy, collect_hindsight
-from crossbandit.replay.results import Replay
-from crossbandit.replay.rules import AUTO, ReplayRules, suitable_bids
-from crossbandit.replay.runs import Ledger, StrategyResult, StrategyRun, play_log
-from crossbandit.replay.spending import Account, LimitedResult, find_limit_notes
-from crossbandit.replay.strategies import KINDS, OwnBids, Setting, Shading
-from crossbandit.validation import integer, reject
+from crossbandit.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
+from crossbandit.replay.results import LimitedResult, Replay, StrategyResult, StrategyRun, play_log
+from crossbandit.replay.strategies import (
+    ALL_TOLD,
+    GUARDED,
+    KINDS,
+    LAW,
+    TOLD,
+    TRUTHFUL,
+    BestResponse,
+    LawStrategy,
+    LearnerStrategy,
+    OwnBids,
+    ReplaySetting,
+    Shading,
+    Strategy,
+    ThrottledStrategy,
+)
+from crossbandit.rules import FEEDBACK, USUAL_COUNT, AuctionRules, BidSpacing, bid_grid, bid_spacing
+from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     import os
@@ -41,13 +70,254 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from crossbandit.algorithms import Algorithm
+    from crossbandit.backends import Pool
     from crossbandit.limits import Limit
     from crossbandit.logs.auctions import Auctions
-    from crossbandit.logs.survey import Survey
-    from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.strategies import Strategy
+    from crossbandit.logs.survey import Fault, Survey
     from crossbandit.types import Floats, Integers
+
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayRules:
+    """What is told about each auction, which bids may be made, and who wins.
+
+    Args:
+        feedback: Who is told the highest competing bid: the loser ("after-loss"), the winner
+            ("after-win"), everyone ("always") or nobody ("won-lost"). None takes what the notices
+            in the log show, and "after-loss" for other logs.
+        bids: A number of bids, spread evenly from 0 to the highest value, or the bids themselves.
+            A bid of 0 means not to bid; it is added if it is missing. "auto" chooses 100 bids by
+            the values of the log, as `bids_for_values` does: evenly spread, or closer together
+            where most values are.
+        reserve: The lowest bid that can win.
+        ties: Whether a bid that equals the highest competing bid wins ("win") or loses ("lose").
+            None takes what the format of the log says, and "win" for other logs.
+
+    Raises:
+        InvalidParameterError: An argument is invalid.
+
+    >>> ReplayRules(bids=[1, 2], ties="lose").auction_rules(10.0).amounts
+    array([0., 1., 2.])
+    """
+
+    feedback: str | None = None
+    bids: int | str | Sequence[float] | Floats = AUTO
+    reserve: float = 0.0
+    ties: str | None = None
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.feedback is not None:
+            choice(owner, "feedback", self.feedback, FEEDBACK)
+        number(owner, "reserve", self.reserve, at_least=0)
+        if self.ties is not None:
+            choice(owner, "ties", self.ties, ("win", "lose"))
+        bids: Any = self.bids
+        if isinstance(bids, str):
+            if bids != AUTO:
+                reject(owner, "bids", f"a number of bids, the bids, or {AUTO!r}", bids)
+            return
+        grid = bid_grid(owner, bids, 1.0)
+        object.__setattr__(self, "bids", bids if np.isscalar(bids) else tuple(grid.tolist()))
+
+    def auction_rules(self, highest_value: float) -> AuctionRules:
+        """Return the rules of auctions whose values are at most `highest_value`.
+
+        Bids that are to be chosen by the values of a log are evenly spread until `completed`.
+
+        Args:
+            highest_value: An upper bound on the values.
+
+        Returns:
+            The rules that environments and applications use too.
+        """
+        bids = USUAL_COUNT if isinstance(self.bids, str) else self.bids
+        grid = bid_grid(type(self).__name__, bids, highest_value)
+        return AuctionRules(
+            bids=np.union1d([0.0], grid),
+            highest_value=highest_value,
+            reserve=self.reserve,
+            ties=self.ties or "win",
+        )
+
+    def completed(self, log: AuctionLog, survey: Survey) -> ReplayRules:
+        """Return these rules with what a log says about feedback and ties, and suitable bids.
+
+        Args:
+            log: The log.
+            survey: Its survey.
+
+        Returns:
+            The rules; neither `feedback` nor `ties` is None, and bids are not "auto".
+        """
+        told = survey.feedback if log.ties is not None else None  # notices of an exchange
+        bids: Any = self.bids
+        if isinstance(bids, str):
+            spacing = suitable_bids(log, survey)
+            bids = USUAL_COUNT if spacing.even else spacing.bids
+        return replace(
+            self,
+            bids=bids,
+            feedback=self.feedback or told or "after-loss",
+            ties=self.ties or log.ties or "win",
+        )
+
+
+def suitable_bids(log: AuctionLog, survey: Survey) -> BidSpacing:
+    """Return bids for the values of a log. Prices are not looked at."""
+    top = survey.highest_value if log.highest_value is None else log.highest_value
+    bins = sorted(survey.value_counts)
+    middles = np.exp2((np.array(bins, dtype=float) + 0.5) / VALUE_BINS)
+    counts = np.array([survey.value_counts[one] for one in bins], dtype=float)
+    return bid_spacing(np.minimum(middles, top), counts, top)
+
+
+LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
+USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
+USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_SHADING = "shading "
+_LAWS = {"law": LAW, LAW: LAW, "guarded law": GUARDED, GUARDED: GUARDED}
+_GROUPS = {
+    BEST_RESPONSES: (TOLD, ALL_TOLD),
+    FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
+}
+
+
+def build_strategies(
+    wanted: Sequence[str | Algorithm | Strategy], setting: ReplaySetting, seeds: Sequence[int]
+) -> tuple[list[Strategy], list[str]]:
+    """Return the strategies, one per seed for a learner, and notes on learners left out.
+
+    If a learner that was asked for cannot play the log, this raises; one of the usual learners is
+    left out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with
+    parameters.
+    """
+    found: dict[str, list[Strategy]] = {}
+    notes = []
+    usual = usual_algorithm(setting.feedback)
+    for one in _expand(wanted):
+        if one == LEARNERS:
+            found.setdefault(LAW, _laws(LAW, setting, seeds))
+            for algorithm in (usual, CrossGraph()):
+                name = name_of(algorithm, usual)
+                try:
+                    found.setdefault(name, _learners(name, algorithm, setting, seeds))
+                except InvalidInputError as error:
+                    notes.append(f"{name} cannot play this log and is left out. {error}")
+            continue
+        strategies = _build(one, usual, setting, seeds)
+        name = strategies[0].name
+        if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
+            reject("replay", "strategies", "strategies with different names", name)
+        found.setdefault(name, strategies)
+    players = [strategy for group in found.values() for strategy in group]
+    return [_kept_to_limits(strategy, setting) for strategy in players], notes
+
+
+def _kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
+    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
+    paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
+    return strategy if paces_itself or not setting.limits else ThrottledStrategy(strategy, setting)
+
+
+def _expand(wanted: Sequence[object]) -> Iterator[object]:
+    """Yield the wanted strategies, with the members of a group in place of its name."""
+    if isinstance(wanted, str) or not wanted:
+        reject("replay", "strategies", "a list of at least one strategy", wanted)
+    for one in wanted:
+        members = _GROUPS.get(one) if isinstance(one, str) else None
+        yield from members or (one,)
+
+
+def _build(
+    one: object, usual: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
+) -> list[Strategy]:
+    """Return a strategy; for a learner, one per seed."""
+    if isinstance(one, Strategy):
+        choice(type(one).__name__, "kind", one.kind, KINDS)
+        return [one]
+    if one == TOLD and setting.feedback != "always":
+        note = "to past prices, as far as told"
+        return [BestResponse(setting.rules, setting.feedback, TOLD, note, setting.pacer())]
+    if one in {TOLD, ALL_TOLD}:
+        note = "to all past prices"
+        return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
+    if isinstance(one, str) and one in _LAWS:
+        return _laws(_LAWS[one], setting, seeds)
+    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
+        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
+    algorithm = one if isinstance(one, Algorithm) else _named(one)
+    algorithm = anchored_as(usual, algorithm)
+    name = name_of(algorithm, usual)
+    try:
+        return _learners(name, algorithm, setting, seeds)
+    except InvalidInputError as error:
+        able = ", ".join(_able(usual, setting)) or "none"
+        raise type(error)(
+            f"{name} cannot play this log. {error} Algorithms that can: {able}."
+        ) from error
+
+
+def _learners(
+    name: str, algorithm: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
+) -> list[Strategy]:
+    return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
+
+
+def _laws(name: str, setting: ReplaySetting, seeds: Sequence[int]) -> list[Strategy]:
+    """Return a law per seed; the first one tests whether prices depend on values."""
+    return [
+        LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
+        for seed in seeds
+    ]
+
+
+def _fraction(name: str) -> float:
+    try:
+        return float(name.removeprefix(_SHADING))
+    except ValueError:
+        raise InvalidParameterError(
+            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
+        ) from None
+
+
+def _named(name: object) -> Algorithm:
+    ids = list(registered())
+    if isinstance(name, str) and name in ids:
+        return from_json({"id": name})
+    names = ["law", "guarded law", *ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
+    near = get_close_matches(str(name), names, n=2)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise InvalidParameterError(
+        "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
+        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
+    )
+
+
+def _able(usual: Algorithm, setting: ReplaySetting) -> Iterator[str]:
+    """Yield the ids of the algorithms that can play."""
+    for id_ in registered():
+        try:
+            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
+        except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
+            continue
+        yield id_
+
+
+def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
+    """Return the id of an algorithm, with the parameters that differ from the usual ones.
+
+    >>> from crossbandit import CrossGraphAdaptive
+    >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
+    'cross-graph-adaptive (half_life=1000.0)'
+    """
+    same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
+    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
+    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
+
 
 _POINTS = 500
 _VALUES = 101
@@ -121,73 +391,59 @@ def replay(
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    asked: object = limits
-    limited = None
-    if asked or not isinstance(asked, Sequence):
-        limited = ReplayLimits(check_limits(limits, log), survey.auctions)
-    setting = Setting(auction_rules, feedback, problem, len(classes.names), limited)
+    limited = ReplayLimits(check_limits(limits, log), survey.auctions)
+    setting = ReplaySetting(auction_rules, feedback, problem, len(classes.names), limited)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even, for pairs of rounds
     counted = _counted(log.chunks(size, classes), classes)
-    hindsight = collect_hindsight(counted, auction_rules, limited)
-    players += always_present(setting, hindsight, has_own_bids="bid" in log.places)
+    hindsight = collect_hindsight(counted, auction_rules, band_edges(survey), limited)
+    if "bid" in log.places:
+        players.append(_kept_to_limits(OwnBids(), setting))
+    players += oracles(auction_rules, hindsight, limited)
     points = _points(survey.auctions)
     runs = [
-        StrategyRun(
-            player,
-            Ledger(points, classes.sizes),
-            None if limited is None else Account(limited, points),
-        )
+        StrategyRun(player, points, classes.sizes, limited)
         for player in sorted(players, key=lambda player: KINDS.index(player.kind))
     ]
     with progress("auctions", survey.auctions, show=show_progress) as tell:
         play_log(runs, log.chunks(size, classes), setting, jobs, tell)
-    if runs[0].ledger.auctions != survey.auctions:
+    if runs[0].auctions != survey.auctions:
         raise LogError(f"{log.source.name} has changed while it was read. Try again.")
-    notes += find_bids_note(spacing)
-    return _replay_of(log, survey, setting, classes, numbers, runs, hindsight, notes)
-
-
-def _replay_of(
-    log: AuctionLog,
-    survey: Survey,
-    setting: Setting,
-    classes: ClassTable,
-    seeds: tuple[int, ...],
-    runs: Sequence[StrategyRun],
-    hindsight: Hindsight,
-    notes: list[str],
-) -> Replay:
-    """Return what the runs have recorded, with notes and warnings; `replay` is the caller."""
-    rules, limited = setting.rules, setting.limits
-    values = np.linspace(0.0, rules.highest_value, _VALUES)
-    outcomes = _outcomes(runs, values, survey.own_bids, classes)
+    values = np.linspace(0.0, auction_rules.highest_value, _VALUES)
+    outcomes = _outcomes(runs, values, survey.own_bids, classes, limited)
+    comparator = comparator_of(limited, outcomes)
+    outcomes = tuple(
+        replace(one, note=f"{one.note}; regret is counted from it")
+        if one.strategy == comparator
+        else one
+        for one in outcomes
+    )
     laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
     diagnosis = laws[0].diagnosis() if laws else None
-    doubts = tuple(find_warnings(log, survey, rules, outcomes))
+    doubts = tuple(find_warnings(log, survey, auction_rules, hindsight, outcomes))
     for doubt in doubts:
-        warnings.warn(doubt, LogWarning, stacklevel=3)
-    notes += find_notes(log, survey, rules, hindsight, outcomes)
-    if limited is not None:
-        notes += find_limit_notes(limited, outcomes)
+        warnings.warn(doubt, LogWarning, stacklevel=2)
+    notes += find_bids_note(spacing)
+    notes += find_notes(log, survey, auction_rules, hindsight, outcomes, comparator)
+    notes += find_limit_notes(limited, outcomes)
     notes += find_dependence(diagnosis, classes, outcomes)
     return Replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
         notes=(*doubts, log.description, *log.remarks, *notes),
-        rules=rules,
-        feedback=setting.feedback,
-        seeds=seeds,
-        points=_points(survey.auctions),
+        rules=auction_rules,
+        feedback=feedback,
+        seeds=numbers,
+        points=points,
         values=values,
         outcomes=outcomes,
         reserve_column=log.label("reserve"),
         warnings=doubts,
         classes=tuple(classes.column(i) for i in range(len(classes.names))),
         diagnosis=diagnosis,
-        comparator=BestPolicy.name if limited is None else comparator_of(limited),
-        limits=limited,
+        comparator=comparator,
+        limits=limited or None,
     )
 
 
@@ -216,13 +472,17 @@ def _points(auctions: int) -> Integers:
 
 
 def _outcomes(
-    runs: Sequence[StrategyRun], values: Floats, own_bids: int, classes: ClassTable
+    runs: Sequence[StrategyRun],
+    values: Floats,
+    own_bids: int,
+    classes: ClassTable,
+    limits: ReplayLimits,
 ) -> tuple[StrategyResult, ...]:
     """Return one result per strategy, with notes that depend on the numbers."""
     by_name: dict[str, list[StrategyRun]] = {}
     for run in runs:
         by_name.setdefault(run.strategy.name, []).append(run)
-    results = {name: _result(group, values, classes) for name, group in by_name.items()}
+    results = {name: _result(group, values, classes, limits) for name, group in by_name.items()}
     shading = [
         run.strategy.name
         for run in runs
@@ -240,26 +500,184 @@ def _outcomes(
     )
 
 
-def _result(runs: Sequence[StrategyRun], values: Floats, classes: ClassTable) -> StrategyResult:
-    strategy, ledgers = runs[0].strategy, [run.ledger for run in runs]
-    accounts = [run.account for run in runs if run.account is not None]
+def _result(
+    runs: Sequence[StrategyRun], values: Floats, classes: ClassTable, limits: ReplayLimits
+) -> StrategyResult:
+    strategy = runs[0].strategy
     return StrategyResult(
         strategy=strategy.name,
         kind=strategy.kind,
         note=strategy.note,
-        surplus=np.array([ledger.surplus for ledger in ledgers]),
-        spend=np.array([ledger.spend for ledger in ledgers]),
-        wins=np.array([ledger.wins for ledger in ledgers]),
-        curve=np.array([ledger.curve for ledger in ledgers]),
+        surplus=np.array([run.surplus for run in runs]),
+        spend=np.array([run.spend for run in runs]),
+        wins=np.array([run.wins for run in runs]),
+        curve=np.array([run.curve for run in runs]),
         bids=np.mean([run.strategy.curve(values) for run in runs], axis=0),
-        by_class=tuple(_shown(ledgers, classes, i) for i in range(len(classes.names))),
-        limited=LimitedResult.of(accounts) if accounts else None,
+        by_class=tuple(_shown(runs, classes, i) for i in range(len(classes.names))),
+        limited=LimitedResult.of(runs) if limits else None,
     )
 
 
-def _shown(ledgers: Sequence[Ledger], classes: ClassTable, column: int) -> Floats:
+def _shown(runs: Sequence[StrategyRun], classes: ClassTable, column: int) -> Floats:
     """Return surplus, spend and wins by the levels of a column that tables show; (3, levels)."""
-    mean = np.mean([ledger.by_class[column] for ledger in ledgers], axis=0)
+    mean = np.mean([run.by_class[column] for run in runs], axis=0)
     places, size = classes.places(column), len(classes.column(column).levels)
     shown: Floats = np.array([np.bincount(places, row, size)[:size] for row in mean])
     return shown
+
+
+@dataclass(frozen=True, eq=False)
+class ReplaySet:
+    """Replays of the parts of a log.
+
+    Attributes:
+        column: The column by which the log was split.
+        replays: The replays by the levels of the column, the largest first.
+        failed: The levels that could not be replayed, with the reasons.
+        bad: The number of bad lines of the whole log.
+        faults: The first of them.
+        notes: How the log was read.
+    """
+
+    column: str
+    replays: dict[str, Replay]
+    failed: dict[str, str]
+    bad: int = 0
+    faults: tuple[Fault, ...] = field(default=(), repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per level and strategy.
+
+        Returns:
+            A frame with the columns of `Replay.table`, and before them the level and the number of
+            its auctions.
+        """
+        import pandas as pd
+
+        frames = []
+        for level, result in self.replays.items():
+            frame = result.table()
+            frame.insert(0, "auctions", result.auctions)
+            frame.insert(0, "level", level)
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+@dataclass(frozen=True)
+class _Task:
+    level: str
+    log: AuctionLog
+    options: dict[str, Any]
+    modules: tuple[str, ...]
+
+
+def replay_by(
+    log: AuctionLog | object,
+    *,
+    by: str | int | None = None,
+    jobs: int | None = None,
+    backend: str = "local",
+    address: str | None = None,
+    modules: Sequence[str] = (),
+    show_progress: bool | None = None,
+    **options: Any,
+) -> ReplaySet:
+    """Replay each part of a log separately. Nothing is learned from one part for another.
+
+    Args:
+        log: An `AuctionLog` that was made with `by`, or anything that stands for one.
+        by: The column that separates the parts, if `log` is not an `AuctionLog`.
+        jobs: The number of workers; None for one per core.
+        backend: Where the parts are replayed: "local", "ray" or "dask". Workers on other machines
+            must see the temporary folder of this one.
+        address: The address of a Ray or Dask cluster; None to start one on this machine.
+        modules: Python files or modules that workers load first, because they register algorithms.
+        show_progress: Whether to show a progress bar; None shows it on a terminal.
+        options: As for `replay`: rules, strategies, seeds and others.
+
+    Returns:
+        The replays. A part that cannot be replayed, for example because it has only one auction, or
+        because a budget is below its lowest bid, is among the failed ones.
+
+    Raises:
+        LogError: The log is missing or unreadable, has too many bad lines, or none of its parts
+            can be replayed.
+        BackendError: The backend is not installed, or does not answer.
+        InvalidParameterError: An argument is invalid, for all parts.
+
+    Warns:
+        LogWarning: The numbers of a part are probably wrong.
+
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"value": 3.0, "market_price": [1.0, 2.0] * 4, "ad": list("aaaabbbb")})
+    >>> results = replay_by(log, by="ad", jobs=1, strategies=["truthful", "shading 0.5"])
+    >>> [one.outcome("shading 0.50").mean_surplus for one in results.replays.values()]
+    [3.0, 3.0]
+    """
+    log = log if isinstance(log, AuctionLog) else AuctionLog(log, by=by)
+    parts = log.split()
+    whole = copy.copy(log)
+    object.__setattr__(whole, "limit", None)  # the limit is for each part
+    survey = survey_log(whole)
+    check_bad_lines(log, survey)
+    tasks = [
+        _Task(level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()
+    ]
+    replays: dict[str, Replay] = {}
+    failed: dict[str, CrossbanditError] = {}
+    with (
+        open_pool(backend, jobs, address, owner="replay_by", warning=LogWarning) as pool,
+        progress("parts", len(tasks), show=show_progress) as tell,
+    ):
+        for level, result in _results(pool, tasks):
+            if isinstance(result, CrossbanditError):
+                failed[level] = result
+            else:
+                replays[level] = result
+            tell(len(replays) + len(failed))
+    if not replays:
+        level, error = min(failed.items())
+        raise type(error)(f"No part of {log.source.name} can be replayed. {level!r}: {error}")
+    for level, result in sorted(replays.items()):
+        for doubt in result.warnings:
+            warnings.warn(f"{level}: {doubt}", LogWarning, stacklevel=2)
+    in_order = sorted(replays, key=lambda level: (-replays[level].auctions, level))
+    column = log.source.columns.shown(log.order["by"])
+    notes = [log.description, *log.remarks, *find_repeats(whole, survey)]
+    if options.get("limits"):
+        notes.append(
+            f"The limits hold for each {column} by itself: each may spend its own budget, not a "
+            "share of one."
+        )
+    return ReplaySet(
+        column=column,
+        replays={level: replays[level] for level in in_order},
+        failed={level: str(error) for level, error in sorted(failed.items())},
+        bad=survey.bad,
+        faults=survey.faults,
+        notes=tuple(notes),
+    )
+
+
+def _results(pool: Pool, tasks: Sequence[_Task]) -> Iterator[tuple[str, Replay | CrossbanditError]]:
+    """Yield the result of each part. If a worker dies, the missing parts run in this process."""
+    done = set()
+    try:
+        for level, result in pool.map(_run, tasks):
+            done.add(level)
+            yield level, result
+    except pool.died:
+        yield from map(_run, [task for task in tasks if task.level not in done])
+
+
+def _run(task: _Task) -> tuple[str, Replay | CrossbanditError]:
+    """Replay a part in one thread; return the error if that is impossible."""
+    load_modules(list(task.modules))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)  # the replay keeps these warnings
+        try:
+            options = {"jobs": 1, "show_progress": False, **task.options}
+            return task.level, replay(task.log, **options)
+        except CrossbanditError as error:  # which another part may not have
+            return task.level, error

@@ -1,29 +1,249 @@
-"""The result of a replay: its tables, with confidence intervals over time and over seeds."""
+"""The result of a replay: what runs have earned and spent, and tables with confidence intervals."""
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from crossbandit.replay.oracles import BestPolicy
-from crossbandit.replay.spending import limit_columns, spending_rows
+from crossbandit.replay.oracles import BandPolicy
+from crossbandit.replay.strategies import make_chunk
 from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.streams import stream
+from crossbandit.types import Booleans
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from crossbandit.environments.auctions import AuctionRules
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.auctions import ClassColumn
-    from crossbandit.logs.faults import Fault
-    from crossbandit.replay.limited import ReplayLimits
-    from crossbandit.replay.runs import StrategyResult
+    from crossbandit.logs.auctions import Auctions, ClassColumn
+    from crossbandit.logs.survey import Fault
+    from crossbandit.replay.limits import ReplayLimits
+    from crossbandit.replay.strategies import Chunk, ReplaySetting, Strategy
+    from crossbandit.rules import AuctionRules
     from crossbandit.types import Floats, Integers
+
+
+class StrategyRun:
+    """A strategy that bids, and what it has earned and spent so far: in all, over time, by class.
+
+    With limits it also has what was spent by section and against the targets.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        points: Integers,
+        class_sizes: Sequence[int] = (),
+        limits: ReplayLimits | None = None,
+    ) -> None:
+        self.strategy = strategy
+        self._points = points
+        self._targets = limits.targets if limits else ()
+        self.auctions = 0
+        self.surplus = self.spend = self.wins = self._spent = 0.0
+        self.curve, self.spend_curve = np.empty(points.size), np.zeros(points.size)
+        self.multipliers = np.full(points.size, np.nan)
+        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
+        self.by_section = np.zeros((2, max(1, limits.sections) if limits else 1))  # spend, value
+        self.slack = np.zeros((len(self._targets), 2))  # the least so far, and the present one
+
+    def play(self, chunk: Chunk, rules: AuctionRules) -> None:
+        """Let the strategy bid in a chunk, and add what it earns."""
+        entries = self.strategy.entries(chunk)
+        shares: list[Floats] = [
+            np.where(rules.wins(one.bids, chunk.prices), one.shares, 0.0) for one in entries
+        ]
+        paid = _total(one.bids * won for one, won in zip(entries, shares, strict=True))
+        multipliers = None
+        if self.strategy.pseudo is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                multipliers = chunk.values / self.strategy.pseudo
+        won = _total(shares)
+        self.add(chunk.values * won, paid, won, chunk, multipliers)
+
+    def add(
+        self,
+        values: Floats,
+        paid: Floats,
+        won: Floats | Booleans,
+        chunk: Chunk | None = None,
+        multipliers: Floats | None = None,
+    ) -> None:
+        """Add consecutive auctions: the values won, payments, and the shares that were won."""
+        earned = values - paid
+        sums, spent = self.surplus + np.cumsum(earned), self._spent + np.cumsum(paid)
+        if chunk is not None and chunk.classes is not None:
+            for table, column in zip(self.by_class, chunk.classes.T, strict=False):
+                numbers = np.minimum(column, table.shape[1] - 1)
+                for row, amounts in enumerate((earned, paid, won)):
+                    table[row] += np.bincount(numbers, amounts, table.shape[1])
+        if chunk is not None and chunk.sections is not None:
+            for row, amounts in enumerate((paid, values)):
+                size = self.by_section.shape[1]
+                self.by_section[row] += np.bincount(chunk.sections, amounts, size)
+        for i, target in enumerate(self._targets):
+            base, slope = target.credit()
+            slack = self.slack[i, 1] + np.cumsum(base * won + slope * values - paid)
+            self.slack[i] = min(self.slack[i, 0], float(slack.min())), slack[-1]
+        first, last = np.searchsorted(
+            self._points, [self.auctions, self.auctions + paid.size], side="right"
+        )
+        places = self._points[first:last] - self.auctions - 1
+        self.curve[first:last], self.spend_curve[first:last] = sums[places], spent[places]
+        if multipliers is not None:
+            self.multipliers[first:last] = multipliers[places]
+        self.auctions += paid.size
+        self.surplus, self._spent = float(sums[-1]), float(spent[-1])
+        self.spend += float(paid.sum())
+        self.wins += float(won.sum())
+
+
+def play_log(
+    runs: Sequence[StrategyRun],
+    auctions: Iterator[Auctions],
+    setting: ReplaySetting,
+    jobs: int | None,
+    tell: Callable[[int], None],
+) -> None:
+    """Let every strategy bid in every auction; a chunk is read once for all of them.
+
+    Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
+    chunk is read at the same time.
+    """
+
+    def chunks() -> Iterator[Chunk]:
+        start = 0
+        for piece in auctions:
+            yield make_chunk(piece, setting.rules, setting.problem, setting.limits, start)
+            start += piece.values.size
+
+    found = chunks()
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        chunk = next(found, None)
+        while chunk is not None:
+            following = reader.submit(next, found, None)
+            for played in [threads.submit(run.play, chunk, setting.rules) for run in runs]:
+                played.result()
+            tell(runs[0].auctions)
+            chunk = following.result()
+
+
+def _total(amounts: Iterable[Floats]) -> Floats:
+    first, *others = amounts
+    return sum(others, first)
+
+
+@dataclass(frozen=True, eq=False)
+class StrategyResult:
+    """What a strategy earned.
+
+    Attributes:
+        strategy: The name of the strategy.
+        kind: "learner", "own", "fitted", "fixed" or "oracle".
+        note: A short remark.
+        surplus: One entry per seed; a strategy that draws nothing has one entry.
+        spend: The sum of the bids that won; one entry per seed.
+        wins: The number of auctions won; one entry per seed.
+        curve: (seeds, points). The surplus up to each of `Replay.points`.
+        bids: What it would bid at the end at each of `Replay.values`; the mean over the seeds.
+        by_class: For each of `Replay.classes`, an array (3, levels): surplus, spend and wins, the
+            mean over the seeds.
+        limited: What it did under limits; None without limits.
+    """
+
+    strategy: str
+    kind: str
+    note: str
+    surplus: Floats
+    spend: Floats
+    wins: Floats
+    curve: Floats
+    bids: Floats
+    by_class: tuple[Floats, ...] = ()
+    limited: LimitedResult | None = None
+
+    @property
+    def mean_surplus(self) -> float:
+        """The mean surplus over the seeds."""
+        return float(self.surplus.mean())
+
+    @property
+    def half_width(self) -> float:
+        """The half-width of the 95 % interval of the mean over the seeds; NaN for one entry."""
+        return half_width(self.surplus)
+
+    @property
+    def mean_value(self) -> float:
+        """The mean of the values won over the seeds."""
+        return float((self.surplus + self.spend).mean())
+
+
+_ROUNDING = 1e-9  # share of the money spent; a smaller lack of value is a rounding error
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedResult:
+    """What a strategy did under limits."""
+
+    spend_curve: Floats  # (seeds, points). What was spent up to each of `Replay.points`.
+    multipliers: Floats
+    spend: Floats
+    value: Floats  # (sections,). The values won in each section, the mean over the seeds.
+    least_slack: Floats
+    slack: Floats  # (targets,). The same at the end of the log, the least of all runs.
+
+    @classmethod
+    def of(cls, runs: Sequence[StrategyRun]) -> LimitedResult:
+        """Return the result of the runs of a strategy."""
+        by_section = np.mean([one.by_section for one in runs], axis=0)
+        slack = np.min([one.slack for one in runs], axis=0)
+        return cls(
+            spend_curve=np.array([one.spend_curve for one in runs]),
+            multipliers=np.array([one.multipliers for one in runs]).mean(axis=0),
+            spend=by_section[0],
+            value=by_section[1],
+            least_slack=slack[:, 0],
+            slack=slack[:, 1],
+        )
+
+
+def limit_columns(limits: ReplayLimits, outcome: StrategyResult) -> dict[str, Any]:
+    """Return what the table of a replay has in addition, with limits."""
+    spend = float(outcome.spend.mean())
+    columns: dict[str, Any] = {
+        "value": outcome.mean_value,
+        "return_on_spend": outcome.mean_value / spend if spend > 0 else np.nan,
+    }
+    if np.isfinite(limits.total):
+        columns["budget_used"] = spend / limits.total
+    if limits.targets and outcome.limited is not None:
+        at_end = [outcome.kind == "oracle" or one.keep == "long-run" for one in limits.targets]
+        slack = np.where(at_end, outcome.limited.slack, outcome.limited.least_slack)
+        columns["target_kept"] = bool((slack >= -_ROUNDING * max(spend, 1.0)).all())
+    return columns
+
+
+def spending_rows(
+    limits: ReplayLimits, outcomes: Sequence[StrategyResult]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield rows of `Replay.spending`."""
+    for calendar in limits.calendars:
+        budget = calendar.budget
+        amount, per = (np.nan, None) if budget is None else (budget.amount, budget.per)
+        per = "log" if per is None else str(per)
+        of = limits.periods_of(calendar)
+        for one in outcomes:
+            if one.limited is not None:
+                sums = [np.bincount(of, table) for table in (one.limited.spend, one.limited.value)]
+                for name, spend, value in zip(calendar.names, *sums, strict=True):
+                    yield (one.strategy, one.kind, per, name, amount, spend, value)
 
 
 _BLOCKS = 10  # a log has this many blocks, long enough for effects of the hour
@@ -55,7 +275,8 @@ class Replay:
         classes: The class columns, each with its most frequent levels.
         diagnosis: Whether prices depend on values, as the first run of the price law found; None if
             the price law did not take part.
-        comparator: The strategy that regret is counted from.
+        comparator: The strategy that regret is counted from: of the policies that were chosen in
+            hindsight (one for all auctions, per band, per class), the one that earned most.
         limits: The limits, and the periods of the log; None without limits.
     """
 
@@ -73,7 +294,7 @@ class Replay:
     warnings: tuple[str, ...] = ()
     classes: tuple[ClassColumn, ...] = ()
     diagnosis: Diagnosis | None = None
-    comparator: str = BestPolicy.name
+    comparator: str = BandPolicy.name
     limits: ReplayLimits | None = None
 
     def __repr__(self) -> str:
@@ -155,8 +376,6 @@ class Replay:
             return_on_spend, and target_kept (whether it was kept at any time, in all runs; for an
             oracle, at the end). If targets aim at value, the regret and the interval are of value.
         """
-        import pandas as pd
-
         widths = np.hypot(half_widths_over_time(self._deviations), self._seed_widths)
         frame = pd.DataFrame(
             {
@@ -197,8 +416,6 @@ class Replay:
             auctions or "log": with several budgets, sums over all rows would count money more than
             once. It is empty without limits.
         """
-        import pandas as pd
-
         rows = [] if self.limits is None else spending_rows(self.limits, self.outcomes)
         columns = ["strategy", "kind", "per", "period", "budget", "spend", "value"]
         return pd.DataFrame(rows, columns=columns)
@@ -220,8 +437,6 @@ class Replay:
         Raises:
             InvalidParameterError: No strategy of that name took part.
         """
-        import pandas as pd
-
         base = 0 if strategy is None else self._index(strategy, "compare")
         widths = np.hypot(
             half_widths_over_time(self._deviations - self._deviations[base]),
@@ -250,8 +465,6 @@ class Replay:
             strategy, kind, surplus, spend, win_rate. Levels beyond the most frequent ones are
             pooled as "others". It is empty if the log has no class columns.
         """
-        import pandas as pd
-
         rows = [
             (
                 *(column.column, level, int(column.auctions[j])),
@@ -272,8 +485,6 @@ class Replay:
             A frame with one row per strategy and point: strategy, auction, surplus, and the
             half_width of its 95 % interval over the seeds.
         """
-        import pandas as pd
-
         frames = [
             pd.DataFrame(
                 {
@@ -293,8 +504,6 @@ class Replay:
         Returns:
             A frame with one row per strategy and value: strategy, value, bid.
         """
-        import pandas as pd
-
         frames = [
             pd.DataFrame({"strategy": outcome.strategy, "value": self.values, "bid": outcome.bids})
             for outcome in self.outcomes
@@ -308,12 +517,6 @@ def resample_totals(curves: Floats) -> Floats:
     Blocks of consecutive entries, which may wrap around the end, are drawn with replacement until
     they are as long as the log. All curves use the same blocks, so differences are paired. The
     random numbers are fixed.
-
-    Args:
-        curves: (n, points). Running sums; the last column holds the totals.
-
-    Returns:
-        (n, replicates). Resampled totals minus totals. NaN if there are fewer than 20 points.
     """
     count, points = curves.shape
     if points < 2 * _BLOCKS:

@@ -1,19 +1,19 @@
-"""A toolkit for reports: statistics, tables, charts, figures and pages.
+"""Reports: tables and charts as data, and what turns them into text, pages and figures.
 
-It does not depend on the packages that use it. Each of them has its own page.
+It does not depend on the packages that use it.
 """
 
 from crossbandit import extras
 
 extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.report")
 
-from crossbandit.report.charts import Chart, Series, Shape
-from crossbandit.report.figures import draw_figure, figure_files
-from crossbandit.report.latex import latex
+from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
 from crossbandit.report.pages import check_folder, render, write_files
-from crossbandit.report.text import Table, csv_text, frame_csv, markdown
+from crossbandit.report.print import draw_figure, figure_files
+from crossbandit.report.text import csv_text, frame_csv, latex, markdown
 
 __all__ = [
+    "Cell",
     "Chart",
     "Series",
     "Shape",
@@ -23,6 +23,7 @@ __all__ = [
     "draw_figure",
     "figure_files",
     "frame_csv",
+    "group_starts",
     "latex",
     "markdown",
     "render",

@@ -1,9 +1,9 @@
-"""Pages, and the folders that reports are written into.
+"""Pages as HTML, and the folders that reports are written into.
 
 A page is one HTML file, with its style, its script and its data inside. It loads nothing.
 
-A user of this module has a template that extends `page.html` and a chart for each place that
-the template has. All text is escaped by Jinja.
+A user of this module has a template that extends `page.html`. It holds the sentences of the page,
+and places its tables and charts by the macros in `parts.html`. All text is escaped by Jinja.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from crossbandit.report.charts import Chart
+    from crossbandit.report.data import Chart, Table
 
 _SCRIPTS = ("drawing.js", "charts.js", "controls.js")
+_CLASSES = {"other": "theirs", "best": "best", "outside": "outside"}
 KEYS = "Point at a chart, or focus it and use the arrow keys, to read the values."
 
 
@@ -79,12 +80,6 @@ def render(
 def script_json(data: object) -> str:
     r"""Return data as JSON that cannot end the script element that contains it.
 
-    Args:
-        data: Lists, dictionaries, texts, and numbers that are finite.
-
-    Returns:
-        The JSON text.
-
     >>> script_json({"a": "</script>"})
     '{"a":"\\u003c/script>"}'
     """
@@ -106,16 +101,20 @@ def _environment(package: str) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters |= {
-        "number": text.number,
-        "percent": text.percent,
-        "p_value": text.p_value,
-        "times": text.times,
         "count": text.count,
         "words": _words,
         "data_link": _data_link,
     }
-    environment.globals["missing"] = text.MISSING
+    environment.globals["classes"] = _classes
     return environment
+
+
+def _classes(table: Table, column: int, style: str = "") -> str:
+    """Return the CSS classes of a cell."""
+    name = table.head[column]
+    kind = "n" if table.is_number(column) else name if table.checks else ""
+    roomy = "roomy" if column and name in table.roomy else ""
+    return " ".join(filter(None, (kind, roomy, _CLASSES.get(style))))
 
 
 def _words(sentence: str) -> str:

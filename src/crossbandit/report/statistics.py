@@ -18,15 +18,10 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """A number and the half-width of its 95 % confidence interval.
-
-    Attributes:
-        value: The estimate.
-        half_width: The half-width; NaN where a single sample gives none.
-    """
+    """A number and the half-width of its 95 % confidence interval."""
 
     value: float
-    half_width: float
+    half_width: float  # the half-width; NaN where a single sample gives none
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
@@ -43,29 +38,16 @@ class Estimate(NamedTuple):
 
 
 class PairedTest(NamedTuple):
-    """The mean difference of paired samples, and whether it may be chance.
+    """The mean difference of paired samples, and whether it may be chance."""
 
-    Attributes:
-        difference: The mean of first minus second.
-        half_width: The half-width of its 95 % confidence interval.
-        p_value: The two-sided p-value of Student's paired t-test.
-        pairs: The number of pairs.
-    """
-
-    difference: float
-    half_width: float
-    p_value: float
+    difference: float  # the mean of first minus second
+    half_width: float  # the half-width of its 95 % confidence interval
+    p_value: float  # the two-sided p-value of Student's paired t-test
     pairs: int
 
 
 def half_widths(samples: npt.ArrayLike) -> Floats:
     """Return half-widths of 95 % confidence intervals of column means, by Student's t.
-
-    Args:
-        samples: An array (count, columns), one row per independent sample.
-
-    Returns:
-        An array (columns,). It holds NaN if there are fewer than two rows.
 
     >>> half_widths([[1.0], [2.0], [3.0]]).round(3)
     array([2.484])
@@ -81,12 +63,6 @@ def half_widths(samples: npt.ArrayLike) -> Floats:
 def half_width(sample: npt.ArrayLike) -> float:
     """Return the half-width of the 95 % confidence interval of a mean, by Student's t.
 
-    Args:
-        sample: Independent numbers.
-
-    Returns:
-        The half-width, or NaN for fewer than two numbers.
-
     >>> round(half_width([1.0, 2.0, 3.0]), 4)
     2.4841
     >>> half_width([1.0])
@@ -96,14 +72,7 @@ def half_width(sample: npt.ArrayLike) -> float:
 
 
 def student_quantile(freedom: int) -> float:
-    """Return how many standard errors a 95 % interval has on either side.
-
-    Args:
-        freedom: The degrees of freedom.
-
-    Returns:
-        The 97.5 % quantile of Student's t distribution.
-    """
+    """Return how many standard errors a 95 % interval has on either side."""
     from scipy.special import stdtrit  # scipy.stats would take ten times as long to load
 
     return float(stdtrit(freedom, (1 + CONFIDENCE) / 2))
@@ -111,13 +80,6 @@ def student_quantile(freedom: int) -> float:
 
 def slope(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Return the slope of the least-squares line through (log x, log y).
-
-    Args:
-        x: Positive numbers, at least two different ones.
-        y: Positive numbers, as many.
-
-    Returns:
-        The exponent that fits y best as a power of x.
 
     >>> round(slope([1, 4, 16], [3, 6, 12]), 12)
     0.5
@@ -132,14 +94,6 @@ def slope_interval(x: npt.ArrayLike, samples: npt.ArrayLike) -> Estimate:
 
     All values of one seed are left out together, because one seed may share its randomness between
     all x. The spread of the resulting slopes gives the standard error, and Student's t the width.
-
-    Args:
-        x: Positive numbers, at least two different ones.
-        samples: An array (points, seeds); `samples[i, j]` belongs to `x[i]` and seed `j`.
-
-    Returns:
-        The slope through the means. Its half-width is NaN for a single seed, or where the mean
-        without one of the seeds is not positive.
 
     >>> estimate = slope_interval([1, 4, 16], [[2.9, 3.1], [5.8, 6.2], [11.6, 12.4]])
     >>> round(estimate.value, 3), abs(round(estimate.half_width, 3))
@@ -161,13 +115,6 @@ def slope_interval(x: npt.ArrayLike, samples: npt.ArrayLike) -> Estimate:
 def paired_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
     """Compare two samples whose entries belong together, by Student's paired t-test.
 
-    Args:
-        first: Numbers, one per pair.
-        second: Numbers, in the same order.
-
-    Returns:
-        The mean difference, its interval and the p-value. Fewer than two pairs have NaN for both.
-
     >>> test = paired_test([1.0, 2.0, 3.0, 5.0], [2.0, 4.0, 4.0, 5.0])
     >>> test.difference, round(test.half_width, 3), round(test.p_value, 4)
     (-1.0, 1.299, 0.0917)
@@ -188,12 +135,6 @@ def paired_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values of several tests by Holm's method.
-
-    Args:
-        p_values: The p-values. NaN stays NaN and does not count as a test.
-
-    Returns:
-        The adjusted p-values, in the same order.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

@@ -1,4 +1,4 @@
-"""Numbers and tables as text, for pages, figures, Markdown and CSV."""
+"""Numbers as text, and tables as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from crossbandit.report.data import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
+
+    from crossbandit.report.data import Table
 
 MISSING = "\N{EN DASH}"
 _SMALLEST_P = 0.001
@@ -35,24 +38,23 @@ def number(value: float, digits: int = 2) -> str:
     return (shown if float(shown.replace(",", "")) else shown.lstrip("-")).replace("-", "−")
 
 
-def plus_minus(value: float, half_width: float, digits: int = 2) -> str:
-    """Return a value and its half-width, as 12.34 ± 0.56; without one if it is NaN.
+def decimals(largest: float, digits: int) -> int:
+    """Return the number of decimals with which a number has so many digits; 2 for zero.
 
-    >>> plus_minus(12.34, 0.56)
+    >>> decimals(1234.5, 5), decimals(0.0123, 4), decimals(1e9, 4)
+    (1, 5, 0)
+    """
+    return max(0, min(6, digits - 1 - math.floor(math.log10(largest)))) if largest > 0 else 2
+
+
+def plus_minus(value: float, half_width: float, digits: int = 2, **more: str) -> Cell:
+    """Return a cell with a value and its half-width; without one if it is NaN.
+
+    >>> str(plus_minus(12.34, 0.56))
     '12.34 ± 0.56'
     """
-    shown = number(value, digits)
-    return shown if math.isnan(half_width) else f"{shown} ± {number(half_width, digits)}"
-
-
-def parentheses(value: float, half_width: float) -> str:
-    """Return a value and its half-width in the form of many papers, as 12.34 (0.56).
-
-    >>> parentheses(1234.5, 0.56)
-    '1234.50 (0.56)'
-    """
-    shown = number(value).replace(",", "")
-    return shown if math.isnan(half_width) else f"{shown} ({half_width:.2f})"
+    half = "" if math.isnan(half_width) else number(half_width, digits)
+    return Cell(number(value, digits), half, **more)
 
 
 def percent(share: float) -> str:
@@ -143,33 +145,6 @@ def short_text(value: float) -> str:
 # --- tables ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table for a document.
-
-    Attributes:
-        title: Its heading.
-        caption: What its numbers are.
-        head: The names of the columns.
-        rows: The cells, row by row.
-        groups: The indices of rows that begin a group. LaTeX leaves some space before them.
-        labels: How many columns on the left are names; all others hold numbers.
-        numeric: Whether the first column holds numbers too.
-        best: The places (row, column) of the cells to mark.
-        label: The name for references in LaTeX.
-    """
-
-    title: str
-    caption: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    groups: frozenset[int] = frozenset()
-    labels: int = 1
-    numeric: bool = False
-    best: frozenset[tuple[int, int]] = frozenset()
-    label: str = ""
-
-
 def markdown(table: Table) -> str:
     """Return a table with its title and caption as Markdown.
 
@@ -179,29 +154,92 @@ def markdown(table: Table) -> str:
     Returns:
         Text that ends with a line break.
     """
-    names = ["--:" if table.numeric else ":--", *[":--"] * (table.labels - 1)]
-    rules = [*names, *["--:"] * (len(table.head) - table.labels)]
-    lines = [
-        *(f"## {_md(table.title)}", "", _md(table.caption), ""),
-        _bar(map(_md, table.head)),
-        _bar(rules),
+    rules = ["--:" if table.is_number(i) else ":--" for i in range(len(table.head))]
+    body = [
+        [f"**{_md(str(x))}**" if x.style == "best" else _md(str(x)) for x in row]
+        for row in table.cells
     ]
-    for i, row in enumerate(table.rows):
-        cells = [
-            f"**{_md(text)}**" if (i, j) in table.best else _md(text) for j, text in enumerate(row)
-        ]
-        lines.append(_bar(cells))
-    return "\n".join([*lines, ""])
-
-
-def _bar(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    bars = ["| " + " | ".join(cells) + " |" for cells in (map(_md, table.head), rules, *body)]
+    return "\n".join([f"## {_md(table.title)}", "", _md(table.caption), "", *bars, ""])
 
 
 def _md(text: str) -> str:
     """Escape what Markdown would read as formatting; an underscore inside a word is none."""
     text = re.sub(r"[\\`*<>|$~\[\]]", r"\\\g<0>", " ".join(text.split()))
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", text)
+
+
+def latex(table: Table) -> str:
+    r"""Return a table as LaTeX, with a caption, a label and the marked cells in bold.
+
+    Args:
+        table: The table.
+
+    Returns:
+        Text that ends with a line break. It needs the booktabs package.
+    """
+    columns = "".join("r" if table.is_number(i) else "l" for i in range(len(table.head)))
+    lines = [
+        r"% Needs \usepackage{booktabs}.",
+        r"\begin{table}",
+        rf"\caption{{{_tex(f'{table.title}. {table.caption}')}}}",
+        rf"\label{{tab:{slug(table.label or table.title)}}}",
+        r"\centering",
+        r"\footnotesize",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _tex_row([_tex_symbol(table.head[0]), *map(_tex, table.head[1:])]),
+        r"\midrule",
+    ]
+    for i, row in enumerate(table.cells):
+        if i > 0 and i in table.groups:
+            lines.append(r"\addlinespace")
+        cells = [_tex_cell(x, is_number=j >= table.labels) for j, x in enumerate(row)]
+        if table.numeric:  # the comma of a number separates thousands; that of a name is a comma
+            cells[0] = cells[0].replace(",", r"\,")
+        lines.append(_tex_row(cells))
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _tex_cell(cell: Cell, *, is_number: bool) -> str:
+    """Return a cell; numbers in the form of many papers, as 1234.50 (0.56)."""
+    text = f"{cell.text} ({cell.half_width})" if cell.half_width else cell.text
+    text = _tex(text.replace(",", "") if is_number else text)
+    return rf"\textbf{{{text}}}" if cell.style == "best" else text
+
+
+def _tex_row(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "η": "eta"}
+_GREEK |= {"θ": "theta", "λ": "lambda", "μ": "mu", "ρ": "rho", "σ": "sigma", "τ": "tau"}
+# A bracket or a star at the beginning of a row would belong to the end of the row above it.
+_SPECIAL = (
+    {char: f"\\{char}" for char in "%&_#${}"}
+    | {char: f"{{{char}}}" for char in "[]*"}
+    | {char: rf"\({name}\)" for char, name in {"−": "-", "±": r"\pm", "×": r"\times"}.items()}
+    | {char: rf"\(\{name}\)" for char, name in _GREEK.items()}
+    | {
+        "\\": r"\textbackslash{}",
+        "^": r"\textasciicircum{}",
+        "~": r"\textasciitilde{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        MISSING: "--",
+    }
+)
+
+
+def _tex(text: str) -> str:
+    """Escape what LaTeX would not print as it is."""
+    return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()))
+
+
+def _tex_symbol(symbol: str) -> str:
+    """Return one letter as mathematics, and more than one as words."""
+    return rf"\({symbol}\)" if len(symbol) == 1 and symbol.isascii() else _tex(symbol)
 
 
 def slug(text: str) -> str:
@@ -260,12 +298,6 @@ def _csv_cell(cell: Any) -> Any:
 
 def csv_safe(value: _Value) -> _Value | str:
     """Return a value for a CSV file that a spreadsheet does not take for a formula.
-
-    Args:
-        value: The value of a cell. Everything but text is returned as it is.
-
-    Returns:
-        The value; a text that begins like a formula gets an apostrophe in front.
 
     >>> csv_safe("=1+1"), csv_safe("cross-graph"), csv_safe(-1.5)
     ("'=1+1", 'cross-graph', -1.5)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.causes import BidderExistsError
+from crossbandit.service.causes import BidderExistsError, NotReadyError
 from crossbandit.service.contents import Change, encode
 from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
-from crossbandit.service.store.rows import CHANGE, Append
+from crossbandit.service.store.session import CHANGE, Append
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from crossbandit.service.store import Session
 
 _UNSET: Any = object()
+_PATIENCE = 20.0  # seconds to wait for a node that decides for a new bidder
+_WAIT = 0.02  # seconds between two looks at it
 
 
 class Administration:
@@ -53,7 +56,7 @@ class Administration:
         return self.directory.find(name).settings
 
     def create(self, name: str, settings: BidderSettings) -> None:
-        """Add a bidder.
+        """Add a bidder. If it has limits, wait until a node can decide for it.
 
         Args:
             name: Its name.
@@ -62,6 +65,7 @@ class Administration:
         Raises:
             BidderExistsError: A bidder of that name exists.
             InvalidParameterError: The settings or the name are not valid.
+            NotReadyError: The bidder was created, but no node decides for it yet.
         """
         checked_name("create", name)
         live = LiveBidder(settings.build())
@@ -75,6 +79,28 @@ class Administration:
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."
             )
         self.learner.look()
+        until = time.monotonic() + _PATIENCE
+        while settings.limited and not self._can_decide(name, now):
+            if time.monotonic() > until:
+                raise NotReadyError(
+                    f"The bidder {name!r} was created, but no node decides for it yet. Do not "
+                    "create it again. Wait until one does, or start a node."
+                )
+            time.sleep(_WAIT)
+
+    def _can_decide(self, name: str, created: float) -> bool:
+        """Return whether a node can decide for a new bidder with limits.
+
+        Another node that has its lease publishes a policy when it has restored the bidder.
+        """
+        row = self.directory.find(name).row
+        held = self.learner.held.get(row.id)
+        if held is not None:
+            return held.live is not None and not held.lost
+        if row.holder and row.published != created:
+            return True
+        self.directory.refresh()
+        return False
 
     def delete(self, name: str) -> None:
         """Delete a bidder, its log and what it has learned.
@@ -134,7 +160,7 @@ class Administration:
     def _write(self, append: Append) -> bool:
         """Log a change. If another change came first, write nothing and return False."""
         with self._store_lock:
-            return self._store.write([append], self.clock())[0]
+            return bool(self._store.write([append], self.clock())[0])
 
     def _changed(self, known: KnownBidder, budget: Budgets, target: Targets) -> Append:
         """Return the log entry that changes the limits of a bidder."""

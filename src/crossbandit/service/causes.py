@@ -45,6 +45,12 @@ class PausedError(ServiceError):
     code = "paused"
 
 
+class ReportedOtherwiseError(ServiceError):
+    """Another outcome of the same bid was reported before."""
+
+    code = "reported-otherwise"
+
+
 class NotReadyError(ServiceError):
     """The bidder cannot decide yet: it is being loaded, or another node is taking it over."""
 
@@ -68,6 +74,10 @@ class StoreError(ServiceError):
     """The store cannot be reached or written. Nothing is acknowledged."""
 
     code = "store-unavailable"
+
+
+class LockedError(StoreError):
+    """Another process has locked rows of the bidder. Other bidders can be written."""
 
 
 class OverloadedError(ServiceError):

@@ -1,9 +1,19 @@
-"""Decisions and outcomes of bidders, and their form in the log."""
+"""Decisions and outcomes of bidders, their form in the log, and outcomes that contradict others."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING
+
 import msgspec
 
+from crossbandit.applications import Bid
+from crossbandit.applications.action import action_of
+from crossbandit.applications.bidding.inputs import price_of, rules_of
+from crossbandit.errors import IMPOSSIBLE_CONTENT
+from crossbandit.laws.rounds import shown_by
+from crossbandit.learners.law_decisions import KNOWN, code_of
 from crossbandit.service.settings import Budgets, Targets
 
 
@@ -29,9 +39,9 @@ class Decided(msgspec.Struct, frozen=True):
     """A decision.
 
     Attributes:
-        amount: The money to bid; None if a limit allows no bid.
+        amount: The money to bid; None if no bid is made.
         token: The token with which to report the outcome; None if no bid was made.
-        reason: The reason if no bid was made.
+        reason: Why no bid is made; None if one is.
     """
 
     amount: float | None
@@ -94,6 +104,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
         at: The time of the auction.
         classes: The levels of the classes.
         made: When the decision was made.
+        ahead: How many more decisions may be answered before they are in the log.
     """
 
     value: float
@@ -101,9 +112,96 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     at: float
     classes: dict[str, str | int]
     made: float
+    ahead: int = 0
+
+
+@dataclass(frozen=True)  # two kinds of `Struct` could not be told apart
+class Lost:
+    """In the log after a crash: decisions may have been answered that are not in the log."""
+
+    count: int  # how many, at most
+    made: float  # when they had all been made
 
 
 encode = msgspec.msgpack.Encoder().encode
 rows_of = msgspec.msgpack.Decoder(list[Row]).decode
 change_of = msgspec.msgpack.Decoder(Change).decode
-request_of = msgspec.msgpack.Decoder(Request).decode
+decision_of = msgspec.msgpack.Decoder(Request | Lost).decode
+
+
+# --- outcomes that contradict others -------------------------------------------------------------
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from crossbandit.applications import FirstPriceBidder
+
+    _Key = tuple[str, int]  # the decider and its number of the decision
+    _Result = tuple[bool, float | None, float | None]  # won, highest competing bid, reserve
+
+_ROOM = 20_000
+
+
+class LatestOutcomes:
+    """The outcomes that a node took last. Most of them are learned soon, but not all are yet.
+
+    Any thread may call all methods.
+    """
+
+    def __init__(self, room: int = _ROOM) -> None:
+        self._room, self._lock = room, Lock()
+        self._found: dict[_Key, _Result] = {}
+
+    def add(self, key: _Key, row: Row) -> None:
+        """Remember an outcome."""
+        with self._lock:
+            self._found[key] = row.won, row.highest_competing_bid, row.reserve
+            if len(self._found) > self._room:
+                del self._found[next(iter(self._found))]
+
+    def remove(self, keys: Iterable[_Key]) -> None:
+        """Forget outcomes, because they were not stored."""
+        with self._lock:
+            for key in keys:
+                self._found.pop(key, None)
+
+    def find(self, key: _Key, row: Row) -> Row | None:
+        """Return the outcome that was reported before; None if none is remembered."""
+        found = self._found.get(key)
+        if found is None:
+            return None
+        won, price, reserve = found
+        return msgspec.structs.replace(row, won=won, highest_competing_bid=price, reserve=reserve)
+
+
+def contradicts(
+    bidder: FirstPriceBidder, key: bytes | None, row: Row, before: Row | None, code: int
+) -> bool:
+    """Return whether an outcome differs, for the bidder, from all that is known of its bid.
+
+    Two prices between which there is no bid do not differ. If the earlier outcome is impossible in
+    itself, it is not compared, because it is not learned.
+    """
+    known = {code} if code >= KNOWN else set()
+    if before is not None:
+        known.add(_code(bidder, key, before))
+    known.discard(0)
+    return bool(known) and _code(bidder, key, row) not in known
+
+
+def _code(bidder: FirstPriceBidder, key: bytes | None, row: Row) -> int:
+    """Return the code with which an outcome would be learned; 0 if it cannot be learned."""
+    try:
+        bid = action_of(row.token, Bid, bidder.learner, key)
+        if bid.amount is None:
+            return 0
+        given = row.highest_competing_bid
+        rules = bidder.rules if row.reserve is None else rules_of(bidder.rules, bid, row.reserve)
+        price = price_of(rules, bidder.feedback, bid.amount, given, won=row.won)
+        number = max(price, rules.least)
+        law = bidder.learner.law
+        kind, index, _ = shown_by(law, bid.amount, reached=row.won, number=number)
+    except IMPOSSIBLE_CONTENT:
+        return 0
+    return code_of(kind, index)

@@ -37,12 +37,7 @@ Auction = tuple[float, float, dict[str, str | int]]  # value, highest competing 
 
 @dataclass(frozen=True)
 class Market:
-    """One bidder of the demonstration and the auctions in which it takes part.
-
-    Attributes:
-        settings: The settings of the bidder.
-        draw: Returns an auction: the value, the highest competing bid and the classes.
-    """
+    """One bidder of the demonstration and the auctions in which it takes part."""
 
     settings: BidderSettings
     draw: Callable[[np.random.Generator], Auction]
@@ -84,26 +79,13 @@ MARKETS = {
 
 
 def create_bidders(node: Node) -> None:
-    """Create the bidders of the demonstration that a node does not have yet.
-
-    Args:
-        node: The node.
-    """
+    """Create the bidders of the demonstration that a node does not have yet."""
     for name in set(MARKETS) - set(node.names()):
         node.create(name, MARKETS[name].settings)
 
 
 def play(node: Node, *, rate: float = 40.0, seed: int | None = None) -> Callable[[], None]:
-    """Create the bidders of the demonstration, and start to play auctions in a thread.
-
-    Args:
-        node: The node. It must have been started. Others may use it at the same time.
-        rate: The auctions of each bidder per second.
-        seed: The seed of the auctions; None for a new one.
-
-    Returns:
-        A function that stops the auctions. Call it before the node is closed.
-    """
+    """Create the bidders of the demonstration, and start to play auctions in a thread."""
     create_bidders(node)
     stop = Event()
     rng = np.random.default_rng(seed)
@@ -134,15 +116,7 @@ def _play_on(node: Node, stop: Event, rate: float, rng: np.random.Generator) -> 
 def play_round(
     node: Node, name: str, market: Market, auctions: int, rng: np.random.Generator
 ) -> None:
-    """Play some auctions of one bidder, and report their outcomes.
-
-    Args:
-        node: The node.
-        name: The bidder.
-        market: The market of the bidder.
-        auctions: The number of auctions.
-        rng: The random numbers of the auctions.
-    """
+    """Play some auctions of one bidder, and report their outcomes."""
     drawn = [market.draw(rng) for _ in range(auctions)]
     asked = [node.decide(name, value, classes=classes) for value, _, classes in drawn]
     outcomes = []

@@ -3,18 +3,141 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from crossbandit.service.tally import Minute, Tally
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from crossbandit.applications import FirstPriceBidder
+    from crossbandit.learners.missing_outcomes import OutcomeWatch
     from crossbandit.limits import LimitStatus
     from crossbandit.service.live import LiveBidder
+    from crossbandit.types import Booleans, Floats
+
+
+MINUTES = 24 * 60  # the number of minutes that are kept
+
+
+class Minute(msgspec.Struct, array_like=True):
+    """What happened in one minute.
+
+    Attributes:
+        time: The start of the minute, in seconds since 1970.
+        decisions: The number of decisions made under limits.
+        outcomes: The number of outcomes learned.
+        wins: The number of auctions won among them.
+        spend: The money paid for them.
+        surplus: The values won less the money paid.
+    """
+
+    time: int
+    decisions: int = 0
+    outcomes: int = 0
+    wins: int = 0
+    spend: float = 0.0
+    surplus: float = 0.0
+
+
+class Tally(msgspec.Struct):
+    """Counts of all outcomes, and of each minute. They are part of the state of a bidder.
+
+    Attributes:
+        decisions: The number of decisions made under limits.
+        won: The number of auctions won.
+        lost: The number of auctions lost.
+        corrected: The number of outcomes that a correction has replaced.
+        refused: The number of outcomes that were not learned, by cause.
+        value: The sum of the values won.
+        spend: The money paid.
+        minutes: The latest minutes in which something happened, in the order of arrival.
+    """
+
+    decisions: int = 0
+    won: int = 0
+    lost: int = 0
+    corrected: int = 0
+    refused: dict[str, int] = {}
+    value: float = 0.0
+    spend: float = 0.0
+    minutes: list[Minute] = []
+
+    def minute(self, at: float) -> Minute:
+        """Return the minute of the latest arrival."""
+        start = int(at // 60) * 60
+        if not self.minutes or self.minutes[-1].time != start:
+            self.minutes.append(Minute(start))
+            del self.minutes[:-MINUTES]
+        return self.minutes[-1]
+
+    def copied(self) -> Tally:
+        """Return a copy that does not change later. Of the minutes, only the latest can change."""
+        minutes = [*self.minutes[:-1], *map(msgspec.structs.replace, self.minutes[-1:])]
+        return msgspec.structs.replace(self, refused=dict(self.refused), minutes=minutes)
+
+    def decide(self, at: float) -> None:
+        """Count a decision."""
+        self.decisions += 1
+        self.minute(at).decisions += 1
+
+    def learn(self, at: float, won: Booleans, values: Floats, amounts: Floats) -> None:
+        """Count outcomes that were learned."""
+        wins = int(won.sum())
+        value, spend = float(values[won].sum()), float(amounts[won].sum())
+        self.won, self.lost = self.won + wins, self.lost + int(won.size) - wins
+        self.value, self.spend = self.value + value, self.spend + spend
+        minute = self.minute(at)
+        minute.outcomes += int(won.size)
+        self._add(minute, wins, value, spend)
+
+    def correct(self, at: float, value: float, amount: float, *, before: bool, won: bool) -> None:
+        """Count an outcome that replaces another."""
+        self.corrected += 1
+        sign = int(won) - int(before)
+        self.won, self.lost = self.won + sign, self.lost - sign
+        self.value, self.spend = self.value + sign * value, self.spend + sign * amount
+        self._add(self.minute(at), sign, sign * value, sign * amount)
+
+    def refuse(self, cause: str, count: int = 1) -> None:
+        """Count outcomes that were not learned."""
+        self.refused[cause] = self.refused.get(cause, 0) + count
+
+    @staticmethod
+    def _add(minute: Minute, wins: int, value: float, spend: float) -> None:
+        minute.wins += wins
+        minute.spend += spend
+        minute.surplus += value - spend
+
+
+class Histogram:
+    """Counts of durations, by upper bounds."""
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def note(self, seconds: float) -> None:
+        """Count a duration."""
+        self.counts[bisect_left(self.bounds, seconds)] += 1
+        self.total += seconds
+
+
+# --- the figures of a bidder ---------------------------------------------------------------------
+
 
 _LOOKED_AT = 8  # the number of recent auctions that are used
+
+# When spending counts as far below the plan: below a half of it, after this many auctions.
+_FAR = 0.5
+_FEWEST = 100
+# It is judged when this share of the plan is due. A plan by the clock may be wrong at some hours of
+# the day, as long as it is not known when auctions come.
+_DUE, _DUE_BY_CLOCK, _DAY = 0.1, 0.5, 86_400.0
+_HELD_BACK = 1.05  # bids are held back noticeably by a limit with a higher multiplier
+_USED_UP = 0.95
 
 
 class LimitFigures(msgspec.Struct, frozen=True):
@@ -33,6 +156,7 @@ class LimitFigures(msgspec.Struct, frozen=True):
         ends: The end of the period.
         auctions: The number of auctions in the period.
         words: The state in words.
+        under_delivery: If far less was spent than planned: this in words, with the cause; else "".
     """
 
     kind: str
@@ -47,6 +171,7 @@ class LimitFigures(msgspec.Struct, frozen=True):
     ends: float | None
     auctions: int
     words: str
+    under_delivery: str = ""
 
 
 class DiagnosisFigures(msgspec.Struct, frozen=True):
@@ -145,14 +270,7 @@ class BidderFigures(msgspec.Struct, frozen=True):
 
 
 def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -> LearnedFigures:
-    """Return the figures that are published with a policy.
-
-    Args:
-        live: The bidder. The caller must hold its lock.
-        at: The time.
-        views: Earlier figures, whose diagnosis and exploration are reused; None to compute new
-            ones, which takes some milliseconds.
-    """
+    """Return the figures that are published with a policy."""
     bidder, watch = live.bidder, live.bidder.learner.watch
     return LearnedFigures(
         entry=live.entry,
@@ -161,7 +279,23 @@ def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -
         limits=tuple(map(_limit, bidder.limits)),
         diagnosis=_diagnosis(bidder) if views is None else views.diagnosis,
         exploration=_exploration(bidder) if views is None else views.exploration,
-        alerts=(watch.reason,) if watch.biased else (),
+        alerts=_missing(watch) + _overspent(bidder.limits),
+    )
+
+
+def _missing(watch: OutcomeWatch) -> tuple[str, ...]:
+    """Return the alert that outcomes are missing, if they are and if it is wanted."""
+    if not watch.biased or watch.missing == "accept":
+        return ()
+    return (watch.reason + (" Nothing is learned until both come." if watch.misled else ""),)
+
+
+def _overspent(limits: Sequence[LimitStatus]) -> tuple[str, ...]:
+    return tuple(
+        f"{one}. It was exceeded by outcomes that were corrected or came too late, so nothing is "
+        "bid until its period is over or its amount is raised."
+        for one in limits
+        if one.overspent
     )
 
 
@@ -181,6 +315,53 @@ def _limit(status: LimitStatus) -> LimitFigures:
         auctions=status.auctions,
         words=str(status),
     )
+
+
+def with_deliveries(limits: tuple[LimitFigures, ...]) -> tuple[LimitFigures, ...]:
+    """Return limits, with a word on each under which far less was spent than planned.
+
+    Nothing is said at the beginning of a period, after few auctions, and where another budget
+    allows less.
+    """
+    return tuple(
+        msgspec.structs.replace(one, under_delivery=_under_delivery(one, limits)) for one in limits
+    )
+
+
+def _under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
+    if one.planned is None or one.auctions < _FEWEST or one.spent >= _FAR * one.planned:
+        return ""
+    waits = one.reserved >= one.left
+    if not waits and one.spent + one.reserved >= _FAR * one.planned:
+        return ""  # outcomes are late
+    share = one.planned / one.amount
+    if one.begins is None or one.ends is None:
+        due = share >= _DUE
+    else:
+        due = share >= _DUE_BY_CLOCK or share * (one.ends - one.begins) >= _DAY
+    tighter = [
+        other
+        for other in limits
+        if other.multiplier > max(one.multiplier, _HELD_BACK)
+        or (other is not one and other.slack is None and other.spent >= _USED_UP * other.amount)
+    ]
+    if not due or any(other.slack is None for other in tighter):  # another budget allows less
+        return ""
+    if waits:
+        cause = (
+            "Most of the money is reserved for bids without an outcome: report every outcome, or "
+            "set 'expires'."
+        )
+    elif tighter:
+        cause = f"A target holds bids back. {tighter[0].words}."
+    elif one.multiplier > _HELD_BACK:
+        cause = "Bids were lowered to save money, and rise again."
+    else:
+        cause = (
+            "Bids are not held back: too few auctions come, or too few are won. Compare the "
+            "traffic, the values and the prices with those that were expected."
+        )
+    return f"Far less was spent than planned. {one.words}. {cause}"
 
 
 def _diagnosis(bidder: FirstPriceBidder) -> DiagnosisFigures:

@@ -11,77 +11,81 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import CheckpointError
+from crossbandit.errors import IMPOSSIBLE_CONTENT, CrossbanditError
 from crossbandit.service.causes import NotReadyError, StoreError, UnknownBidderError
-from crossbandit.service.figures import BidderFigures, LearnedFigures, learned_figures
+from crossbandit.service.figures import (
+    MINUTES,
+    BidderFigures,
+    LearnedFigures,
+    Minute,
+    Tally,
+    learned_figures,
+    with_deliveries,
+)
 from crossbandit.service.settings import settings_from
-from crossbandit.service.tally import MINUTES, Minute, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.service.leases import HeldBidder
+    from crossbandit.service.learner import HeldBidder
     from crossbandit.service.settings import BidderSettings
     from crossbandit.service.store import Session
-    from crossbandit.service.store.rows import BidderRow, Policy
+    from crossbandit.service.store.session import BidderRow, Policy
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 
 
 class KnownBidder:
-    """A bidder as a node knows it.
-
-    Args:
-        row: The bidder in the store.
-
-    Attributes:
-        row: The bidder in the store, as it was last read.
-        settings: Its settings.
-        policy: The policy in use; None until it is loaded.
-        decider: What decides; None until it is loaded. Without limits, it stays the same object.
-        learned: The figures that the learner has published.
-        decisions: The number of decisions that this process has made.
-        problem: Why the newest policy could not be loaded; None if it was loaded.
-    """
+    """A bidder as a node knows it."""
 
     def __init__(self, row: BidderRow) -> None:
-        self.row = row
-        self.settings: BidderSettings = settings_from(row.settings)
+        self._settings: BidderSettings | CrossbanditError
         self.policy: Policy | None = None
         self.decider: FirstPriceBidder | None = None
+        self._shown: Policy | None = None
         self.learned: LearnedFigures | None = None
         self.decisions = 0
         self.problem: str | None = None
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
+        self._use(row)
+
+    def _use(self, row: BidderRow) -> None:
+        self.row = row
+        try:
+            self._settings = settings_from(row.settings)
+        except CrossbanditError as error:
+            self._settings = error
+
+    @property
+    def settings(self) -> BidderSettings:
+        """Its settings."""
+        if isinstance(self._settings, CrossbanditError):
+            raise NotReadyError(
+                f"The bidder {self.row.name!r} cannot be used: {self._settings} Use the version of "
+                "Crossbandit that has created it, or delete it."
+            )
+        return self._settings
 
     def update(self, row: BidderRow) -> None:
-        """Use a newer row of the store.
-
-        Args:
-            row: The row.
-        """
+        """Use a newer row of the store."""
         if row.settings != self.row.settings:
-            self.settings = settings_from(row.settings)
+            self._use(row)
         self.row = row
 
     def loaded(self) -> FirstPriceBidder:
-        """Return what decides.
-
-        Raises:
-            NotReadyError: It is not loaded yet.
-        """
+        """Return what decides; with limits, a copy for display, which must not decide."""
+        policy = self.policy
+        if self.settings.limited and policy is not None and self._shown is not policy:
+            self.decider = FirstPriceBidder.load(io.BytesIO(policy.content))
+            self._shown = policy
         if self.decider is None:
             raise NotReadyError(f"The bidder {self.row.name!r} is not loaded yet. Try again.")
         return self.decider
 
     def look(self, now: float) -> None:
-        """Record the present length of the log and the number of decisions.
-
-        Args:
-            now: The time.
-        """
+        """Record the present length of the log and the number of decisions."""
         if not self._seen or self._seen[-1][0] < self.row.last:
             self._seen.append((self.row.last, now))
         self._minutes[int(now // 60) * 60] = self.decisions
@@ -89,34 +93,18 @@ class KnownBidder:
             del self._minutes[next(iter(self._minutes))]
 
     def install(self, policy: Policy, key: bytes | None) -> None:
-        """Use a newer policy from now on.
-
-        Args:
-            policy: What `LiveBidder.policy` returned.
-            key: The key of the bidder's tokens, or None.
-
-        Raises:
-            CheckpointError: The policy is damaged. The one that was in use stays in use.
-        """
-        if self.settings.limited:  # a copy for display, which must not decide
-            fresh = FirstPriceBidder.load(io.BytesIO(policy.content))
-        else:
+        """Use a newer policy from now on."""
+        learned = _figures.decode(policy.figures) if policy.figures else self.learned
+        if not self.settings.limited:
             fresh = FirstPriceBidder.from_bytes(policy.content, key=key)
-        if policy.figures:
-            self.learned = _figures.decode(policy.figures)
-        if self.decider is None or self.settings.limited:
-            self.decider = fresh
-        else:
-            self.decider.learner.follow(fresh.learner)
-        self.policy = policy
+            if self.decider is None:
+                self.decider = fresh
+            else:
+                self.decider.learner.follow(fresh.learner)
+        self.learned, self.policy = learned, policy
 
-    def figures(self, now: float, held: HeldBidder | None) -> BidderFigures:
-        """Return the figures.
-
-        Args:
-            now: The time.
-            held: The bidder that learns, if this node holds its lease.
-        """
+    def figures(self, now: float, held: HeldBidder | None, problem: str | None) -> BidderFigures:
+        """Return the figures."""
         learned = self.learned or LearnedFigures(0, self.row.created, Tally())
         live = None if held is None else held.live
         if live is not None:
@@ -127,10 +115,12 @@ class KnownBidder:
             tally = learned.tally
         last, outcomes = max(self.row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
+        limits = learned.limits if self.row.paused else with_deliveries(learned.limits)
+        behind = tuple(one.under_delivery for one in limits if one.under_delivery)
         return BidderFigures(
             name=self.row.name,
             paused=self.row.paused,
-            limited=self.settings.limited,
+            limited=self._limited,
             holder=self.row.holder,
             decisions=self.decisions,
             won=tally.won,
@@ -140,7 +130,7 @@ class KnownBidder:
             value_won=tally.value,
             spend=tally.spend,
             surplus=tally.value - tally.spend,
-            limits=learned.limits,
+            limits=limits,
             learned=learned.entry,
             last=last,
             lag=last - learned.entry,
@@ -148,13 +138,17 @@ class KnownBidder:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
-            alerts=learned.alerts + ((self.problem,) if self.problem else ()),
+            alerts=learned.alerts + behind + tuple(one for one in (problem, self.problem) if one),
             history=self._history(tally.minutes),
         )
 
+    @property
+    def _limited(self) -> bool:
+        return not isinstance(self._settings, CrossbanditError) and self._settings.limited
+
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
         """Return the minutes of the log. Without limits, add the decisions of this process."""
-        if self.settings.limited:
+        if self._limited:
             return tuple(minutes)
         by_time = {one.time: one for one in minutes}
         before = 0
@@ -167,17 +161,7 @@ class KnownBidder:
 
 
 class Directory:
-    """All bidders of a store, as a node knows them.
-
-    Args:
-        session: A connection that nothing else uses.
-        key: The key of tokens, or None.
-        clock: Returns the time in seconds.
-
-    Attributes:
-        bidders: The bidders, by name.
-        ready: Whether the store has been read.
-    """
+    """All bidders of a store, as a node knows them."""
 
     def __init__(self, session: Session, key: bytes | None, clock: Callable[[], float]) -> None:
         self._session, self.key, self.clock = session, key, clock
@@ -212,18 +196,11 @@ class Directory:
         try:
             known.install(policy, self.key)
             known.problem = None
-        except (CheckpointError, msgspec.MsgspecError) as error:
+        except IMPOSSIBLE_CONTENT as error:
             known.problem = str(error)  # the policy that was in use stays in use
 
     def find(self, name: str) -> KnownBidder:
-        """Return a bidder. If it is not known, another node may have created it: read the store.
-
-        Args:
-            name: Its name.
-
-        Raises:
-            UnknownBidderError: There is no bidder of that name.
-        """
+        """Return a bidder. If it is not known, another node may have created it: read the store."""
         found = self.bidders.get(name)
         if found is not None:
             return found

@@ -7,32 +7,37 @@ exactly.
 from __future__ import annotations
 
 import io
+import sys
+from hashlib import blake2b
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
-from crossbandit.applications.bidding.outcomes import as_bids
-from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
+from crossbandit.applications.bidding.batches import as_bids
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,
     CheckpointError,
     DamagedTokenError,
     DecisionError,
+    LearnedBeforeError,
     MissingOutcomesError,
 )
-from crossbandit.service.causes import cause_of
-from crossbandit.service.contents import change_of, encode, request_of, rows_of
+from crossbandit.learners.law_decisions import KNOWN, reaches
+from crossbandit.learners.tokens import Token
+from crossbandit.service.causes import ReportedOtherwiseError, cause_of
+from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
+from crossbandit.service.figures import Tally
 from crossbandit.service.settings import limits_of
-from crossbandit.service.store.rows import CHANGE, Checkpoint, DecisionRow, Entries, Policy
-from crossbandit.service.tally import Tally
+from crossbandit.service.store.session import CHANGE, Checkpoint, DecisionRow, Entries, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.applications.bidding.bids import Bids
     from crossbandit.service.contents import Change, Request, Row
     from crossbandit.service.store import Session
 
@@ -41,6 +46,8 @@ _VERSION = 1
 # learned depend on this number: if you change it, increase `_VERSION`.
 _AT_ONCE = 500
 PIECE = 5_000  # entries that are read at once
+BLOCK = 64  # the most decisions that are answered before they are in the log ...
+SHARE = 0.02  # ... and the most that they may cost, as a share of what the limits leave
 
 
 class _State(msgspec.Struct):
@@ -52,13 +59,10 @@ class _State(msgspec.Struct):
     own: list[str]
     total: int
     tally: Tally
+    granted: int = 0
 
     def load(self, **changes: Any) -> FirstPriceBidder:
-        """Return the bidder with its old id, so that the decisions in the log are its own.
-
-        Args:
-            **changes: Settings that replace the saved ones.
-        """
+        """Return the bidder with its old id, so that the decisions in the log are its own."""
         bidder = FirstPriceBidder.load(io.BytesIO(self.bidder), **changes)
         learner = bidder.learner
         learner.id, learner.own, learner.total = self.id, set(self.own), self.total
@@ -68,23 +72,31 @@ class _State(msgspec.Struct):
 _state = msgspec.msgpack.Decoder(_State)
 
 
+class _Block(NamedTuple):
+    """Decisions that may be answered before they are in the log."""
+
+    after: int  # the decision that must be in the log before
+    until: int  # the number of the first decision after them
+    period: bytes
+
+
+_NO_BLOCK = _Block(0, 0, b"")
+
+
+class _Clock:
+    """The time of a log. It does not refer to the bidder, so that both are freed at once."""
+
+    time = 0.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
 class LiveBidder:
     """A bidder, and the last entry of the log that it has read.
 
     It uses the times in the log and no clock. So two live bidders that have read the same entries
     have the same bytes, however the entries were divided into reads.
-
-    Args:
-        bidder: The bidder.
-        key: The key of its tokens, or None.
-        entry: The number of the last entry that it has learned.
-        decisions: The number of decisions that it has made under limits.
-        tally: The counts of outcomes.
-
-    Attributes:
-        lock: Held while it learns or decides.
-        time: The time of the log.
-        began: The number of entries and decisions that it had read when it was created.
     """
 
     def __init__(
@@ -95,33 +107,39 @@ class LiveBidder:
         entry: int = 0,
         decisions: int = 0,
         tally: Tally | None = None,
+        granted: int = 0,
     ) -> None:
-        self.entry, self.decisions = entry, decisions
+        self.entry, self.decisions, self.granted = entry, decisions, granted
+        self.unlogged: list[DecisionRow] = []
+        self._ask = 0
         self.tally = Tally() if tally is None else tally
         self.lock = RLock()
-        self.time, self.began = 0.0, entry + decisions
+        self._clock, self.began = _Clock(), entry + decisions
         self._key = key
         self._use(bidder)
 
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
+        self._asked = self._usable = _NO_BLOCK
         self._amounts = frozenset(bidder.bids.tolist())
         learner = bidder.learner
-        learner.clock = learner.seen.clock = learner.watch.clock = lambda: self.time
+        learner.clock = learner.seen.clock = learner.watch.clock = self._clock
         learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
+
+    @property
+    def time(self) -> float:
+        """The time of the log; may be set."""
+        return self._clock.time
+
+    @time.setter
+    def time(self, seconds: float) -> None:
+        self._clock.time = seconds
 
     # --- learning ------------------------------------------------------------------------------
 
     def learn(self, entries: Entries) -> None:
-        """Learn the next entries of the log.
-
-        Args:
-            entries: The entries. The first must follow the last one that was learned.
-
-        Raises:
-            CheckpointError: Entries are missing.
-        """
+        """Learn the next entries of the log."""
         with self.lock:
             if entries.first != self.entry + 1:
                 raise CheckpointError(
@@ -142,8 +160,18 @@ class LiveBidder:
             for row in rows:
                 try:
                     self._learn_one(row)
+                except LearnedBeforeError as error:
+                    self.tally.refuse(cause_of(self._again(row, error)))
                 except IMPOSSIBLE_CONTENT as error:
                     self.tally.refuse(cause_of(error))
+
+    def _again(self, row: Row, error: LearnedBeforeError) -> Exception:
+        """Return the error for an outcome of a bid that was learned from before."""
+        token = Token.decode(row.token, self._key)
+        code = self.bidder.learner.seen.code(token.decider, token.counter)
+        if contradicts(self.bidder, self._key, row, None, code):
+            return ReportedOtherwiseError("Another outcome of this bid was learned before.")
+        return error
 
     def _learn_all(self, rows: Sequence[Row]) -> bool:
         """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
@@ -218,43 +246,109 @@ class LiveBidder:
     # --- deciding under limits -----------------------------------------------------------------
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
-        """Decide under limits.
-
-        Args:
-            request: The request.
-
-        Returns:
-            The bid, and the row to log before the bid is returned to the caller.
-
-        Raises:
-            InvalidContextError: The request is not valid. Nothing has changed.
-        """
+        """Decide under limits."""
         with self.lock:
             self.time = request.made
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
-            row = DecisionRow(self.decisions, self.entry, encode(request))
-            self.decisions += 1
-            self.tally.decide(request.made)
+            row = self._logged(request)
+            if request.ahead:
+                self._grant(request.ahead)
             return bid, row
 
-    def repeat(self, row: DecisionRow) -> Bid:
-        """Make a decision that is in the log again, and return its bid.
+    def decide_many(self, requests: Sequence[Request]) -> tuple[Bids, list[DecisionRow]]:
+        """Decide in auctions of one time, as separate calls of `decide` would."""
+        first = requests[0]
+        columns = {name: [one.classes[name] for one in requests] for name in first.classes}
+        reserves: Any = [one.reserve for one in requests]
+        with self.lock:
+            self.time = first.made
+            bids = self.bidder.bid_many(
+                [one.value for one in requests], reserve=reserves, at=first.at, **columns
+            )
+            return bids, [self._logged(one) for one in requests]
 
-        Args:
-            row: The decision.
+    def _logged(self, request: Request) -> DecisionRow:
+        """Count a decision, and return its row."""
+        row = DecisionRow(self.decisions, self.entry, encode(request))
+        self.decisions += 1
+        self.tally.decide(request.made)
+        return row
 
-        Raises:
-            CheckpointError: It is not the next one.
-        """
+    def repeat(self, row: DecisionRow) -> Bid | None:
+        """Make a decision that is in the log again, and return its bid; None if some were lost."""
         if row.number != self.decisions or row.after != self.entry:
             raise CheckpointError(
                 f"The next decision in the log is {row.number}, made after entry {row.after}. "
                 f"Decision {self.decisions} after entry {self.entry} is missing. Restore the store "
                 "from a backup that has it."
             )
-        return self.decide(request_of(row.content))[0]
+        found = decision_of(row.content)
+        if isinstance(found, Lost):
+            self._lose(found)
+            return None
+        return self.decide(found)[0]
+
+    # --- decisions that are answered before they are in the log ----------------------------------
+
+    def ahead(self) -> int:
+        """Return how many decisions may be answered after the next one, before they are logged.
+
+        When the next decision is in the log, so is this number. After a crash, money is reserved
+        for as many bids of the highest amount. So a crash may only lead to less being spent.
+        """
+        spending = self.bidder.spending
+        if self.decisions < self._ask or spending is None:
+            return 0
+        return spending.spare(SHARE, BLOCK)
+
+    def _grant(self, count: int) -> None:
+        """Allow decisions after the last one to be answered before they are in the log."""
+        self.granted = max(self.granted, self.decisions + count)
+        self._ask = self.decisions + count // 2  # so that the next block is ready in time
+        if self.bidder.spending is not None:
+            period = self.bidder.spending.period
+            self._asked = _Block(self.decisions - 1, self.granted, period)
+
+    def covered(self, logged: int) -> bool:
+        """Return whether the last decision may be answered although it is not in the log."""
+        if self._asked.after < logged:
+            self._usable = self._asked
+        spending = self.bidder.spending
+        return (
+            self.decisions <= self._usable.until
+            and spending is not None
+            and spending.period == self._usable.period
+        )
+
+    def recover(self, now: float) -> None:
+        """Reserve money for decisions that may have been answered and are not in the log."""
+        self._note(Lost(max(self.granted - self.decisions, 0), now))
+
+    def finish(self, now: float) -> None:
+        """Note that all decisions that were answered are in the log, and answer no more before."""
+        with self.lock:
+            self._asked, self._usable, self._ask = _NO_BLOCK, _NO_BLOCK, sys.maxsize
+            self._note(Lost(0, now))
+
+    def _note(self, lost: Lost) -> None:
+        if self.granted > self.decisions:
+            self.unlogged.append(DecisionRow(self.decisions, self.entry, encode(lost)))
+            self._lose(lost)
+
+    def _lose(self, lost: Lost) -> None:
+        """Reserve money for bids that may have been made, and use none of their numbers again."""
+        learner, spending = self.bidder.learner, self.bidder.spending
+        if lost.count and spending is not None:
+            spending.reserve_unknown(learner.id, learner.round, lost.count, lost.made)
+            learner.round += lost.count
+            # The watch over missing outcomes needs all decisions of a decider.
+            name = f"{learner.id} {self.decisions}".encode()
+            learner.id = blake2b(name, digest_size=len(learner.id) // 2).hexdigest()
+            learner.own = {*learner.own, learner.id}
+        self.decisions += 1
+        self.granted = self.decisions
 
     # --- keeping -------------------------------------------------------------------------------
 
@@ -266,15 +360,10 @@ class LiveBidder:
     def _state(self) -> _State:
         learner, own = self.bidder.learner, sorted(self.bidder.learner.own)
         content = _saved(self.bidder)
-        return _State(_VERSION, content, learner.id, own, learner.total, self.tally)
+        return _State(_VERSION, content, learner.id, own, learner.total, self.tally, self.granted)
 
     def policy(self, at: float, figures: bytes = b"") -> Policy:
-        """Return the policy for all nodes. With limits, other nodes only display it.
-
-        Args:
-            at: The time.
-            figures: The encoded figures.
-        """
+        """Return the policy for all nodes. With limits, other nodes only display it."""
         with self.lock:
             if self.bidder.limits:
                 return Policy(self.entry, at, _saved(self.bidder), figures)
@@ -283,15 +372,7 @@ class LiveBidder:
 
 
 def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
-    """Return the bidder of a checkpoint.
-
-    Args:
-        checkpoint: What `LiveBidder.checkpoint` returned.
-        key: The key of the bidder's tokens, or None.
-
-    Raises:
-        CheckpointError: It is damaged, or of another version.
-    """
+    """Return the bidder of a checkpoint."""
     try:
         state = _state.decode(checkpoint.content)
     except msgspec.MsgspecError as error:
@@ -299,7 +380,7 @@ def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
     if state.version != _VERSION:
         raise CheckpointError(
             f"A checkpoint in the store has format {state.version}, and this version of "
-            f"Crossbandit reads format {_VERSION}."
+            f"Crossbandit reads format {_VERSION}. Start the version that wrote it."
         )
     return LiveBidder(
         state.load(),
@@ -307,20 +388,15 @@ def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
         entry=checkpoint.entry,
         decisions=checkpoint.decisions,
         tally=state.tally,
+        granted=state.granted,
     )
 
 
-def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
-    """Return a bidder from its newest readable checkpoint and the later entries of its log.
-
-    Args:
-        session: A connection.
-        bidder: The number of the bidder.
-        key: The key of its tokens, or None.
-
-    Raises:
-        CheckpointError: No checkpoint can be read, or entries after it are missing.
-    """
+def restore(
+    session: Session, bidder: int, key: bytes | None, now: float | None = None
+) -> LiveBidder:
+    """Return a bidder from its newest readable checkpoint and the later entries of its log."""
+    key = session.key() if key is None else key
     live: LiveBidder | None = None
     problem: CheckpointError | None = None
     for checkpoint in session.checkpoints(bidder):
@@ -332,19 +408,24 @@ def restore(session: Session, bidder: int, key: bytes | None) -> LiveBidder:
     if live is None:
         raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
     decisions = session.decisions(bidder, live.decisions)
-    at = _repeat(live, decisions, 0)
+    at = _repeat(live, decisions, 0, now)
     while entries := session.entries(bidder, live.entry, PIECE):
         for one in entries:
             live.learn(one)
-            at = _repeat(live, decisions, at)
+            at = _repeat(live, decisions, at, now)
     return live
 
 
-def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int) -> int:
-    """Repeat the decisions that followed the last learned entry; return the next index."""
+def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int, now: float | None) -> int:
+    """Repeat the decisions that followed the last learned entry; return the next index.
+
+    After the last one come those that were lost. Their outcomes may be in the log.
+    """
     while at < len(decisions) and decisions[at].after == live.entry:
         live.repeat(decisions[at])
         at += 1
+    if at == len(decisions) and now is not None:
+        live.recover(now)
     return at
 
 

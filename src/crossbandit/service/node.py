@@ -18,12 +18,28 @@ from crossbandit.errors import (
 )
 from crossbandit.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.service.administration import Administration
-from crossbandit.service.causes import HeldElsewhereError, NotReadyError, PausedError, cause_of
-from crossbandit.service.contents import Decided, Reported, Request, Row, RowError
+from crossbandit.service.causes import (
+    HeldElsewhereError,
+    NotReadyError,
+    PausedError,
+    ReportedOtherwiseError,
+    ServiceError,
+    cause_of,
+)
+from crossbandit.service.contents import (
+    Decided,
+    LatestOutcomes,
+    Reported,
+    Request,
+    Row,
+    RowError,
+    contradicts,
+)
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
+from crossbandit.service.store.session import LEASE
 from crossbandit.service.writer import Writer
-from crossbandit.validation import reject
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,12 +48,13 @@ if TYPE_CHECKING:
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import KnownBidder
-    from crossbandit.service.leases import HeldBidder
+    from crossbandit.service.learner import HeldBidder
     from crossbandit.service.live import LiveBidder
     from crossbandit.service.store import Store
 
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
+_PATIENCE = 0.05  # the part of a lease for which all writes wait for a row that is locked
 _AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
 
 
@@ -52,14 +69,19 @@ class Node(Administration):
     Any thread may call all methods. Methods that take a name raise `UnknownBidderError`, and
     methods that need the store raise `StoreError`.
 
+    Attributes:
+        key: The key that signs tokens; None if the store was made by a version without keys.
+        gives_key: Whether clients are given the key, because the store keeps it.
+
     Args:
         store: The store; see `open_store`.
-        key: A secret of 1 to 64 bytes that signs tokens, or None. It is not stored.
+        key: A secret of 1 to 64 bytes that signs tokens. It is not stored. If None, the key is one
+            that the store keeps, and clients that may decide are given it.
         url: The address at which other nodes reach this one, or None.
         name: A name for this node; None for a new one.
         learn: Whether to learn for bidders, and to decide for those with limits.
         lease: How many seconds a lease lasts. If its node stops, another node takes over
-            when the lease has expired.
+            when the lease has expired. The locks of a node that stops end before.
         poll: Seconds between two reads of what other nodes have stored.
         publish: The least number of seconds between two policies of a bidder.
         checkpoint_entries: A checkpoint is made after this many entries.
@@ -91,7 +113,7 @@ class Node(Administration):
         url: str | None = None,
         name: str | None = None,
         learn: bool = True,
-        lease: float = 5.0,
+        lease: float = LEASE,
         poll: float = 1.0,
         publish: float = 1.0,
         checkpoint_entries: int = 100_000,
@@ -104,8 +126,11 @@ class Node(Administration):
         if url is not None:
             address_parts("Node", url)
         self.clock = clock
-        self._store, self._store_lock = store.session(), Lock()
-        self.directory = Directory(store.session(), self.key, clock)
+        self._store, self._store_lock = store.session(lease), Lock()
+        self.gives_key = self.key is None
+        if self.gives_key:
+            self.key = self._store.key()
+        self.directory = Directory(store.session(lease), self.key, clock)
         self.learner = LearnerThread(
             store,
             self.directory,
@@ -119,8 +144,10 @@ class Node(Administration):
             checkpoint_seconds=checkpoint_seconds,
             retention=retention,
         )
-        self.writer = Writer(store.session(), clock, room, self.learner.has_grown)
+        session = store.session(lease, _PATIENCE * lease)
+        self.writer = Writer(session, clock, room, lease, self.learner.has_grown)
         self.learner.writer = self.writer
+        self._latest = LatestOutcomes()
         self._closed = False
 
     @property
@@ -166,8 +193,9 @@ class Node(Administration):
             classes: A level of each of the bidder's classes.
 
         Returns:
-            The decision. For a bidder with limits, a future that is done when the decision is in
-            the log, so that its budget also holds after a crash.
+            The decision. For a bidder with limits, sometimes a future that is done when the
+            decision is in the log. The log always says how many decisions may have been answered
+            that it does not have, so that budgets also hold after a crash.
 
         Raises:
             InvalidContextError: An argument is not valid.
@@ -175,24 +203,107 @@ class Node(Administration):
             NotReadyError: It is not loaded yet, or another node is taking it over.
             HeldElsewhereError: It has limits, and another node decides for it.
         """
-        known = self.directory.find(name)
-        if known.row.paused:
-            raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
+        known = self._deciding(name)
         labels: dict[str, Any] = dict(classes or {})
         if not known.settings.limited:
             known.decisions += 1
             return _decided(known.loaded().bid(value, reserve=reserve, **labels))
         held, live = self._held(known)
         now = self.clock()
-        if at is not None and not at <= now + _AHEAD:  # it would end the present period
+        with live.lock:  # decisions are logged in the order in which they are made
+            ahead = live.ahead()
+            bid, row = live.decide(Request(value, reserve, self._time(now, at), labels, now, ahead))
+            live.unlogged.append(row)
+            known.decisions += 1
+            answer, early = _decided(bid), self._early(held, live)
+            if early and not ahead:
+                return answer
+            logged = self.writer.decide(held, live, answer)
+        return answer if early else logged
+
+    @staticmethod
+    def _early(held: HeldBidder, live: LiveBidder) -> bool:
+        """Return whether the last decision may be answered before it is in the log."""
+        return not held.lost and time.monotonic() < held.until and live.covered(held.logged)
+
+    def at_once(self, name: str) -> bool:
+        """Return whether a bidder can decide now; False if it is learning or being saved.
+
+        Args:
+            name: The bidder.
+        """
+        held = self.learner.held.get(self.directory.find(name).row.id)
+        if held is None or held.live is None:
+            return True
+        free = held.live.lock.acquire(blocking=False)
+        if free:
+            held.live.lock.release()
+        return free
+
+    def decide_many(
+        self,
+        name: str,
+        values: Sequence[float],
+        *,
+        reserve: Any = None,
+        at: float | None = None,
+        classes: Mapping[str, Any] | None = None,
+    ) -> list[Decided] | Future[list[Decided]]:
+        """Decide what to bid in many auctions. If one of them is not valid, nothing is decided.
+
+        Args:
+            name: The bidder.
+            values: What winning is worth, in each auction.
+            reserve: The reserve price of all auctions, or of each; None where it is not known.
+            at: The time of all auctions, as for `decide`.
+            classes: For each class, one level for all auctions, or a level for each.
+
+        Returns:
+            The decisions, in the order of the values. For a bidder with limits, a future, as for
+            `decide`.
+
+        Raises:
+            InvalidContextError: As for `decide`; the message names the row.
+            NotReadyError: As for `decide`.
+            HeldElsewhereError: As for `decide`.
+            PausedError: As for `decide`.
+        """
+        known = self._deciding(name)
+        labels: dict[str, Any] = dict(classes or {})
+        if not known.settings.limited:
+            bids = known.loaded().bid_many(values, reserve=reserve, **labels)
+            known.decisions += len(bids)
+            return list(map(_decided, bids))
+        held, live = self._held(known)
+        now = self.clock()
+        when, count = self._time(now, at), len(values)
+        reserves = _column("reserve", reserve, count)
+        columns = {key: _column(key, column, count) for key, column in labels.items()}
+        requests = [
+            Request(value, reserves[i], when, {key: columns[key][i] for key in columns}, now)
+            for i, value in enumerate(values)
+        ]
+        with live.lock:
+            bids, rows = live.decide_many(requests)
+            live.unlogged += rows
+            decided = self.writer.decide(held, live, list(map(_decided, bids)))
+        known.decisions += count
+        return decided
+
+    def _deciding(self, name: str) -> KnownBidder:
+        """Return a bidder that may decide."""
+        known = self.directory.find(name)
+        if known.row.paused:
+            raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
+        return known
+
+    @staticmethod
+    def _time(now: float, at: float | None) -> float:
+        """Return the time of an auction. A time far ahead would end the present period."""
+        if at is not None and not at <= now + _AHEAD:
             expected = "a time of at most a day from now, in seconds since 1970"
             reject("decide", "at", expected, at, error=InvalidContextError)
-        request = Request(value, reserve, now if at is None else at, labels, now)
-        with live.lock:  # decisions are logged in the order in which they are made
-            bid, row = live.decide(request)
-            logged = self.writer.decide(held, row)
-        known.decisions += 1
-        return _answered(logged, _decided(bid))
+        return now if at is None else at
 
     def _held(self, known: KnownBidder) -> tuple[HeldBidder, LiveBidder]:
         """Return a bidder with limits that learns here; raise if there is none."""
@@ -203,6 +314,9 @@ class Node(Administration):
                 f"request to {row.url or row.holder}.",
                 row.url,
             )
+        problem = self.learner.problem_of(row.id)
+        if problem is not None:
+            raise NotReadyError(f"The bidder {row.name!r} cannot decide. {problem}")
         if held is None:
             raise NotReadyError(
                 f"No node decides for the bidder {row.name!r} now. Try again in a few seconds."
@@ -251,9 +365,10 @@ class Node(Administration):
     def report(self, name: str, outcomes: Sequence[Outcome]) -> Future[Reported]:
         """Take outcomes and store them.
 
-        Tokens and the form of outcomes are checked at once. Outcomes that were reported before,
-        have expired or contradict themselves are found when they are learned; `figures` counts
-        them by cause.
+        Tokens and the form of outcomes are checked at once. So is whether another outcome of the
+        same bid was reported before, as far as this node knows: it has learned it, or has taken it
+        lately. All others that were reported before, have expired or contradict themselves are
+        found when they are learned; `figures` counts them by cause.
 
         Args:
             name: The bidder.
@@ -266,20 +381,49 @@ class Node(Administration):
             OverloadedError: Too many outcomes are waiting.
         """
         known = self.directory.find(name)
-        rows, errors = [], []
+        rows, keys, errors = [], [], []
         for i, one in enumerate(outcomes):
             try:
-                rows.append(self._row(known, one))
-            except (DecisionError, InvalidLossesError) as error:
+                row, key = self._row(known, one)
+                self._check_again(known, row, key)
+            except (DecisionError, InvalidLossesError, ReportedOtherwiseError) as error:
                 errors.append(RowError(i, cause_of(error), str(error)))
+            else:
+                rows.append(row)
+                keys.append(key)
+                self._latest.add(key, row)
         answer = Reported(len(rows), tuple(errors))
         if rows:
-            return _answered(self.writer.report(known.row.id, rows), answer)
+            try:
+                logged = self.writer.report(known.row.id, rows)
+            except ServiceError:
+                self._latest.remove(keys)
+                raise
+            logged.add_done_callback(
+                lambda done: None if done.exception() is None else self._latest.remove(keys)
+            )
+            return _answered(logged, answer)
         reported: Future[Reported] = Future()
         reported.set_result(answer)
         return reported
 
-    def _row(self, known: KnownBidder, one: Outcome) -> Row:
+    def _check_again(self, known: KnownBidder, row: Row, key: tuple[str, int]) -> None:
+        """Raise if another outcome of the same bid is known. The same outcome may come again."""
+        held = self.learner.held.get(known.row.id)
+        live = None if held is None else held.live
+        code = 0 if live is None else live.bidder.learner.seen.code(*key)
+        before = self._latest.find(key, row)
+        if row.correction or (before is None and code == 0):
+            return
+        bidder = known.loaded() if live is None else live.bidder
+        if contradicts(bidder, self.key, row, before, code):
+            raise ReportedOtherwiseError(
+                "Another outcome of this bid was reported before, and counts. If that one was "
+                "wrong, report this one with 'correction'; otherwise drop it."
+            )
+
+    def _row(self, known: KnownBidder, one: Outcome) -> tuple[Row, tuple[str, int]]:
+        """Return an outcome for the log, and the decider and the number of its decision."""
         content = token_bytes(one.token)
         token = Token.decode(content, self.key)
         if token.learner != known.row.owner:
@@ -295,7 +439,7 @@ class Node(Administration):
                 ("reserve", one.reserve),
             )
         )
-        return Row(content, won, price, reserve, correction)
+        return Row(content, won, price, reserve, correction), (token.decider, token.counter)
 
     # --- figures -------------------------------------------------------------------------------
 
@@ -306,10 +450,12 @@ class Node(Administration):
             name: The bidder.
         """
         known = self.directory.find(name)
-        return known.figures(self.clock(), self.learner.held.get(known.row.id))
+        bidder = known.row.id
+        held, problem = self.learner.held.get(bidder), self.learner.problem_of(bidder)
+        return known.figures(self.clock(), held, problem)
 
     def health(self) -> dict[str, Any]:
-        """Return the state of this node, as `GET /readyz` reports it."""
+        """Return the state of this node. `GET /readyz` shows only whether it is ready."""
         return {
             "node": self.name,
             "ready": self.directory.ready and not self._closed,
@@ -343,5 +489,16 @@ def _answered(logged: Future[None], answer: Any) -> Future[Any]:
 
 
 def _decided(bid: Bid) -> Decided:
-    token = None if bid.decision is None else bid.text
+    token = None if bid.amount is None else bid.text
     return Decided(bid.amount, token, bid.reason)
+
+
+def _column(name: str, given: Any, count: int) -> Sequence[Any]:
+    """Return a value for each auction; one value is for all."""
+    if not isinstance(given, list | tuple):
+        return [given] * count
+    if len(given) != count:
+        expected = f"one value, or one for each of {count} auctions"
+        got = verbatim(f"{len(given)}")
+        reject("decide_many", name, expected, got, error=InvalidContextError)
+    return given

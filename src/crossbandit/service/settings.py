@@ -1,17 +1,27 @@
-"""The settings of a bidder of the service."""
+"""The settings of a bidder of the service, and the file with the bidders of `crossbandit serve`."""
 
 from __future__ import annotations
 
+import logging
 import secrets
+import tomllib
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+from crossbandit.service.causes import BidderExistsError
 from crossbandit.validation import reject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from crossbandit.service.node import Node
+
 
 _MOST_BIDS = 15_000
 _LONGEST_NAME = 200
@@ -121,8 +131,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         guarded: Whether to guard the law with a learner that assumes nothing about prices.
         tick_size: The smallest unit of money.
         max_bid: The highest amount to bid.
-        missing: What to do if outcomes of wins, or of losses, are missing more often: "warn" shows
-            an alert, "refuse" does not learn from the outcomes, "accept" does nothing.
+        missing: What to do if outcomes of wins, or of losses, are missing more often: "refuse" does
+            not learn and shows an alert, "warn" shows an alert, "accept" shows none.
         budget: A budget, several budgets, or None.
         target: A target, several targets, or None.
         expires: After how many seconds a bid without an outcome counts as lost; None for never.
@@ -144,7 +154,7 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     guarded: bool = False
     tick_size: float | None = None
     max_bid: float | None = None
-    missing: str = "warn"
+    missing: str = "refuse"
     budget: Budgets = None
     target: Targets = None
     expires: float | None = None
@@ -172,15 +182,7 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def checked_name(owner: str, name: str) -> str:
-    """Return the name of a bidder, checked: it is part of addresses.
-
-    Args:
-        owner: The function that was given the name, for messages.
-        name: The name.
-
-    Raises:
-        InvalidParameterError: It cannot be a part of an address.
-    """
+    """Return the name of a bidder, checked: it is part of addresses."""
     possible = 1 <= len(name) <= _LONGEST_NAME and name.isprintable() and "/" not in name
     if not possible or name in {".", ".."}:  # browsers and proxies remove these two from a path
         expected = f"1 to {_LONGEST_NAME} printable characters without '/', and not '.' or '..'"
@@ -204,14 +206,7 @@ def settings_from(content: bytes | str) -> BidderSettings:
 
 
 def limits_of(given: Budgets | Targets) -> list[Any] | None:
-    """Return limits in the form that `FirstPriceBidder` takes.
-
-    Args:
-        given: The settings of one limit, of several limits, or None.
-
-    Raises:
-        InvalidParameterError: A limit is not valid.
-    """
+    """Return limits in the form that `FirstPriceBidder` takes."""
     if given is None:
         return None
     several = given if isinstance(given, list) else [given]
@@ -220,3 +215,94 @@ def limits_of(given: Budgets | Targets) -> list[Any] | None:
 
 def _period(per: Period) -> Any:
     return timedelta(seconds=min(per.seconds, 1e9)) if isinstance(per, Seconds) else per
+
+
+# --- the file with the bidders -------------------------------------------------------------------
+
+
+_log = logging.getLogger("crossbandit.service")
+
+EXAMPLE = {"example": BidderSettings(value_range=(0.0, 10.0))}
+_FORM = "A bidder is a table such as: [bidders.example] value_range = [0, 10]"
+
+
+def read_bidders(path: str | Path) -> dict[str, BidderSettings]:
+    """Return the settings of the bidders of a file, by name.
+
+    The file is TOML, with a table `[bidders.NAME]` for each bidder, whose keys are the fields of
+    `BidderSettings`.
+    """
+    file = Path(path)
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InvalidParameterError(f"{file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise InvalidParameterError(f"{file} is not UTF-8 text. {_FORM}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidParameterError(f"{file} is not valid TOML: {error}.") from None
+    tables = content.pop("bidders", None)
+    if content:
+        raise InvalidParameterError(f"{file} has an unknown key {next(iter(content))!r}. {_FORM}")
+    if not isinstance(tables, dict) or not tables:
+        raise InvalidParameterError(f"{file} has no bidders. {_FORM}")
+    return {name: _settings(file, name, tables[name]) for name in tables}
+
+
+def _settings(file: Path, name: str, table: object) -> BidderSettings:
+    where = f"{file}, table [bidders.{name}]"
+    try:
+        checked_name("bidders", name)
+        settings = msgspec.convert(table, BidderSettings)
+        settings.build()  # check the whole file before anything is stored
+    except msgspec.ValidationError as error:
+        # msgspec names a place like this: "... - at `$.budget.amount`".
+        message, _, place = str(error).partition(" - at `$.")
+        key = f", key {place.rstrip('`')!r}" if place else ""
+        raise InvalidParameterError(f"{where}{key}: {message}.") from None
+    except InvalidInputError as error:
+        raise InvalidParameterError(f"{where}: {error}") from None
+    return settings
+
+
+def add_bidders(
+    node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
+) -> list[str]:
+    """Create the bidders that are not in the store yet.
+
+    The limits of a bidder in the store may have been changed while it ran. So by default the limits
+    in the store are kept.
+    """
+    created = []
+    there = set(node.names())
+    for name, settings in wanted.items():
+        if name not in there:
+            try:
+                node.create(name, settings)
+                created.append(name)
+                continue
+            except BidderExistsError:  # another node has just created it
+                node.directory.refresh()
+        known = node.settings(name)
+        others = [
+            field
+            for field in settings.__struct_fields__
+            if getattr(settings, field) != getattr(known, field)
+        ]
+        if not set(others) <= {"budget", "target"}:
+            raise InvalidParameterError(
+                f"The bidder {name!r} is in the store with another {others[0]!r}: "
+                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
+                "back, give the new bidder another name, or delete the old one."
+            )
+        for field in others:
+            message = (
+                "The %s of the bidder %r is now %s, as in the file. It was %s."
+                if limits_from_file
+                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
+                "the store is used. To use the one in the file, start with --limits-from-file."
+            )
+            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
+        if others and limits_from_file:
+            node.change(name, **{field: getattr(settings, field) for field in others})
+    return created

@@ -1,7 +1,7 @@
 """The act-reveal-learn loop, compiled and plain, and what it records."""
 
-from crossbandit.simulation.many import simulate_many
+from crossbandit.core.blocks import Rounds
 from crossbandit.simulation.run import Run
-from crossbandit.simulation.simulate import simulate
+from crossbandit.simulation.simulate import simulate, simulate_many
 
-__all__ = ["Run", "simulate", "simulate_many"]
+__all__ = ["Rounds", "Run", "simulate", "simulate_many"]

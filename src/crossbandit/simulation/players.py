@@ -7,12 +7,16 @@ the loss of the arm that it played, if the problem allows it (`Problem.grants_ow
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from crossbandit.core.blocks import Rounds, read_only
+from crossbandit.core.losses import best_arms, losses_of
+from crossbandit.core.ranges import first_unobservable
 from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.checking import (
+from crossbandit.environments.environment import (
     availability,
     block_of,
     checked_block,
@@ -20,24 +24,20 @@ from crossbandit.environments.checking import (
     checked_rows,
     graph_block,
     graph_rule,
+    horizon_of,
+    row_block,
 )
-from crossbandit.environments.environment import horizon_of, row_block
-from crossbandit.errors import CheckFailedError
+from crossbandit.errors import CheckFailedError, CrossbanditError
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.kernels.paced_rounds import limit_round, settle_round
-from crossbandit.kernels.ranges import first_unobservable
-from crossbandit.kernels.rounds import Rounds, read_only
-from crossbandit.kernels.rows import best_arms, losses_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Decision, Learner
+    from crossbandit.core.blocks import ContextBlock, GraphBlock
     from crossbandit.environments import Environment
-    from crossbandit.kernels.ranges import GraphBlock
-    from crossbandit.kernels.rounds import ContextBlock
     from crossbandit.types import Booleans, Floats, Integers
 
 
@@ -48,11 +48,7 @@ class BatchPlayer(Protocol):
     algorithm: Algorithm
 
     def simulate(self, rounds: Rounds) -> None:
-        """Play all rounds: fill in the arms that were played.
-
-        Args:
-            rounds: What happens in the rounds.
-        """
+        """Play all rounds: fill in the arms that were played."""
 
 
 class BatchRecord(NamedTuple):
@@ -125,17 +121,18 @@ def plain_player(
         _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
         paced = None if limits is None else limits.rounds(start, contexts)
         limited = form.block(contexts.copy(), available)
+        auctions = None if paced is None else paced.core.auctions(paced, limited)
         for i in range(len(contexts)):
             now = slice(i, i + 1)
             rows = checked_rows(environment, start + i)
             context, mask = contexts[i], None if available is None else available[i]
-            if paced is not None:
-                limit_round(paced, limited, i)
+            if auctions is not None:
+                auctions.limit(i)
                 context, mask = limited.table[i, 0], limited.available[i]
             arm = revealing.play(learner, start + i, context, mask, rows).arm
             batch.arms[i] = arm
-            if paced is not None:
-                settle_round(paced, i, arm)
+            if auctions is not None:
+                auctions.settle(i, arm)
             block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]
@@ -204,20 +201,12 @@ def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     for t in range(horizon_of(environment)):
         totals += checked_rows(environment, t)
         tell(0)
-    totals.flags.writeable = False  # as in a BlockEnvironment: no kernel is compiled twice
+    totals.flags.writeable = False  # as in a BlockEnvironment
     return totals
 
 
 class FeedbackSource:
-    """Gives one learner the feedback of its plays in one environment.
-
-    Args:
-        environment: The environment.
-        learner: The learner.
-
-    Raises:
-        CheckFailedError: The learner expects losses that the environment does not reveal.
-    """
+    """Gives one learner the feedback of its plays in one environment."""
 
     def __init__(self, environment: Environment, learner: Any) -> None:
         self._environment = environment
@@ -261,18 +250,7 @@ class FeedbackSource:
     def play(
         self, learner: Learner, round_: int, context: Any, available: Booleans | None, rows: Floats
     ) -> Decision:
-        """Let the learner act in one round, and show it what its play reveals.
-
-        Args:
-            learner: The learner.
-            round_: The round.
-            context: Its context.
-            available: Which arms may be played; None for all.
-            rows: The losses of all arms (K, columns).
-
-        Returns:
-            The decision.
-        """
+        """Let the learner act in one round, and show it what its play reveals."""
         if self._kind == "fixed":
             decision = learner.act(context, available)
             self._check_claim(decision)
@@ -312,3 +290,81 @@ class FeedbackSource:
             "learner must learn by problem.graph. If it ignores the graph and learns the loss of "
             "the arm played, set needs_own_loss = True."
         )
+
+
+MOST_POLICIES = 4096
+
+
+def adaptive_player(
+    environment: Any, learner: Learner, tell: Callable[[int], None]
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
+    """Return a function that plays all rounds in the given contexts.
+
+    All rounds are one batch: the comparator is not known before all losses are.
+    """
+    problem = environment.problem
+    revealing = FeedbackSource(environment, learner)
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
+        available = availability(environment, contexts)
+        totals = np.zeros((problem.arms, problem.form.columns))
+        met = np.empty((len(contexts), problem.arms))
+        arms: list[int] = []
+        for t, context in enumerate(contexts):
+            rows = checked_rows(environment, start + t, arms)
+            mask = None if available is None else available[t]
+            arms.append(int(revealing.play(learner, start + t, context, mask, rows).arm))
+            totals += rows
+            met[t] = problem.form.readout(context).losses(rows, range(problem.arms))
+            tell(t)
+        totals.flags.writeable = False
+        every, played = np.arange(len(contexts)), np.array(arms, dtype=np.int64)
+        best = np.empty_like(played)
+        best_arms(totals, problem.form.block(contexts, available), best)
+        return BatchRecord(contexts, played, met[every, played], best, met[every, best])
+
+    return play
+
+
+def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) -> Floats:
+    """Return the policy regret after each round of a run."""
+    if environment.problem.contexts is None:
+        raise CrossbanditError(
+            "Policy regret tries every policy, an arm for each context. The contexts of "
+            f"{type(environment).__name__} are continuous, so there is no list of policies."
+        )
+    occurring = np.unique(contexts)
+    count = environment.problem.arms ** len(occurring)
+    if count > MOST_POLICIES:
+        raise CrossbanditError(
+            f"Policy regret tries every policy, an arm for each context. There are {count} for "
+            f"{environment.problem.arms} arms and {len(occurring)} contexts, and at most "
+            f"{MOST_POLICIES} are tried. Use fewer contexts or arms."
+        )
+    available = availability(environment, occurring)
+    choices = [_choices(environment.problem.arms, available, i) for i in range(len(occurring))]
+    place = np.searchsorted(occurring, contexts)
+    best = min(
+        (
+            _losses_of_policy(environment, contexts, np.array(arms)[place])
+            for arms in product(*choices)
+        ),
+        key=lambda incurred: float(incurred.sum()),
+    )
+    return np.cumsum(losses - best)
+
+
+def _choices(arms: int, available: Booleans | None, i: int) -> Sequence[int]:
+    return range(arms) if available is None else np.flatnonzero(available[i]).tolist()
+
+
+def _losses_of_policy(
+    environment: Any, contexts: npt.NDArray[Any], arms: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the losses of playing these arms, with the reactions of the environment to them."""
+    form, history = environment.problem.form, arms.tolist()
+    incurred = np.empty(len(arms))
+    for t, context in enumerate(contexts):
+        row = checked_rows(environment, t, history[:t])[history[t]]
+        incurred[t] = form.readout(context).losses(row[None], [history[t]])[0]
+    return incurred

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from crossbandit.environments.checking import availability
-from crossbandit.environments.environment import batches, is_adaptive
+from crossbandit.core.blocks import read_only
+from crossbandit.core.losses import add_totals, best_arms, losses_of
+from crossbandit.environments.environment import availability, batches, is_adaptive
 from crossbandit.errors import CrossbanditError
 from crossbandit.extras import require
-from crossbandit.kernels.rounds import read_only
-from crossbandit.kernels.rows import add_totals, best_arms, losses_of
 from crossbandit.notebook import Line, card, chart, counted, new_axes
-from crossbandit.simulation.adaptive import policy_regret
-from crossbandit.simulation.players import BatchRecord
+from crossbandit.simulation.players import BatchRecord, policy_regret
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -126,7 +124,7 @@ class Run:
         ]
         totals = np.zeros((self.environment.problem.arms, form.columns))
         for now, block in pieces:
-            add_totals(block, now.stop - now.start, totals, np.empty(len(block.features)))
+            add_totals(block, now.stop - now.start, totals)
         totals.flags.writeable = False
         excess = np.empty(log.arms.size)
         for now, block in pieces:

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit.algorithms import Algorithm
+from crossbandit.core.losses import first_outside
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import horizon_of, is_adaptive, longest_batch
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.kernels.rows import first_outside
 from crossbandit.losses import LinearForm
 from crossbandit.losses.forms import ROUNDING
 from crossbandit.progress import progress
-from crossbandit.simulation.adaptive import adaptive_player
-from crossbandit.simulation.players import BatchPlayer, compiled_player, plain_player
+from crossbandit.simulation.players import (
+    BatchPlayer,
+    adaptive_player,
+    compiled_player,
+    plain_player,
+)
 from crossbandit.simulation.run import FullRecorder, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
-from crossbandit.validation import choice, reject
+from crossbandit.validation import choice, integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import numpy.typing as npt
 
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     from crossbandit.problem import Problem
     from crossbandit.simulation.players import BatchRecord
     from crossbandit.simulation.run import Recorder, Run
+
 
 # The number of draws that represent the distribution of continuous contexts.
 CONTEXT_SAMPLE = 1000
@@ -172,11 +180,7 @@ def timed_batches(environment: Environment) -> Iterator[tuple[int, int]]:
 
 
 def form_to_play(
-    algorithm: Algorithm,
-    environment: Environment,
-    *,
-    compiled: bool | None,
-    factored: bool | None,
+    algorithm: Algorithm, environment: Environment, *, compiled: bool | None, factored: bool | None
 ) -> Environment:
     """Return the form of the environment in which it is simulated."""
     contexts = environment.problem.contexts
@@ -275,3 +279,102 @@ def _player(
         )
     player = adaptive_player if is_adaptive(environment) else plain_player
     return player(environment, learner, tell)
+
+
+def simulate_many(
+    algorithm: Algorithm,
+    environment: Environment,
+    seeds: Iterable[Seed],
+    *,
+    jobs: int | None = None,
+    record: str = "full",
+    show_progress: bool | None = None,
+) -> list[Run]:
+    """Simulate once for each seed, each time as `simulate` would.
+
+    The losses and the comparator are the same for all seeds, and are computed once. The runs then
+    share `jobs` threads. Compiled rounds run in parallel: they do not hold Python's global lock.
+
+    Args:
+        algorithm: The algorithm.
+        environment: The environment.
+        seeds: The seeds, at least one.
+        jobs: The number of threads; one per core if None.
+        record: "full", or "thin" to keep the regret at 1,000 evenly spread rounds only.
+        show_progress: Whether to show a progress bar; None shows one on a terminal
+            and in a notebook.
+
+    Returns:
+        The runs, in the order of the seeds.
+
+    Raises:
+        InvalidInputError: An argument is not valid, or the environment breaks a rule that
+            `check_environment` tests.
+
+    >>> from crossbandit import CrossGraph, environments
+    >>> environment = environments.paper_benchmark(1_000, alpha=4)
+    >>> [run.arms.size for run in simulate_many(CrossGraph(), environment, range(3))]
+    [1000, 1000, 1000]
+    """
+    require_simulation("simulate_many", algorithm, environment, record)
+    try:
+        roots = [fixed(seed) for seed in seeds]
+    except TypeError:
+        roots = []
+    if not roots:
+        reject("simulate_many", "seeds", "a list of at least one seed", seeds)
+    if jobs is None:
+        jobs = os.cpu_count() or 1
+    workers = integer("simulate_many", "jobs", jobs, at_least=1)
+    _prepare(algorithm, environment)
+    with progress(algorithm.id, len(roots), show=show_progress) as tell:
+        return _run_all(algorithm, environment, roots, workers, record, tell)
+
+
+def _run_all(
+    algorithm: Algorithm,
+    environment: Environment,
+    roots: list[np.random.SeedSequence],
+    workers: int,
+    record: str,
+    tell: Callable[[int], None],
+) -> list[Run]:
+    """Simulate once for each seed in a pool of threads; end all of them if one raises."""
+    stop = threading.Event()
+    with ThreadPoolExecutor(workers) as pool:
+        futures = [
+            pool.submit(
+                play_through,
+                algorithm,
+                environment,
+                root,
+                compiled=None,
+                factored=None,
+                record=record,
+                show_progress=False,
+                stopped=stop.is_set,
+            )
+            for root in roots
+        ]
+        try:
+            outstanding = set(futures)
+            while outstanding:
+                done, outstanding = wait(outstanding, return_when=FIRST_COMPLETED)
+                tell(len(futures) - len(outstanding))
+                for future in done:
+                    future.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
+
+
+def _prepare(algorithm: Algorithm, environment: Environment) -> None:
+    """Compute cached properties before the threads start, so that each is computed once."""
+    played = form_to_play(algorithm, environment, compiled=None, factored=None)
+    if not isinstance(played, BlockEnvironment):
+        return
+    _ = played.totals
+    if played.problem.contexts is not None:
+        _ = played.best_arms

@@ -24,13 +24,13 @@ from crossbandit.studies.execute import (
     FailedCellsWarning,
     MixedProvenanceWarning,
     RunSummary,
+    StudyProgress,
     StudyWarning,
+    display,
     run,
 )
 from crossbandit.studies.plan import Cell, Study, shipped, shipped_names, template
-from crossbandit.studies.progress import StudyProgress, display
-from crossbandit.studies.provenance import differences
-from crossbandit.studies.results import export, failures, load
+from crossbandit.studies.results import differences, export, failures, load
 
 __all__ = [
     "Cell",

@@ -2,29 +2,336 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
+import itertools
 import json
+import math
 import time
+import traceback
 import warnings
 from collections import Counter, deque
+from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+import crossbandit
 from crossbandit import backends
+from crossbandit.algorithms import from_json
+from crossbandit.environments.environment import horizon_of
 from crossbandit.errors import StudyError
-from crossbandit.modules import source_hashes
-from crossbandit.studies.plan import draws_table_per_seed, own_builders
-from crossbandit.studies.progress import Count
-from crossbandit.studies.provenance import differences
+from crossbandit.modules import load_modules, source_hashes
+from crossbandit.progress import ProgressLine, bar, duration
+from crossbandit.simulation import simulate
+from crossbandit.simulation.simulate import play_through
+from crossbandit.streams import fixed
+from crossbandit.studies.plan import (
+    CellFailure,
+    CellResult,
+    build_environment,
+    draws_table_per_seed,
+    own_builders,
+)
+from crossbandit.studies.results import differences, provenance
 from crossbandit.studies.store import writable
-from crossbandit.studies.worker import Batch, CellFailure, CellResult, failure, run_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from crossbandit.algorithms import Algorithm
     from crossbandit.backends import Pool
+    from crossbandit.environments import Environment
     from crossbandit.studies.plan import Cell, Study
-    from crossbandit.studies.progress import StudyProgress
+    from crossbandit.types import Integers
+
+
+CURVE_POINTS = 200
+
+# Longer runs are recorded thinned, so that their memory does not grow with the rounds.
+_FULL_ROUNDS = 200_000
+
+_PACKAGE = str(Path(crossbandit.__file__).parent)
+
+# The pairs of environment and algorithm that this process has played, by name.
+_WARM: set[tuple[str, str]] = set()
+
+
+class CellBatch(NamedTuple):
+    """Cells that are sent to a worker together."""
+
+    cells: Sequence[Cell]
+    modules: tuple[str, ...]
+
+
+def run_batch(batch: CellBatch) -> list[CellResult | CellFailure]:
+    """Run the cells one after the other. A cell that fails does not stop the next."""
+    return [_run(cell, batch.modules) for cell in batch.cells]
+
+
+def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
+    """Return the record of a cell that failed, or that is given up."""
+    return CellFailure(
+        cell=cell.key,
+        environment=cell.environment,
+        algorithm=cell.algorithm,
+        seed=cell.seed,
+        error=error,
+        version=crossbandit.__version__,
+        location=location,
+        traceback=traceback,
+        provenance=provenance(),
+    )
+
+
+def _run(cell: Cell, modules: tuple[str, ...]) -> CellResult | CellFailure:
+    try:
+        load_modules(modules)
+        return _simulate(cell)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
+        return failure(
+            cell,
+            "".join(traceback.format_exception_only(error)).strip(),
+            location=_location(error),
+            traceback="".join(traceback.format_exception(error)),
+        )
+
+
+def _location(error: BaseException) -> str:
+    """Return the file and line that raised an error: the last outside this package, if any."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+    frame = (own or frames)[-1]
+    return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
+
+
+def _simulate(cell: Cell) -> CellResult:
+    data = json.loads(cell.environment)
+    environment = _environment(cell.environment, cell.seed if draws_table_per_seed(data) else 0)
+    algorithm = from_json(json.loads(cell.algorithm))
+    horizon = horizon_of(environment)
+    record = "full" if horizon <= _FULL_ROUNDS else "thin"
+    if kind(cell.environment, cell.algorithm) not in _WARM:
+        _warm_up(algorithm, environment, cell.seed)
+        _WARM.add(kind(cell.environment, cell.algorithm))
+    began = time.perf_counter()
+    run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
+    seconds = time.perf_counter() - began
+    if not np.isfinite(run.final_regret):
+        raise ArithmeticError(f"the regret is {run.final_regret}")
+    points = curve_points(run.rounds.size)
+    return CellResult(
+        cell=cell.key,
+        environment=cell.environment,
+        algorithm=cell.algorithm,
+        seed=cell.seed,
+        horizon=horizon,
+        final_regret=run.final_regret,
+        loss=run.loss,
+        comparator_loss=run.comparator_loss,
+        seconds=seconds,
+        version=crossbandit.__version__,
+        curve_rounds=run.rounds[points].tolist(),
+        curve_regret=run.regret[points].tolist(),
+        provenance=provenance(),
+        parameters=json.dumps(chosen_parameters(algorithm, environment)),
+    )
+
+
+def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[str, Any]:
+    """Return the parameters of a run: those that were given, and those that a rule chose.
+
+    A rule is a method `parameters(problem)` that returns a named tuple or a mapping, or a method
+    `learning_rate(problem)`.
+
+    >>> from crossbandit import PerContextExp3, environments
+    >>> environment = environments.paper_benchmark(1_000, alpha=4)
+    >>> chosen_parameters(PerContextExp3(), environment)["eta"]
+    0.698...
+    """
+    given = {name: value for name, value in algorithm.to_json().items() if value is not None}
+    del given["id"]
+    for method in ("parameters", "learning_rate"):
+        rule = getattr(algorithm, method, None)
+        if inspect.ismethod(rule) and list(inspect.signature(rule).parameters) == ["problem"]:
+            chosen = rule(environment.problem)
+            if method == "learning_rate":
+                chosen = {"eta": chosen}
+            chosen = chosen._asdict() if hasattr(chosen, "_asdict") else chosen
+            if isinstance(chosen, Mapping):
+                given.update(chosen)
+    return {name: _plain(value) for name, value in given.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can represent."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+
+
+@lru_cache(maxsize=10_000)
+def kind(environment: str, algorithm: str) -> tuple[str, str]:
+    """Return the names of an environment and an algorithm, without their parameters."""
+    return json.loads(environment)["name"], json.loads(algorithm)["id"]
+
+
+class _WarmUpDoneError(Exception):
+    """The first batch of a run has been played."""
+
+
+def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
+    """Play the first batch of a run, so that its time does not include loading."""
+    batches = itertools.count()
+
+    def stopped() -> bool:
+        if next(batches):
+            raise _WarmUpDoneError
+        return False
+
+    # If something is wrong with the cell, its run will report it.
+    with contextlib.suppress(Exception, SystemExit):
+        play_through(
+            algorithm,
+            environment,
+            fixed(seed),
+            compiled=None,
+            factored=None,
+            record="thin",
+            show_progress=False,
+            stopped=stopped,
+        )
+
+
+@lru_cache(maxsize=2)
+def _environment(text: str, seed: int) -> Environment:
+    """Return the environment. Consecutive cells share it, with what it has computed."""
+    return build_environment(json.loads(text), seed)
+
+
+def curve_points(recorded: int) -> Integers:
+    """Return which points of a curve are kept. They are evenly spread and include the last.
+
+    >>> curve_points(3), curve_points(1_000)[[0, 1, -1]]
+    (array([0, 1, 2]), array([  4,   9, 999]))
+    """
+    kept = min(recorded, CURVE_POINTS)
+    return np.arange(1, kept + 1) * recorded // kept - 1
+
+
+class StudyProgress(NamedTuple):
+    """The progress of a study.
+
+    Attributes:
+        kept: Cells that were finished before. They are not in the other counts.
+        total: Cells to compute.
+        computed: Cells that have been computed.
+        failed: Cells that have failed.
+        rounds: Rounds of the cells that are done.
+        total_rounds: Rounds of all cells to compute.
+        rate: Cells per second; None until it can be estimated.
+        seconds_left: The estimated time to the end; None until it can be estimated.
+    """
+
+    kept: int
+    total: int
+    computed: int = 0
+    failed: int = 0
+    rounds: int = 0
+    total_rounds: int = 0
+    rate: float | None = None
+    seconds_left: float | None = None
+
+    @property
+    def done(self) -> int:
+        """Cells that are done, with or without success."""
+        return self.computed + self.failed
+
+
+class Count:
+    """Keeps the progress of a study.
+
+    The clock starts again with the first result of an environment and an algorithm together:
+    before it, workers start, and load what they need.
+    """
+
+    def __init__(self, kept: int, total: int, total_rounds: int) -> None:
+        self.progress = StudyProgress(kept, total, total_rounds=total_rounds)
+        self._start: tuple[float, StudyProgress] | None = None
+        self._known: set[tuple[str, str]] = set()
+
+    def add(self, results: Sequence[CellResult | CellFailure], rounds: int) -> None:
+        """Count a batch of cells that are done, and the rounds that they have together."""
+        before, now = self.progress, time.monotonic()
+        failed = sum(isinstance(result, CellFailure) for result in results)
+        state = before._replace(
+            computed=before.computed + len(results) - failed,
+            failed=before.failed + failed,
+            rounds=before.rounds + rounds,
+            rate=None,
+            seconds_left=None,
+        )
+        kinds = {kind(result.environment, result.algorithm) for result in results}
+        if self._start is None or not kinds <= self._known:
+            self._known |= kinds
+            self._start = now, state
+        since, first = self._start
+        seconds, played = now - since, state.rounds - first.rounds
+        if played and seconds > 0:
+            state = state._replace(
+                rate=(state.done - first.done) / seconds,
+                seconds_left=seconds * (state.total_rounds - state.rounds) / played,
+            )
+        self.progress = state
+
+
+@contextmanager
+def display(*, quiet: bool = False) -> Iterator[Callable[[StudyProgress], None] | None]:
+    """Show the progress of a study.
+
+    Args:
+        quiet: Whether to show nothing.
+
+    Yields:
+        A function for the `progress` parameter of `run`; None if quiet.
+    """
+    if quiet:
+        yield None
+        return
+    line = ProgressLine()
+
+    def tell(progress: StudyProgress) -> None:
+        full = f"{bar(progress.rounds / (progress.total_rounds or 1))} " if line.live else ""
+        line.show(full + summary(progress), last=progress.done == progress.total)
+
+    try:
+        yield tell
+    finally:
+        line.close()
+
+
+def summary(progress: StudyProgress) -> str:
+    """Return the progress in words: cells, rate, time left."""
+    words = [f"{progress.done} of {progress.total} cells"]
+    if progress.kept:
+        words.append(f"{progress.kept} kept from before")
+    if progress.failed:
+        words.append(f"{progress.failed} failed")
+    if progress.rate is not None:
+        words.append(f"{_number(progress.rate)} cells a second")
+    if progress.seconds_left is not None and progress.done < progress.total:
+        words.append(f"{duration(progress.seconds_left)} left")
+    return ", ".join(words)
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
 
 # The time of a batch: much longer than sending it and storing its results (some 20 ms), and short
 # enough that little is lost when everything stops. With many workers, batches are longer, so that
@@ -105,7 +412,7 @@ def run(
         ChangedModulesWarning: A module of the study has changed since cells were computed with it.
             These cells are kept as they are.
         MixedProvenanceWarning: The cells of the study were computed with different versions of
-            Crossbandit, Python, NumPy or Numba, or on different processors.
+            Crossbandit, its cores, Python or NumPy, or on different processors.
         FailedCellsWarning: Cells failed.
     """
     began = time.monotonic()
@@ -217,12 +524,7 @@ def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[CellResult | CellFa
 
 
 class _Queue:
-    """The cells that wait, and those that are with a worker.
-
-    Args:
-        cells: The cells to run, each once.
-        modules: The modules that a worker loads first.
-    """
+    """The cells that wait, and those that are with a worker."""
 
     def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:
         self.total = len(cells)
@@ -236,7 +538,7 @@ class _Queue:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def batches(self, workers: int) -> Iterator[Batch]:
+    def batches(self, workers: int) -> Iterator[CellBatch]:
         """Yield the waiting cells, in batches that take about the same time."""
         longest = max(_BATCH_SECONDS, _BATCH_SECONDS_PER_WORKER * workers)
         fair = max(1, len(self._waiting) // (4 * workers))  # leave something for every worker
@@ -250,7 +552,7 @@ class _Queue:
                 cells.append(self._waiting.popleft())
             yield self._send(cells)
 
-    def alone(self) -> Iterator[Batch]:
+    def alone(self) -> Iterator[CellBatch]:
         """Yield, one by one, the cells that are given up if their worker dies once more."""
         suspects = [cell for cell in self._waiting if self._deaths[cell.key] == _DEATHS - 1]
         for cell in suspects:
@@ -289,6 +591,6 @@ class _Queue:
         slowest = max(self._pace.values(), default=float("inf"))
         return self._pace.get(cell.algorithm, slowest) * cell.horizon
 
-    def _send(self, cells: list[Cell]) -> Batch:
+    def _send(self, cells: list[Cell]) -> CellBatch:
         self._sent.update((cell.key, cell) for cell in cells)
-        return Batch(cells, self._modules)
+        return CellBatch(cells, self._modules)

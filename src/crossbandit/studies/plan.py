@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crossbandit import algorithms, graphs
 from crossbandit.algorithms import Algorithm, from_json
-from crossbandit.environments import registry as environments
+from crossbandit.environments import environment as environments
+from crossbandit.environments.contexts import build_distribution, registered_distributions
 from crossbandit.errors import StudyFileError
 from crossbandit.graphs.builders import build as build_graph
 
@@ -51,6 +52,39 @@ class Cell(NamedTuple):
     algorithm_name: str
     seed: int
     horizon: int
+
+
+class CellResult(NamedTuple):
+    """The stored result of a run. `provenance` and `parameters` are JSON objects."""
+
+    cell: str
+    environment: str
+    algorithm: str
+    seed: int
+    horizon: int
+    final_regret: float
+    loss: float
+    comparator_loss: float
+    seconds: float
+    version: str
+    curve_rounds: list[int]
+    curve_regret: list[float]
+    provenance: str
+    parameters: str
+
+
+class CellFailure(NamedTuple):
+    """The stored error of a cell, with the line of code that raised it, and the traceback."""
+
+    cell: str
+    environment: str
+    algorithm: str
+    seed: int
+    error: str
+    version: str
+    location: str = ""
+    traceback: str = ""
+    provenance: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,12 +179,7 @@ def content_key(environment: str, algorithm: str, seed: int) -> str:
 
 
 def build_environment(data: dict[str, Any], seed: int) -> Environment:
-    """Return the environment with this name and these parameters.
-
-    Args:
-        data: The name and the parameters; graphs and context distributions are tables.
-        seed: The seed of the cell, which is the `table_seed` if that is "seed".
-    """
+    """Return the environment with this name and these parameters."""
     parameters = {key: _part(value) for key, value in data.items() if key != "name"}
     if draws_table_per_seed(data):
         parameters["table_seed"] = seed
@@ -170,21 +199,16 @@ def _part(value: Any) -> Any:
     name = parameters.pop("name")
     if name in graphs.registered():
         return build_graph(name, **parameters)
-    return environments.build_distribution(name, **parameters)
+    return build_distribution(name, **parameters)
 
 
 @lru_cache(maxsize=10_000)
 def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return the names and builders that a cell uses and that are not part of this package.
-
-    Args:
-        environment: The environment of the cell, as JSON.
-        algorithm: Its algorithm, as JSON.
-    """
+    """Return the names and builders that a cell uses and that are not part of this package."""
     data = json.loads(environment)
     names = [(json.loads(algorithm)["id"], algorithms.registered())]
     names.append((data["name"], environments.registered()))
-    known = {**environments.registered_distributions(), **graphs.registered()}
+    known = {**registered_distributions(), **graphs.registered()}
     names += [(value["name"], known) for value in data.values() if isinstance(value, dict)]
     builders = [(name, registered[name]) for name, registered in names if name in registered]
     return tuple(

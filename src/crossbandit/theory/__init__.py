@@ -1,7 +1,7 @@
-"""Checks of the paper's analysis: exact distributions, lemmas, events, the decomposition, rates.
+"""Checks of the implementation against the paper: exact distributions, runs, rates.
 
 >>> from crossbandit import theory
->>> [result.passed for result in theory.verify(only="Lemma 5")]
+>>> [result.passed for result in theory.verify(only="Lemma 13, proof")]
 [True]
 """
 
@@ -9,8 +9,7 @@ from crossbandit import extras
 
 extras.require("jinja2", "joblib", "pandas", "scipy", extra="studies", owner="crossbandit.theory")
 
-from crossbandit.theory.runs.declared import DeclaredDecomposition
-from crossbandit.theory.runs.decomposition import Decomposition, decompose
+from crossbandit.theory.decomposition import DeclaredDecomposition, Decomposition, decompose
 from crossbandit.theory.statements import (
     CheckProgress,
     CheckResult,

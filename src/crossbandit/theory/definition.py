@@ -1,7 +1,7 @@
 """Algorithm 2 as the paper defines it, one pair of rounds at a time.
 
 This is the only literal definition. Implementations are compared with it, here and in the tests. It
-shares no code with the kernels. Policies, snapshots, denominators and the special arm are computed
+shares no code with the cores. Policies, snapshots, denominators and the special arm are computed
 from the formulas of the paper, for every context and from the whole sample. Epochs are numbered
 from 1, as in the paper. Arrays over contexts and arms are (M, K).
 """
@@ -17,8 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.algorithms.epoch_core import EpochParameters
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.kernels.epochs import EpochParameters
     from crossbandit.types import Booleans, Floats
 
 

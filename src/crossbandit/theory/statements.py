@@ -1,4 +1,4 @@
-"""The results of checks, and the list of all checks.
+"""The results of checks, the list of all checks, and the machine-checked theorems behind them.
 
 A check takes the algorithm under test and an effort. Tests pass wrong algorithms. A check yields a
 result for each line that `crossbandit verify` prints.
@@ -18,7 +18,6 @@ import numpy as np
 from crossbandit import report
 from crossbandit.algorithms import CrossGraph
 from crossbandit.errors import CheckFailedError
-from crossbandit.theory.proofs import Proof, proofs_of
 
 Subject: TypeAlias = CrossGraph
 """The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
@@ -82,6 +81,15 @@ class CheckResult:
     as_written: bool = True
 
     @property
+    def verdict(self) -> str:
+        """The result in a word: "passed", "corrected", "measured" or "failed"."""
+        if not self.judged:
+            return "measured"
+        if not self.passed:
+            return "failed"
+        return "passed" if self.as_written else "corrected"
+
+    @property
     def proofs(self) -> tuple[Proof, ...]:
         """The machine-checked theorems behind this line; none if there is no proof in Coq."""
         return proofs_of(self.statement) if self.judged else ()
@@ -96,6 +104,7 @@ class Statement:
 
     order: int
     parts: tuple[str, ...]
+    group: str  # checks of one group share results that are expensive to compute
     check: Check
 
     def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
@@ -123,11 +132,7 @@ def _failure(part: str, error: Exception) -> CheckResult:
 
 
 def error_note(error: Exception) -> str:
-    """Return the note of a check that ended with an error: what was raised, and where.
-
-    Args:
-        error: The error.
-    """
+    """Return the note of a check that ended with an error: what was raised, and where."""
     if isinstance(error, CheckFailedError):
         return str(error)
     frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -137,7 +142,7 @@ def error_note(error: Exception) -> str:
 _STATEMENTS: list[Statement] = []
 
 
-def statement(order: int, *parts: str) -> Callable[[Check], Check]:
+def statement(order: int, *parts: str, group: str = "") -> Callable[[Check], Check]:
     """Register a check of `parts` of the paper; a decorator.
 
     `order` is the place in the paper: ten times the number of the theorem, proposition or lemma
@@ -145,7 +150,8 @@ def statement(order: int, *parts: str) -> Callable[[Check], Check]:
     """
 
     def register(check: Check) -> Check:
-        _STATEMENTS.append(Statement(order=order, parts=parts, check=check))
+        known = Statement(order=order, parts=parts, group=group or check.__name__, check=check)
+        _STATEMENTS.append(known)
         return check
 
     return register
@@ -161,11 +167,7 @@ ROUNDING = 1e-12
 
 
 class Differences:
-    """The largest difference between two sides that must be equal.
-
-    Args:
-        rounding: By how much they may differ in floating point.
-    """
+    """The largest difference between two sides that must be equal."""
 
     def __init__(self, rounding: float = ROUNDING) -> None:
         self.rounding = rounding
@@ -190,3 +192,81 @@ class Differences:
             passed=self.instances > 0 and self.worst <= self.rounding,
             note=note,
         )
+
+
+# --- machine-checked theorems --------------------------------------------------------------------
+
+PROVED_BOUND = "Theorem 1 (machine-checked bound)"
+"""The name of the line of `verify` that gives the bound as a number."""
+
+
+class Proof(NamedTuple):
+    """A theorem of the Coq development in `proofs/`."""
+
+    file: str  # the file, such as "Stability.v"
+    theorem: str  # the name of the theorem in it
+
+    def __str__(self) -> str:
+        return f"proofs/{self.file}, {self.theorem}"
+
+
+# By the beginning of a line of `verify`, or of the statement's name if `verify` has no line for it.
+# Some are proved in a corrected or stronger form: proofs/README.md has the differences. A test
+# checks that each theorem exists in `proofs/`.
+_PROOFS: dict[str, tuple[Proof, ...]] = {
+    "Theorem 1 (machine-checked": (Proof("Main.v", "theorem1_explicit"),),
+    "Theorem 1, in T (theorem's rule)": (Proof("Tuning.v", "theorem_tuning"),),
+    "Proposition 2": (Proof("Main.v", "proposition2"),),
+    "Equation 2": (Proof("Ftrl.v", "equation2_softmax_argmin"),),
+    "Equation 3": (Proof("Retention.v", "equation3_retained"),),
+    "Appendix A (retained output)": (Proof("Retention.v", "equation3_retained"),),
+    "Appendix A (independent samples)": (Proof("FrequencyBlock.v", "defer"),),
+    "Section 4 (pair reduction)": (Proof("PairReduction.v", "pair_step"),),
+    "Lemma 3": (Proof("Concentration.v", "lemma3_freedman"),),
+    "Lemma 4": (Proof("GraphInverse.v", "lemma4_printed"),),
+    "Lemma 5": (Proof("Stability.v", "lemma5_exp3_update"),),
+    "Lemma 6": (Proof("Selector.v", "lemma6_selector"),),
+    "Lemma 7": (Proof("Snapshots.v", "lemma7_special_odds"),),
+    "Equation 4": (Proof("RandomDenominators.v", "equation4_ratio_first"),),
+    "Equation 5": (Proof("RandomDenominators.v", "equation5_ratio_second"),),
+    "Appendix C (frequency event)": (Proof("GoodEvents.v", "P_F"),),
+    "Appendix C (loss event)": (Proof("GoodEvents.v", "P_L"),),
+    "Appendix C (selector event)": (Proof("GoodEvents.v", "P_S"),),
+    "Appendix C (clipping": (Proof("GoodEvents.v", "good_F"),),
+    "Equation 7": (Proof("GoodEvents.v", "good_L"),),
+    "Lemma 8": (
+        Proof("Stability.v", "lemma8_snapshot"),
+        Proof("Snapshots.v", "lemma8_no_fallback"),
+    ),
+    "Appendix E": (Proof("Snapshots.v", "appendixE_graph_sum"),),
+    "Lemma 9": (
+        Proof("Stability.v", "lemma9_product"),
+        Proof("Stability.v", "lemma9_special_first"),
+        Proof("Stability.v", "lemma9_special"),
+        Proof("Stability.v", "lemma9_crude"),
+    ),
+    "Lemma 10": (Proof("OnePair.v", "lemma10_bias1"),),
+    "Lemma 11": (Proof("Biases.v", "lemma11_bias2_regular"),),
+    "Lemma 12": (Proof("Biases.v", "lemma12_bias3_regular"),),
+    "Lemma 13 (": (Proof("Biases.v", "lemma13_bias4_regular"),),
+    "Lemma 13, proof": (Proof("Corrections.v", "lemma13_last_step_fails"),),
+    "Lemma 14": (Proof("Biases.v", "lemma14_bias4_special"),),
+    "Lemma 15 (": (Proof("Biases.v", "lemma15_cancellation"),),
+    "Lemma 15, proof (Delta": (
+        Proof("Corrections.v", "lemma15_sign_fails"),
+        Proof("Corrections.v", "lemma15_signs"),
+    ),
+    "Lemma 16": (Proof("Ftrl.v", "lemma16_ftrl_shift"),),
+    "Appendix K (away-mass": (Proof("LocalNorms.v", "quad_mean"),),
+    "Appendix L": (Proof("Assembly.v", "algorithm2_regret"),),
+}
+
+
+def proofs_of(statement: str) -> tuple[Proof, ...]:
+    """Return the machine-checked theorems about a statement, such as "Lemma 4 (graph inverse)"."""
+    return tuple(
+        proof
+        for beginning, proofs in _PROOFS.items()
+        if statement.startswith(beginning) and not statement[len(beginning) :][:1].isdigit()
+        for proof in proofs
+    )

@@ -1,4 +1,4 @@
-"""Run all checks or some of them, on several cores."""
+"""Run all checks or some of them, on several cores, and write their page."""
 
 from __future__ import annotations
 
@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.errors import InvalidParameterError
-from crossbandit.theory.estimates import verify_declared
-from crossbandit.theory.exact import laws, means
-from crossbandit.theory.lemmas import (
-    algorithm_1,
-    assembly,
-    deterministic,
-    joint,
-    moments,
-    one_round,
-    stability,
-)
-from crossbandit.theory.rates import proved_bound, rate_checks
-from crossbandit.theory.runs import bias_checks, events, following
+from crossbandit.report import check_folder, csv_text, render, write_files
+from crossbandit.theory import exact, rates, run_checks, runs
+from crossbandit.theory.declared import verify_declared
 from crossbandit.theory.statements import (
     CheckProgress,
     CheckResult,
@@ -28,29 +18,16 @@ from crossbandit.theory.statements import (
     Statement,
     Subject,
     all_statements,
+    proofs_of,
 )
 from crossbandit.validation import integer, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
-# Modules of one group share results that are expensive to compute. The longest groups come first,
-# so that no core has to start one of them at the end.
-_GROUPS = (
-    (rate_checks,),
-    (laws, means),
-    (bias_checks,),
-    (events,),
-    (following,),
-    (one_round,),
-    (joint,),
-    (stability,),
-    (deterministic,),
-    (moments,),
-    (algorithm_1,),
-    (proved_bound,),
-    (assembly,),
-)
+# The checks register themselves.
+_MODULES = (exact, rates, run_checks, runs)
 
 
 def verify(
@@ -72,7 +49,7 @@ def verify(
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
         effort: How much to compute.
-        only: Check only parts of the paper whose names contain this text, such as "Lemma 9". For
+        only: Check only parts of the paper whose names contain this text, such as "Lemma 13". For
             another algorithm, return only lines that contain it.
         jobs: The number of processes; None means one for each core. Other algorithms are checked in
             this process.
@@ -85,7 +62,7 @@ def verify(
         InvalidParameterError: An argument is not valid, the algorithm declares no estimator, or no
             part contains `only`.
 
-    >>> [result.passed for result in verify(only="Lemma 5")]
+    >>> [result.passed for result in verify(only="Lemma 13, proof")]
     [True]
     >>> from crossbandit.algorithms import Exp3IX
     >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
@@ -97,7 +74,7 @@ def verify(
     if not isinstance(effort, Effort):
         reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
     if not isinstance(only, str):
-        reject("verify", "only", "a part of the paper, such as 'Lemma 9'", only)
+        reject("verify", "only", "a part of the paper, such as 'Lemma 13'", only)
     cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
     if not isinstance(subject, Subject):
         return verify_declared(subject, effort, only, progress)
@@ -120,19 +97,18 @@ def verify(
 def _groups(only: str) -> list[list[int]]:
     """Return the wanted checks by their place in `all_statements`, group by group."""
     statements = all_statements()
-    wanted = [i for i, one in enumerate(statements) if _matches(one, only)]
-    if not wanted:
+    groups: dict[str, list[int]] = {}
+    for i, one in enumerate(statements):
+        if _matches(one, only):
+            groups.setdefault(one.group, []).append(i)
+    if not groups:
         parts = "; ".join(part for statement in statements for part in statement.parts)
+        proofs = ", ".join(map(str, proofs_of(only)))
+        proved = f" It is proved, in general, in {proofs}." if proofs else ""
         raise InvalidParameterError(
-            f"No checked part of the paper contains {only!r}. Checked parts: {parts}."
+            f"No checked part of the paper contains {only!r}.{proved} Checked parts: {parts}."
         )
-    groups = []
-    for modules in _GROUPS:
-        names = {module.__name__ for module in modules}
-        group = [i for i in wanted if statements[i].check.__module__ in names]
-        if group:
-            groups.append(group)
-    return groups
+    return list(groups.values())
 
 
 def _matches(one: Statement, only: str) -> bool:
@@ -157,3 +133,61 @@ def _results(
 def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
     statements = all_statements()
     return {i: statements[i].run(subject, effort) for i in group}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+WRITTEN = ("index.html", "statements.csv")
+_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
+_STYLES = {
+    "measured": "not-judged",
+    "failed": "not-met",
+    "passed": "met",
+    "corrected": "not-judged",
+}
+
+
+def write(
+    results: Sequence[CheckResult],
+    folder: Path,
+    facts: Iterable[tuple[str, str]],
+    subject: str = "",
+) -> list[Path]:
+    """Write the page, and the same lines as CSV, into a new folder or that of an earlier page.
+
+    `facts` say how the page was made; `subject` is the algorithm, "" for that of the paper.
+    """
+    check_folder(folder, WRITTEN, "an earlier verify")
+    rows = ([getattr(result, name) for name in _COLUMNS] for result in results)
+    texts = (page(results, facts, subject), csv_text(_COLUMNS, rows))
+    return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
+
+
+def page(
+    results: Sequence[CheckResult], facts: Iterable[tuple[str, str]], subject: str = ""
+) -> str:
+    """Return the page."""
+    charts = [result.figure for result in results if result.figure is not None]
+    return render(
+        "crossbandit.theory",
+        "verify.html",
+        title=f"{subject}: estimates and regret" if subject else "The paper's statements, checked",
+        subject=subject,
+        kind="verification",
+        charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
+        tally=tally(results),
+        lines=[(result, _STYLES[result.verdict], result.verdict) for result in results],
+        facts=list(facts),
+    )
+
+
+def tally(results: Sequence[CheckResult]) -> str:
+    """Return how many checks passed, failed and were corrected, in a sentence."""
+    judged = [result.passed for result in results if result.judged]
+    said = f"{sum(judged)} of {len(judged)} checks passed"
+    if not all(judged):
+        said += f", {judged.count(False)} failed"
+    corrected = sum(not result.as_written for result in results)
+    if corrected:
+        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} only in a corrected form"
+    return f"{said}."

@@ -9,8 +9,7 @@ import numpy as np
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service.causes import UnknownBidderError
-from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
-from crossbandit.service.tally import Minute
+from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures, Minute
 
 NOW = float(int(time.time()))  # the page shows what is recent
 

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 from benchmarks.live_server import LiveServer
+from crossbandit.service import BidderSettings, Node, open_store
 from crossbandit.service.http import Access, create_app
 from crossbandit.service.http.access import AccessToken
 from tests.service.page.stub import StubNode, budget, figures, trained
@@ -19,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser, Page
-
-    from crossbandit.service import Node
 
 CHROMIUM = Path("/usr/bin/chromium")
 EVIL = "<img src=x onerror=alert(1)>"
@@ -202,6 +204,47 @@ def test_a_service_with_access_tokens_asks_for_one(node: StubNode, browser: Brow
         assert page.locator("#access").is_hidden()
         assert page.locator("#connection").inner_text() == "live"
         page.close()
+
+
+ATTACK = """async ([path, how]) => {
+    if (how === "form") {
+        document.body.innerHTML = `<form method="post" target="hidden" action="${path}"></form>`;
+        const frame = document.createElement("iframe");
+        frame.name = "hidden";
+        document.body.append(frame);
+        const done = new Promise((resolve) => (frame.onload = resolve));
+        document.querySelector("form").submit();
+        await done;
+    } else {
+        await fetch(path, { method: "POST", mode: "no-cors" });
+    }
+}"""
+
+
+def test_a_page_of_another_origin_cannot_pause_a_bidder(browser: Browser, tmp_path: Path) -> None:
+    node = Node(open_store(tmp_path / "service.db"))
+    node.start()
+    node.create("shop", BidderSettings(value_range=(0, 10), bids=11))
+    app: Any = create_app(node)
+    evil = Starlette(routes=[Route("/", lambda _: HTMLResponse("<p>A page of somebody else."))])
+    with LiveServer(None, app=evil) as foreign, LiveServer(node, app=app) as server:
+        path = f"{server.url}v1/bidders/shop/pause"
+        others = (foreign.url, foreign.url.replace("127.0.0.1", "localhost"))
+        for url in others:  # another port, and another host
+            for how in ("fetch", "form"):
+                page = browser.new_page()
+                page.goto(url)
+                with page.expect_response(path) as answered:
+                    page.evaluate(ATTACK, [path, how])
+                assert answered.value.status == 403, (url, how)
+                assert not node.figures("shop").paused
+                page.close()
+        own = browser.new_page()
+        own.goto(server.url)
+        own.evaluate(ATTACK, [path, "fetch"])
+        assert node.figures("shop").paused
+        own.close()
+    node.close()
 
 
 def test_nothing_to_show(browser: Browser) -> None:

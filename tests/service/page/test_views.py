@@ -14,9 +14,20 @@ import pytest
 
 from benchmarks.live_server import LiveServer
 from crossbandit.service.page import Board, event_stream, page_html
-from crossbandit.service.page.charts import bid_chart, history_charts, known_classes, law_chart
-from crossbandit.service.page.track import Point, Track, thinned, win_rates
-from crossbandit.service.page.views import beliefs, detail, row, summary
+from crossbandit.service.page.views import (
+    Point,
+    Track,
+    beliefs,
+    bid_chart,
+    detail,
+    history_charts,
+    known_classes,
+    law_chart,
+    row,
+    summary,
+    thinned,
+    win_rates,
+)
 from tests.service.page.stub import NOW, StubNode, budget, figures, trained
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from crossbandit.report import draw_figure
 from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.charts import sweep_chart
+from crossbandit.studies.page.report import sweep_chart
 from crossbandit.studies.page.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from crossbandit.report.text import number, percent
-from crossbandit.studies.page import Report, compose, page, paper, tables
+from crossbandit.studies.page import Report, compose, page, paper
+from crossbandit.studies.page import report as tables
 from tests.studies.page.frames import as_published, changed, row
 
 
@@ -186,7 +187,7 @@ def test_versions_are_shown_and_a_mixture_is_warned_of() -> None:
         assert words in shown
     assert "Read this first" not in shown
     assert "every machine" not in shown
-    assert "the same numbers with the same NumPy, Numba and processor" in shown
+    assert "the same numbers with the same NumPy and processor" in shown
     frame.loc[0, "provenance"] = json.dumps({**facts, "numpy": "2.2.0", "commit": None})
     shown = Reader(page(compose(frame, command="x"))).text
     assert shown.index("Read this first") < shown.index("Claims of the paper")

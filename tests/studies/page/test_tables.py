@@ -7,18 +7,18 @@ import pytest
 
 from crossbandit.report import latex as to_latex
 from crossbandit.report import markdown as to_markdown
-from crossbandit.report.text import parentheses, plus_minus
-from crossbandit.studies.page import compose, paper, tables
+from crossbandit.studies.page import compose, paper
+from crossbandit.studies.page import report as tables
 from crossbandit.studies.page.sweeps import Sweep
 from tests.studies.page.frames import HALF_WIDTH, as_published, changed, row
 
 
 def markdown(*sweeps: Sweep) -> str:
-    return "\n".join(to_markdown(tables.sweep_table(sweep, plus_minus)) for sweep in sweeps)
+    return "\n".join(to_markdown(tables.sweep_table(sweep)) for sweep in sweeps)
 
 
 def latex(sweep: Sweep) -> str:
-    return to_latex(tables.sweep_table(sweep, parentheses, where="in parentheses"))
+    return to_latex(tables.sweep_table(sweep, where="in parentheses"))
 
 
 def generic(*rows: tuple[str, int, int, float]) -> tuple[Sweep, ...]:

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.comparisons import Spread
+from crossbandit.studies.page.sweeps import Spread
 from tests.studies.page.frames import as_published, row
 
 

@@ -1,35 +1,271 @@
-"""Bid and settle in many auctions at once."""
+"""Bid and settle in many auctions at once: outcomes are checked, and then learned from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import partial
+from operator import call
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms import Learner
-from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.applications.bidding.inputs import column_of, label_columns
-from crossbandit.applications.bidding.outcomes import (
-    as_bids,
-    outcomes_of,
-    settle_batch,
-    settle_rows,
+from crossbandit.applications.action import required_action, rows_of
+from crossbandit.applications.bidding.bids import Bid, Bids, Reasons, reason_of
+from crossbandit.applications.bidding.inputs import (
+    column_of,
+    flags_of,
+    is_column,
+    label_columns,
+    numbers_to_reach,
+    price_of,
+    rules_of,
 )
-from crossbandit.applications.law_learner.decider import LawDecider
-from crossbandit.applications.law_learner.decisions import LawDecision
-from crossbandit.applications.law_learner.learner import LawLearner
-from crossbandit.applications.law_learner.outcome_codes import HELD, rows_named
-from crossbandit.errors import InvalidContextError, LearnedBeforeError
+from crossbandit.core.auctions import plain_numbers
+from crossbandit.errors import (
+    CrossbanditError,
+    DecisionError,
+    ForeignDecisionError,
+    InvalidContextError,
+    InvalidLossesError,
+)
+from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.learners.batches import learn_many
+from crossbandit.learners.law_decisions import HELD, Made, repeated
+from crossbandit.validation import because_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Learner
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
-    from crossbandit.environments.auctions import AuctionRules
-    from crossbandit.types import Floats, Integers
+    from crossbandit.learners.law_learner import LawLearner
+    from crossbandit.rules import AuctionRules
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+_SHOWN = 5  # how many bad rows a message names, each with its reason
+
+
+def as_bids(bids: Any, learner: Any) -> Bids:
+    """Return what `settle_many` is given as one batch; raise if it is something else."""
+    if isinstance(bids, Bids):
+        made, by_law = bids.made, learner.law is not None
+        if by_law and isinstance(made, Made):
+            _check_learner(learner, made.learner)
+        elif by_law or isinstance(made, Made) or any(map(_by_law, made)):
+            # `Learner.learn_many` checks decisions of its own kind.
+            _each(lambda one: required_action(one, Bid, learner), bids, DecisionError)
+        return bids
+    if isinstance(bids, str | bytes) or not isinstance(bids, Sequence):
+        raise DecisionError(
+            f"settle_many takes the Bids that bid_many returned, or a list of bids or tokens. Got "
+            f"a {type(bids).__name__}."
+        )
+    none = Bid(None, None, 0.0)  # the token of a bid that was not made is None
+    read = _each(
+        lambda one: none if one is None else required_action(one, Bid, learner),
+        bids,
+        DecisionError,
+    )
+    return Bids.of(read)
+
+
+def _by_law(bid: Bid) -> bool:
+    return bid.decision is not None and bid.decision.by_law
+
+
+def _check_learner(learner: Any, maker: str) -> None:
+    if maker != learner.learner and maker not in learner.former:
+        raise ForeignDecisionError(
+            f"The bids were made by another learner ({maker}). Give them to the learner that made "
+            "them, or drop them."
+        )
+
+
+class Outcomes(NamedTuple):
+    """The outcomes of the bids of a batch; all (n,)."""
+
+    won: Booleans  # whether each won
+    told: Floats  # the highest competing bids; NaN where they are not known
+    reserves: Floats | None
+    numbers: Floats  # the number that each bid had to reach
+
+
+def outcomes_of(
+    rules: AuctionRules, feedback: str, bids: Bids, won: Any, told: Any, reserve: Any
+) -> Outcomes:
+    """Return the outcomes of a batch, as `settle_many` is given them.
+
+    One call of compiled code checks columns of floats and booleans. If it finds anything unusual,
+    each row is checked separately: it may have another form, be a tie up to rounding, or be wrong.
+    """
+    count = len(bids)
+    shape, after = (count,), TOLD_AFTER[feedback]
+    if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
+        numbers = np.empty(count)
+        settings = (False in after, True in after, rules.ties == "lose")
+        amounts = (float(rules.reserve), float(rules.least), bids.amounts)
+        if plain_numbers(*settings, *amounts, won, told, numbers) == 0:
+            return Outcomes(won, told, None, numbers)
+    bad = InvalidLossesError
+    has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
+    prices = column_of("settle_many", "highest_competing_bid", told, count, bad)
+    floors = column_of("settle_many", "reserve", reserve, count, bad)
+    numbers = prices_of(rules, feedback, bids, has_won, prices, floors)
+    return Outcomes(has_won, prices, None if reserve is None else floors, numbers)
+
+
+def prices_of(
+    rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
+) -> Floats:
+    """Return the number that each bid had to reach; see `price_of`."""
+    amounts, known = bids.amounts, ~np.isnan(told)
+    must = np.isin(won, TOLD_AFTER[feedback])
+    prices = np.where(known, told, np.where(won, -np.inf, np.inf))
+    consistent = rules.wins(amounts, np.where(known, told, -np.inf)) == won
+    consistent[~known & ~won] = True
+    plain = consistent & (known | ~must) & np.isnan(reserves)
+    least = numbers_to_reach(rules, prices)
+
+    def one(i: int) -> None:
+        if np.isnan(amounts[i]):
+            if won[i]:
+                raise InvalidLossesError("No bid was made, so it cannot have won.")
+            return
+        price = float(told[i]) if known[i] else None
+        at = rules if np.isnan(reserves[i]) else rules_of(rules, bids[i], float(reserves[i]))
+        found = price_of(at, feedback, float(amounts[i]), price, won=bool(won[i]))
+        least[i] = numbers_to_reach(at, found)
+
+    _each(one, np.flatnonzero(~plain).tolist(), InvalidLossesError)
+    return least
+
+
+def _each(
+    task: Callable[[Any], Any], rows: Sequence[Any], error: type[CrossbanditError]
+) -> list[Any]:
+    """Return the result of each row; raise an error whose `rows` are all that fail."""
+    done: list[Any] = []
+    failed: dict[int, CrossbanditError] = {}
+    for row in rows:
+        try:
+            done.append(task(row))
+        except error as problem:
+            failed[row if isinstance(row, int) else len(done) + len(failed)] = problem
+    if failed:
+        shown = [f"row {row}: {problem}" for row, problem in list(failed.items())[:_SHOWN]]
+        more = f" And {len(failed) - _SHOWN} more rows." if len(failed) > _SHOWN else ""
+        kind = type(next(iter(failed.values())))
+        text = f"{len(failed)} rows are wrong. Nothing was learned. {' '.join(shown)}{more}"
+        raise because_of(failed, kind(text))
+    return done
+
+
+def by_decider(bids: Bids, shown: Booleans) -> tuple[list[Made], npt.NDArray[np.int64]]:
+    """Return the decisions of bids, grouped by decider, and the rows of these decisions."""
+    if isinstance(bids.made, Made):
+        made = bids.made
+        rows = np.arange(len(bids)) if made.run else np.flatnonzero((made.arms >= 0) & shown)
+        if rows.size < len(bids):
+            made = made.part(rows)
+        return [made], rows
+    groups: dict[str, list[int]] = {}
+    for i, bid in enumerate(bids.made):
+        if bid.decision is not None and shown[i]:
+            groups.setdefault(bid.decision.decider, []).append(i)
+    found = []
+    for decider, numbers in groups.items():
+        decisions: list[Any] = [bids.made[i].decision for i in numbers]
+        names = ("arm", "round", "score", "total")
+        arms, rounds, scores, totals = (
+            np.array([getattr(one, name) for one in decisions], dtype=np.int64) for name in names
+        )
+        times = np.array([one.time for one in decisions], dtype=float)
+        ids = (decisions[0].learner, decider, None)
+        found.append(Made(arms, rounds, scores, totals, times, *ids))
+    return found, np.array([i for numbers in groups.values() for i in numbers], dtype=np.int64)
+
+
+def settle_batch(
+    learner: LawLearner,
+    bids: Bids,
+    won: Booleans,
+    numbers: Floats,
+    lock: Any,
+    paid: Callable[[], Sequence[Callable[[], Any]]],
+) -> None:
+    """Learn from many outcomes of a law without a guard, in one call of compiled code."""
+    shown = ~np.isnan(bids.amounts)
+    if False in TOLD_AFTER[learner.law.feedback]:  # losers are told the price, even without a bid
+        shown |= np.isfinite(numbers)
+    made, rows = by_decider(bids, shown)
+    if not rows.size:
+        return
+    if rows.size == len(bids) and len(made) == 1:  # each row has a decision, in order
+        outcomes = (np.nan_to_num(bids.amounts), won, numbers)
+        labels = bids.classes if learner.law.classes else []
+        given = (bids.values.copy(), labels, outcomes)
+        learner.learn_many(made, rows, len(bids), *given, lock, paid)
+        return
+    order = np.sort(rows)
+    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
+    outcomes = (np.nan_to_num(bids.amounts[order]), won[order], numbers[order])
+    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
+
+
+def unless_known(
+    learner: Learner, rules: AuctionRules, feedback: str, decisions: list[Any]
+) -> list[Any]:
+    """Learn from decisions not to bid, if that needs nothing but what is known: that they lose."""
+    if False in TOLD_AFTER[feedback] or not decisions:
+        return decisions
+    losses = rules.rows([np.inf])[0]
+    learner.learn_many(decisions, [rows_of(losses, one.revealed) for one in decisions])
+    return [None] * len(decisions)
+
+
+def settle_rows(
+    learner: Learner,
+    rules: AuctionRules,
+    feedback: str,
+    bids: Bids,
+    won: Booleans,
+    told: Floats,
+    paid: Callable[..., Sequence[Callable[[], Any]]],
+) -> None:
+    """Learn from many outcomes of a learner with a feedback graph."""
+    shown = ~np.isnan(bids.amounts)
+    if False in TOLD_AFTER[feedback]:
+        shown |= ~np.isnan(told)
+    rows = [i for i, bid in enumerate(bids) if bid.decision is not None and shown[i]]
+    if not rows:
+        return
+    decisions: list[Any] = [bids[i].decision for i in rows]
+    prices = [
+        price_of(
+            rules,
+            "won-lost",  # the competing bids were checked before
+            float(np.nan_to_num(bids.amounts[i])),
+            None if np.isnan(told[i]) else float(told[i]),
+            won=bool(won[i]),
+        )
+        for i in rows
+    ]
+    losses = rules.rows(prices)
+    rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
+    try:
+        learn_many(
+            learner, decisions, rows_shown, lambda k=None: paid() if k is None else paid(rows[k])
+        )
+    except DecisionError as error:
+        raise because_of((rows[k] for k in error.rows), error) from None
+
+
+# --- many auctions -------------------------------------------------------------------------------
 
 
 def bid_batch(
@@ -39,8 +275,12 @@ def bid_batch(
     reserve: npt.ArrayLike | None,
     at: Time,
     classes: Mapping[str, Any],
+    taken: list[Any],
 ) -> Bids:
-    """Do what `FirstPriceBidder.bid_many` does. spending: the limits of the bidder, if any."""
+    """Do what `FirstPriceBidder.bid_many` does.
+
+    spending: the limits of the bidder, if any. taken: as in `Spending.choose`.
+    """
     low, high = bidder.value_range
     bad = InvalidContextError
     worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
@@ -49,24 +289,29 @@ def bid_batch(
     columns, labels = label_columns(bidder.classes, classes, count)
     firsts, lasts = _ranges(bidder.rules, worths, floors)
     learner = bidder.learner
-    if isinstance(learner, LawDecider) and learner.guard is None:
+    by_law = learner.law is not None
+    if by_law and learner.guard is None:
         if spending is None:
-            costs, reasons = np.zeros(count), None
+            costs, limits = np.zeros(count), None
             made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
         else:
-            given = (learner, worths, columns, firsts, lasts, at)
-            made, reasons = spending.choose_many(*given)
-        amounts = np.where(made.arms < 0, np.nan, bidder.rules.amounts[made.arms])
+            given = (learner, worths, columns, firsts, lasts, at, taken)
+            made, limits = spending.choose_many(*given)
+        amounts = bidder.rules.amounts[made.arms]
+        amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
+        auctions = (worths, floors, firsts, lasts)
+        reasons = Reasons(bidder.rules, amounts, auctions, limits)
         return Bids(amounts, worths, floors, labels, made, reasons)
-    if spending is None and isinstance(learner, Learner):
-        return _graph_bids(learner, bidder.rules, worths, floors, firsts, lasts)
+    if spending is None and not by_law and learner.learns:
+        return _graph_bids(bidder, learner, worths, floors, firsts, lasts)
     rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
-    singles = []
+    asked = []
     for value, floor, names in rows:
         levels = dict(zip(bidder.classes, names, strict=True))
         known = None if np.isnan(floor) else floor
-        singles.append(bidder.bid(value, reserve=known, at=at, **levels))
-    return Bids.of(singles)
+        asked.append(partial(bidder.bid, value, reserve=known, at=at, **levels))
+    taken.extend(map(call, asked))  # an interrupt in between loses none of them
+    return Bids.of(taken.copy())
 
 
 def _ranges(rules: AuctionRules, worths: Floats, floors: Floats) -> tuple[Integers, Integers]:
@@ -82,31 +327,40 @@ def _ranges(rules: AuctionRules, worths: Floats, floors: Floats) -> tuple[Intege
 
 
 def _graph_bids(
+    bidder: FirstPriceBidder,
     learner: Learner,
-    rules: AuctionRules,
     worths: Floats,
     floors: Floats,
     firsts: Integers,
     lasts: Integers,
 ) -> Bids:
+    rules = bidder.rules
     active = np.flatnonzero(firsts <= lasts)
     numbers = np.arange(rules.arms)
     may = (numbers >= firsts[active, None]) & (numbers <= lasts[active, None])
     features = rules.contexts(worths[active])
+    decisions: dict[int, Any]
     decisions = dict(zip(active.tolist(), learner.act_many(features, may), strict=True))
+    arms = {i: one.arm for i, one in decisions.items() if rules.amounts[one.arm] > 0}
+    silent = {i: one for i, one in decisions.items() if i not in arms}
+    kept = unless_known(learner, rules, bidder.feedback, [*silent.values()])
+    decisions |= dict(zip(silent, kept, strict=True))
     made = []
     for i in range(worths.size):
-        decision, floor = decisions.get(i), float(floors[i])
-        amount = None if decision is None else float(rules.amounts[decision.arm])
-        known = None if np.isnan(floor) else floor
-        made.append(Bid(decision, amount, float(worths[i]), known))
+        value, known = float(worths[i]), None if np.isnan(floors[i]) else float(floors[i])
+        amount, reason = None, None
+        if i in arms:
+            amount = float(rules.amounts[arms[i]])
+        else:
+            reason = reason_of(rules, value, known, int(firsts[i]), int(lasts[i]))
+        made.append(Bid(decisions.get(i), amount, value, known, (), reason))
     return Bids.of(made)
 
 
 def settle_auctions(
     bidder: FirstPriceBidder,
     spending: Spending | None,
-    bids: Bids | Sequence[Bid | bytes | str],
+    bids: Bids | Sequence[Bid | bytes | str | None],
     won: npt.ArrayLike,
     highest_competing_bid: npt.ArrayLike | None,
     reserve: npt.ArrayLike | None,
@@ -115,17 +369,19 @@ def settle_auctions(
     made, learner = as_bids(bids, bidder.learner), bidder.learner
     given = (made, won, highest_competing_bid, reserve)
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
-    if isinstance(learner, LawLearner) and learner.guard is None:
-        settle_batch(learner, made, has_won, numbers)
-        if spending is not None:
-            spending.account_many(made, has_won, numbers)
+    lock: Any = None
+    paid: Callable[..., Sequence[Callable[[], Any]]] = _nothing
+    if spending is not None:
+        lock, paid = spending.lock, partial(spending.settled_many, made, has_won, numbers)
+    by_law = learner.law is not None
+    if by_law and learner.guard is None:
+        settle_batch(learner, made, has_won, numbers, lock, paid)
         return
     if floors is None:
         floors = np.full(len(made), np.nan)
-    if isinstance(learner, Learner) and np.isnan(floors).all():
-        settle_rows(learner, bidder.rules, made, has_won, told)
-        if spending is not None:
-            spending.account_many(made, has_won, numbers)
+    if not by_law and np.isnan(floors).all():
+        with nullcontext() if lock is None else lock:
+            settle_rows(learner, bidder.rules, bidder.feedback, made, has_won, told, paid)
         return
     _check_all(learner, made)
     for i, bid in enumerate(made):
@@ -138,6 +394,10 @@ def settle_auctions(
         )
 
 
+def _nothing(*_: object) -> tuple[()]:
+    return ()
+
+
 def _check_all(learner: Any, bids: Bids) -> None:
     """Raise if one of the bids cannot be learned from, before any of them is."""
     given: set[tuple[str, int]] = set()
@@ -147,14 +407,8 @@ def _check_all(learner: Any, bids: Bids) -> None:
         if decision is None:
             continue
         learner.expects(decision)
-        maker = decision.learner
-        if isinstance(decision, LawDecision):
-            maker = decision.decider
-            again[i] = learner.code(decision) > HELD
-        again[i] |= (maker, decision.round) in given
-        given.add((maker, decision.round))
+        name = (decision.decider, decision.round)
+        again[i] = name in given or (learner.law is not None and learner.code(decision) > HELD)
+        given.add(name)
     if again.any():
-        raise LearnedBeforeError(
-            f"{rows_named(again)} been learned from before, or come twice. Each counts once. "
-            "Nothing was learned; leave them out."
-        )
+        raise repeated(again)

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from crossbandit.applications.action import Action
-from crossbandit.applications.law_learner.decisions import Made
+from crossbandit.errors import DecisionError
+from crossbandit.learners.law_decisions import LawDecision, Made
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Decision
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Floats
+    from crossbandit.rules import AuctionRules
+    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,12 @@ class Bid(Action):
 
     Attributes:
         decision: The learner's decision; None if there was nothing to choose from.
-        amount: The money to bid. None if no bid may be made, because every bid is above the value
-            or below the reserve price, or because of a limit.
+        amount: The money to bid, above 0; None if no bid is made. There is then nothing to place,
+            and nothing to settle.
         value: What winning is worth.
         reserve: The reserve price of the auction, if it was known.
         classes: The levels of the bidder's classes, in their order.
-        reason: Why a limit allows no bid; None if one was made, or none was possible anyway.
+        reason: Why no bid is made; None if one is.
     """
 
     amount: float | None
@@ -38,6 +42,18 @@ class Bid(Action):
     reserve: float | None = None
     classes: tuple[Label, ...] = ()
     reason: str | None = None
+
+    @property
+    def token(self) -> bytes:
+        """The bid as bytes. `settle` takes them anywhere and at any time, once.
+
+        Raises:
+            DecisionError: No bid was made, or the learner needs the decision itself.
+        """
+        if self.amount is None:
+            name = type(self).__name__
+            raise DecisionError(f"This {name} has nothing to settle: no bid was made.")
+        return super().token
 
     @property
     def decimal(self) -> Decimal | None:
@@ -48,19 +64,84 @@ class Bid(Action):
         return 0.0 if self.amount is None else self.amount
 
 
+class Reasons(Sequence[str | None]):
+    """Why no bid was made, for each auction of a batch. Texts are made when asked for."""
+
+    def __init__(
+        self,
+        rules: AuctionRules,
+        amounts: Floats,
+        auctions: tuple[Floats, Floats, Integers, Integers],
+        limits: Sequence[str | None] | None,
+    ) -> None:
+        self._rules, self._amounts, self._auctions, self._limits = rules, amounts, auctions, limits
+
+    def __len__(self) -> int:
+        return self._amounts.size
+
+    @overload
+    def __getitem__(self, at: int) -> str | None: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str | None]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not np.isnan(self._amounts[at]):
+            return None
+        limit = None if self._limits is None else self._limits[at]
+        value, reserve, first, last = (column[at].item() for column in self._auctions)
+        known = None if np.isnan(reserve) else reserve
+        return limit or reason_of(self._rules, value, known, first, last)
+
+
+def reason_of(
+    rules: AuctionRules, value: float, reserve: float | None, first: int, last: int
+) -> str:
+    """Return why no bid is made, if it is not because of a limit."""
+    from crossbandit.limits.status import lowest_bid
+
+    amounts = rules.amounts
+    if lowest_bid(amounts, first, last) is not None:
+        return f"At a value of {value:.6g}, the learner chose not to bid."
+    lowest, highest = float(amounts[amounts > 0].min()), float(amounts[-1])
+    if rules.at_most_value and lowest > value:
+        return f"The lowest bid above 0, {lowest:.6g}, is above the value, {value:.6g}."
+    floor = rules.reserve if reserve is None else reserve
+    if floor > highest:
+        return f"The highest bid, {highest:.6g}, is below the reserve price, {floor:.6g}."
+    return f"No bid lies between the reserve price, {floor:.6g}, and the value, {value:.6g}."
+
+
+@lru_cache(maxsize=64)
+def first_key(maker: str) -> int:
+    """Return the key of the first bid of a decider: a number of 62 bits, far above any round."""
+    return (int(maker, 16) >> 2) | (1 << 61)
+
+
+def key_of(decision: LawDecision | Decision) -> int:
+    """Return a number that no bid of another decider has, unless two ids are almost equal.
+
+    A bidder that is loaded from a file continues its round numbers, and so does the bidder that
+    wrote the file. Only the id of the decider tells their bids apart.
+    """
+    return first_key(decision.decider) + decision.round
+
+
 class Bids(Sequence[Bid]):
     """Many bids that were made at once: a sequence of `Bid`, kept as arrays.
 
     Args:
-        amounts: The money to bid; NaN where no bid may be made.
+        amounts: The money to bid; NaN where no bid is made.
         values: What winning is worth.
         reserves: The reserve prices; NaN where none was known.
         classes: The levels of the bidder's classes, a tuple per row; empty if it has none.
         made: The decisions.
-        reasons: Why a limit allows no bid, for each row; None if no limit does.
+        reasons: Why no bid is made, for each row; None if bids are made in all rows.
 
     Attributes:
-        amounts: The money to bid; NaN where no bid may be made.
+        amounts: The money to bid; NaN where no bid is made.
         values: What winning is worth.
         reserves: The reserve prices; NaN where none was known.
     """
@@ -94,6 +175,7 @@ class Bids(Sequence[Bid]):
             np.array([np.nan if bid.reserve is None else bid.reserve for bid in bids], dtype=float),
             [bid.classes for bid in bids],
             bids,
+            [bid.reason for bid in bids],
         )
 
     def part(self, rows: npt.ArrayLike) -> Bids:
@@ -116,7 +198,7 @@ class Bids(Sequence[Bid]):
     @property
     def tokens(self) -> list[bytes | None]:
         """The token of each bid; None where no bid was made."""
-        return [None if bid.decision is None else bid.token for bid in self]
+        return [None if bid.amount is None else bid.token for bid in self]
 
     def __len__(self) -> int:
         return self.amounts.size
@@ -134,10 +216,10 @@ class Bids(Sequence[Bid]):
         if not isinstance(self.made, Made):
             return self.made[i]
         decision = self.made.decision(i)
-        reserve = float(self.reserves[i])
+        amount, reserve = float(self.amounts[i]), float(self.reserves[i])
         return Bid(
             decision,
-            None if decision is None else float(self.amounts[i]),
+            None if np.isnan(amount) else amount,
             float(self.values[i]),
             None if np.isnan(reserve) else reserve,
             self.classes[i] if self.classes else (),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.environments.auctions import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
-from crossbandit.kernels.feedback import TOLD_AFTER
+from crossbandit.laws.levels import checked_label
+from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.rules import FEEDBACK, AuctionRules
 from crossbandit.validation import as_array, reject, verbatim
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.bidding.bids import Bid
+    from crossbandit.laws.levels import Label
     from crossbandit.types import Booleans, Floats
 
 # Two amounts that differ by less than this share of them differ by rounding.
@@ -27,17 +29,7 @@ _ROUNDING = 1e-9
 
 
 def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
-    """Return the rules of an auction whose reserve price is given when it is settled.
-
-    Args:
-        rules: The rules of the bidder.
-        bid: The bid.
-        reserve: The reserve price.
-
-    Raises:
-        InvalidLossesError: The reserve price is not an amount, or differs from the one known when
-            bidding.
-    """
+    """Return the rules of an auction whose reserve price is given when it is settled."""
     told = amount_of("settle", "reserve", reserve, error=InvalidLossesError)
     if bid.reserve is None:
         return replace(rules, reserve=told)
@@ -56,16 +48,6 @@ def price_of(
 
     A competing bid that equals the bid to rounding is taken as a tie that was decided as `won`
     says: it is moved to the other side of the bid by the least that a float can be moved.
-
-    Args:
-        rules: The rules of the auction.
-        feedback: Who is told the highest competing bid.
-        amount: What was bid.
-        told: The highest competing bid, or None.
-        won: Whether the bid won.
-
-    Raises:
-        InvalidLossesError: The outcome is incomplete or contradicts itself.
     """
     if won:
         if amount == 0:
@@ -114,20 +96,7 @@ def column_of(
     low: float = 0.0,
     high: float = np.inf,
 ) -> Floats:
-    """Return a column of amounts; one amount for all rows is repeated, None becomes NaN.
-
-    Args:
-        owner: The method that has the parameter.
-        name: The parameter.
-        values: Its value.
-        count: The number of rows; None if this column determines it.
-        error: The class of the error.
-        low: The lowest possible amount.
-        high: The highest one.
-
-    Raises:
-        InvalidInputError: Rows are not amounts, or their number is wrong; the message names them.
-    """
+    """Return a column of amounts; one amount for all rows is repeated, None becomes NaN."""
     optional = count is not None
     if optional and (values is None or np.ndim(values) == 0):
         one = np.nan if values is None else amount_of(owner, name, values, error=error)
@@ -155,17 +124,7 @@ def column_of(
 
 
 def flags_of(owner: str, name: str, values: Any, count: int) -> Booleans:
-    """Return a column of True and False, or of 1 and 0.
-
-    Args:
-        owner: The method that has the parameter.
-        name: The parameter.
-        values: Its value.
-        count: The number of rows.
-
-    Raises:
-        InvalidLossesError: The column holds other values, or has another length.
-    """
+    """Return a column of True and False, or of 1 and 0."""
     expected = f"True or False for each of {count} bids"
     given = as_array(owner, name, expected, values, error=InvalidLossesError)
     if given.shape != (count,):
@@ -178,29 +137,33 @@ def flags_of(owner: str, name: str, values: Any, count: int) -> Booleans:
 def label_columns(
     names: Sequence[str], classes: Mapping[str, Any], count: int
 ) -> tuple[dict[str, npt.NDArray[Any]], list[tuple[Any, ...]]]:
-    """Return a column of labels for every class, and the labels of every row.
-
-    Args:
-        names: The classes.
-        classes: A label for all rows, or a column of labels, by class.
-        count: The number of rows.
-
-    Raises:
-        InvalidContextError: A class is missing or unknown, or a column has another length.
-    """
+    """Return a column of labels for every class, and the labels of every row."""
     if set(classes) != set(names):
         expected = f"given for each of {', '.join(names)}" if names else "left out: there are none"
         reject("bid_many", "classes", expected, sorted(classes), error=InvalidContextError)
-    columns = {}
-    for name in names:
-        one = classes[name]
-        given = [one] * count if isinstance(one, str | int) else one
-        column = np.asarray(given, dtype=None if count else str)  # no labels have no type
-        if column.shape != (count,) or column.dtype.kind not in "iubU":
-            reject("bid_many", name, f"{count} labels", one, error=InvalidContextError)
-        columns[name] = column
+    columns = {name: _label_column(name, classes[name], count) for name in names}
     rows = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     return columns, rows
+
+
+def _label_column(name: str, given: Any, count: int) -> npt.NDArray[Any]:
+    """Return a column of labels, checked. A text array of NumPy would change some labels of lists.
+
+    It turns integers that are among texts into texts, and drops null characters at an end.
+    """
+    if isinstance(given, str | int):
+        return np.full(count, checked_label("bid_many", name, given), dtype=object)
+    column = given if isinstance(given, np.ndarray) else np.empty(len(given), dtype=object)
+    if column is not given:
+        column[:] = given
+    if column.shape != (count,):
+        expected = f"one label, or {count} labels"
+        reject("bid_many", name, expected, given, error=InvalidContextError)
+    seen: set[Label] = set()
+    for i, label in enumerate(column.tolist()):
+        if type(label) not in (str, int) or label not in seen:
+            seen.add(checked_label("bid_many", f"{name}[{i}]", label))
+    return column
 
 
 def is_column(values: Any, kind: Any, shape: tuple[int]) -> bool:

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from functools import lru_cache
+from decimal import Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from crossbandit import forks
-from crossbandit.applications.law_learner.decider import LawDecider, Round
-from crossbandit.applications.law_learner.decisions import LawDecision, Made
-from crossbandit.applications.law_learner.outcome_codes import KNOWN, reaches
+from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.errors import InvalidParameterError
-from crossbandit.kernels.paced_laws import lower_chances
+from crossbandit.learners.law_decisions import KNOWN, LawDecision, Made, reaches
+from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
-from crossbandit.limits.batches import choose_many, hold_many, settle_many
-from crossbandit.limits.periods import seconds
-from crossbandit.limits.saved import freeze, restore
+from crossbandit.limits.pacer import (
+    choose_many,
+    freeze,
+    hold_many,
+    restore,
+    settled_many,
+    withdraw_many,
+)
+from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
 from crossbandit.limits.settings import limits_of
+from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import Reasons, lowest_bid, reason, status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from decimal import Decimal
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
@@ -40,20 +44,11 @@ if TYPE_CHECKING:
 
 _STATE = "limits."
 _BEHIND = 60.0  # seconds by which a time may be before an earlier one, until a reason says so
-NO_LIMITS = {"budget": None, "target": None, "expires": None}
+_SYSTEM = time.time
 
 
 def given_limits(owner: str, budget: object, target: object) -> list[Limit]:
-    """Return the limits of a bidder, budgets first.
-
-    Args:
-        owner: The class of the bidder, for messages.
-        budget: A budget or a lease, several of them, or None.
-        target: A target, several of them, or None.
-
-    Raises:
-        InvalidParameterError: One is something else.
-    """
+    """Return the limits of a bidder, budgets first."""
     return [
         *limits_of(owner, "budget", budget, (Budget, Lease)),
         *limits_of(owner, "target", target, (ReturnOnSpend, CostPer)),
@@ -61,24 +56,7 @@ def given_limits(owner: str, budget: object, target: object) -> list[Limit]:
 
 
 class Spending:
-    """Keeps the limits of a bidder; any number of threads may use it.
-
-    Args:
-        owner: The class of the bidder, for messages.
-        amounts: The amounts that may be bid.
-        limits: Budgets, leases and targets; at least one of them.
-        value_range: The lowest and the highest value.
-        horizon: The number of auctions to come, or None.
-        expires: The time after which a bid without an outcome counts as lost; None for never.
-
-    Attributes:
-        pacer: What keeps the limits.
-        lock: Held while a bid is chosen or accounted for.
-        forked: Whether this is a forked process, which must not spend what its parent spends.
-
-    Raises:
-        InvalidParameterError: An argument is not possible.
-    """
+    """Keeps the limits of a bidder; any number of threads may use it."""
 
     def __init__(
         self,
@@ -88,7 +66,9 @@ class Spending:
         value_range: tuple[float, float],
         horizon: int | None,
         expires: timedelta | float | None,
+        max_jump: timedelta | float | None,
     ) -> None:
+        self.max_jump = jump_of(owner, max_jump)
         self.pacer = Pacer(
             amounts,
             limits,
@@ -98,23 +78,23 @@ class Spending:
             owner=owner,
         )
         self.lock = Lock()
-        self.forked = False
+        self.copied = False
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: one for name, one in vars(self).items() if name != "lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, lock=Lock())
+        vars(self).update(state, lock=Lock(), copied=True)
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
-        """Return the lock that is held while a decision is made."""
-        return (self.lock,)
+        """Return the lock: that of learning comes before it, and that of deciding after it."""
+        return (None, self.lock)
 
     def after_fork(self) -> None:
         """Stop bidding in a forked process: the parent would spend the same money."""
-        self.forked = True
+        self.copied = True
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
@@ -124,6 +104,7 @@ class Spending:
             "budget": [form for form in forms if form["kind"] not in targets],
             "target": [form for form in forms if form["kind"] in targets],
             "expires": self.pacer.expires,
+            "max_jump": self.max_jump,
         }
 
     def choose(
@@ -135,53 +116,78 @@ class Spending:
         last: int,
         features: Any,
         at: object,
+        taken: list[int],
     ) -> tuple[Any, str | None]:
-        """Choose a bid within the limits.
-
-        Args:
-            learner: A `LawDecider`, or a learner that uses a feedback graph.
-            value: What winning is worth.
-            labels: The classes of the auction.
-            first: The lowest amount that may be bid without limits, by number.
-            last: The highest one; lower than `first` if there is none.
-            features: A function of a worth, the lowest and the highest amount. It returns the
-                context of a learner with a feedback graph, and which amounts the learner may
-                choose.
-            at: The time of the auction, or None for now.
-
-        Returns:
-            The decision and None; or None and the reason.
-
-        Raises:
-            InvalidParameterError: This is a forked process, and the limits are its parent's.
-        """
-        if self.forked:
+        """Choose a bid within the limits."""
+        if self.copied:
             raise _refusal()
-        now, pacer = time.time() if at is None else seconds("bid", at), self.pacer
-        if isinstance(learner, LawDecider) and learner.guard is None:
-            with self.lock, learner.deciding:
-                key = first_key(learner.id) + learner.round
-                worth, usable, arm = pacer.choose(key, learner.law, labels, value, now, first, last)
-                if arm < 0:
-                    return None, self._reason(now, value, worth, first, last)
-                return learner.decided(arm, first, usable), None
+        now, pacer = self._time("bid", at, learner), self.pacer
         with self.lock:
-            worth, usable, cap = pacer.open(value, now, first, last)
-            if cap < 0:
-                pacer.decline(value)
-                return None, self._reason(now, value, worth, first, last)
-            if isinstance(learner, LawDecider):
-                decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
-                wanted = decision.arm
-                if cap < usable:
-                    cut(decision, cap, pacer.rules.amounts)
-            else:
-                decision = learner.act(*features(worth, first, cap))
-                wanted = decision.arm
-                if wanted == cap < usable:  # without the cap it might have bid more
-                    wanted += 1
-            pacer.reserve(first_key(learner.id) + decision.round, value, decision.arm, wanted)
-        return decision, None
+            pacer.vacate()
+            try:
+                if learner.law is None or learner.guard is not None:
+                    given = (value, labels, now, first, last, features)
+                    decision, worth = self._act(learner, *given, taken)
+                else:
+                    with learner.deciding:
+                        key, decision = first_key(learner.id) + learner.round, None
+                        taken.append(key)
+                        auction = (value, now, first, last)
+                        worth, usable, arm = pacer.choose(key, learner.law, labels, *auction)
+                        if arm >= 0:
+                            decision = learner.decided(arm, first, usable)
+                        if arm < pacer.lowest:
+                            taken.clear()
+                if decision is None:
+                    return None, self._reason(now, value, worth, first, last)
+            except BaseException:
+                pacer.withdraw(taken)
+                raise
+            return decision, None
+
+    def _act(
+        self,
+        learner: Any,
+        value: float,
+        labels: tuple[Label, ...],
+        now: float,
+        first: int,
+        last: int,
+        features: Any,
+        taken: list[int],
+    ) -> tuple[Any, float]:
+        """Let a guard or a feedback graph choose; return the decision and the pseudo-value."""
+        pacer = self.pacer
+        worth, usable, cap = pacer.open(value, now, first, last)
+        if cap < 0:
+            pacer.decline(value)
+            return None, worth
+        if learner.law is not None:
+            decision: Any = learner.act(Round(value, worth, 0.0, labels), first, usable)
+            wanted = decision.arm
+            if cap < usable:
+                cut(decision, cap, pacer.rules.amounts)
+        else:
+            decision = learner.act(*features(worth, first, cap))
+            wanted = decision.arm
+            if wanted == cap < usable:  # without the cap it might have bid more
+                wanted += 1
+        if decision.arm < pacer.lowest:
+            pacer.decline(value, chosen=True)
+        else:
+            taken.append(first_key(learner.id) + decision.round)
+            pacer.reserve(taken[0], value, decision.arm, wanted)
+        return decision, worth
+
+    def withdraw(self, taken: Sequence[Any]) -> None:
+        """Count bids as lost whose caller did not get them, because of an exception."""
+        keys = [
+            one if isinstance(one, int) else key_of(one.decision)
+            for one in taken
+            if isinstance(one, int) or one.amount
+        ]
+        with self.lock:
+            withdraw_many(self.pacer, keys, [])
 
     def choose_many(
         self,
@@ -191,35 +197,38 @@ class Spending:
         firsts: Integers,
         lasts: Integers,
         at: object,
+        taken: list[int],
     ) -> tuple[Made, Sequence[str | None] | None]:
-        """Choose many bids of one time within the limits, in one call of compiled code.
-
-        Args:
-            learner: What decides; it has no guard.
-            values: What winning is worth.
-            columns: A column of labels for every class.
-            firsts: The lowest amount that may be bid without limits, by number.
-            lasts: The highest one.
-            at: The time of the auctions, or None for now.
-
-        Returns:
-            The decisions; and the reasons why no bid was made, for each auction, or None.
-
-        Raises:
-            InvalidParameterError: This is a forked process, and the limits are its parent's.
-        """
-        if self.forked:
+        """Choose many bids of one time within the limits, in one call of compiled code."""
+        if self.copied:
             raise _refusal()
-        now, pacer = time.time() if at is None else seconds("bid_many", at), self.pacer
+        now, pacer = self._time("bid_many", at, learner), self.pacer
         with self.lock, learner.deciding:
             slots = learner.law.levels.table(columns, values.size, new=False)
-            chosen = choose_many(pacer, learner.law, slots, values, now, firsts, lasts)
-            made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
-            keys = first_key(made.decider) + made.rounds
-            hold_many(pacer, keys, chosen)
+            rows, keys = np.full(values.size, -1), np.empty(0, dtype=np.int64)  # none so far
+            try:
+                given = (learner.law, slots, values, now, firsts, lasts, rows)
+                chosen = choose_many(pacer, *given)
+                made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
+                keys = first_key(made.decider) + made.rounds
+                hold_many(pacer, keys, chosen)
+                taken += keys[chosen.bids >= pacer.lowest].tolist()
+            except BaseException:
+                withdraw_many(pacer, keys.tolist(), rows.tolist())
+                raise
         if chosen.bids.min(initial=0) >= 0:
             return made, None
         return made, Reasons(pacer, values, chosen, firsts, lasts)
+
+    def _time(self, owner: str, at: object, learner: Any) -> float:
+        """Return the time of an auction; raise if it jumps ahead."""
+        now = time.time() if at is None else seconds(owner, at)
+        latest = self.pacer.periods.now
+        if self.max_jump is not None and now > latest + self.max_jump:
+            clock = getattr(learner, "clock", _SYSTEM)
+            known = steady_time() if clock is _SYSTEM else clock()
+            check_jump(owner, now, latest, self.max_jump, known)
+        return now
 
     def _reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
@@ -236,52 +245,66 @@ class Spending:
         )
 
     def look(self, value: float, first: int, last: int, at: object) -> tuple[float, int, int]:
-        """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`.
-
-        Args:
-            value: What winning is worth.
-            first: The lowest amount, by number.
-            last: The highest one.
-            at: The time, or None for that of the latest auction.
-        """
+        """Return the pseudo-value of a value, and which bids may be made; see `Pacer.look`."""
         now = None if at is None else seconds("policy", at)
         with self.lock:
             return self.pacer.look(value, first, last, now)
 
-    def correct(self, key: int, before: int, value: float, amount: float, *, won: bool) -> None:
-        """Account for an outcome that replaces a wrong one.
+    def settled(
+        self,
+        key: int,
+        value: float,
+        amount: float,
+        won: bool,  # noqa: FBT001 - keywords take time
+        least: float,
+    ) -> Sequence[Callable[[], Any]]:
+        """Return the steps that account for an outcome, under `lock`; see `Pacer.settled`."""
+        return self.pacer.settled(key, value, amount, won, least)
 
-        Args:
-            key: The number of the bid.
-            before: The code of the outcome that was wrong.
-            value: What winning was worth.
-            amount: The amount, as money.
-            won: Whether it won.
-        """
+    def corrected(
+        self, key: int, before: int, value: float, amount: float, *, won: bool
+    ) -> Sequence[Callable[[], Any]]:
+        """Return the steps that account for an outcome that replaces a wrong one, under `lock`."""
         at = int(self.pacer.rules.amounts.searchsorted(amount))
         if before >= KNOWN and reaches(before, at) != won:
-            with self.lock:
-                self.pacer.correct(key, value, amount, won=won)
+            return self.pacer.corrected(key, value, amount, won=won)
+        return ()
 
-    def account_many(self, bids: Bids, won: Booleans, least: Floats) -> None:
-        """Account for many bids whose outcomes are known, as `Pacer.settle` does for each.
-
-        Args:
-            bids: The bids.
-            won: Whether each won.
-            least: The lowest amount that would have won; infinite where that is not known.
-        """
+    def settled_many(
+        self, bids: Bids, won: Booleans, least: Floats, only: int | None = None
+    ) -> Sequence[Callable[[], Any]]:
+        """Return the steps that account for many bids, under `lock`; see `Pacer.settled`."""
+        if only is not None:
+            bid = bids[only]
+            if bid.amount is None or bid.decision is None:
+                return ()
+            outcome = bool(won[only]), float(least[only])
+            return self.settled(key_of(bid.decision), bid.value, bid.amount, *outcome)
         if isinstance(bids.made, Made):
             keys = first_key(bids.made.decider) + bids.made.rounds
             rows = bids.made.rounds >= 0
         else:
-            made = [-1 if one.decision is None else _key(one.decision) for one in bids.made]
+            made = [-1 if one.decision is None else key_of(one.decision) for one in bids.made]
             keys = np.array(made, dtype=np.int64)
             rows = keys >= 0
         rows &= ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
+        return settled_many(self.pacer, keys[rows], *money, won[rows], least[rows])
+
+    def spare(self, share: float, most: int) -> int:
+        """Return for how many bids a share of the free money would do; see `Pacer.spare`."""
         with self.lock:
-            settle_many(self.pacer, keys[rows], *money, won[rows], least[rows])
+            return self.pacer.spare(share, most)
+
+    def reserve_unknown(self, decider: str, first: int, count: int, at: float) -> None:
+        """Reserve money for bids that may have been made; see `Pacer.reserve_unknown`."""
+        with self.lock:
+            self.pacer.reserve_unknown(first_key(decider) + first + np.arange(count), at)
+
+    @property
+    def period(self) -> bytes:
+        """What differs between any two auctions that are not in the same periods."""
+        return self.pacer.state.times[:, PERIOD].tobytes()
 
     def status(self) -> tuple[LimitStatus, ...]:
         """Return how the limits stand, budgets first."""
@@ -289,15 +312,16 @@ class Spending:
             return status(self.pacer)
 
     def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
-        """End a lease, and continue with another one; see `Periods.renew`.
-
-        Args:
-            lease: The new lease, or None.
-        """
+        """End a lease, and continue with another one; see `Periods.renew`."""
         with self.lock:
-            found = self.pacer.periods.renew(lease)
-            self.forked = False
-            return found
+            if not self.copied:
+                return self.pacer.periods.renew(lease)
+            if not all(isinstance(one, Lease) for one in self.pacer.limits):
+                raise _refusal()
+            # The first bidder gives its lease back. No lease has an empty id.
+            self.pacer.periods.renew(lease)
+            self.copied = False
+            return "", Decimal(0)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
@@ -306,66 +330,33 @@ class Spending:
         return {f"{_STATE}{name}": array for name, array in arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned.
-
-        Args:
-            state: The arrays.
-
-        Raises:
-            ValueError: They do not fit the limits.
-        """
+        """Restore what `state` returned."""
         with self.lock:
             restore(self.pacer, {name.removeprefix(_STATE): one for name, one in state.items()})
 
 
 def _refusal() -> InvalidParameterError:
-    """Return what a bid in a forked process raises."""
+    """Return what a bid of a copy raises."""
     return InvalidParameterError(
-        "A bidder with limits must not bid in a forked process: it and its parent would spend the "
-        "same money. Load the bidder in this process, if no other one goes on with it; or give "
-        "each process a Lease, with 'renew' after the fork."
+        "This bidder is a copy, made by a fork, by pickle or by copy.deepcopy. A copy holds no "
+        "money: it would spend what the first bidder spends. Let one process hold the budget, "
+        "shared = Budget(...).share(), and give each bidder a slice: "
+        "FirstPriceBidder(..., budget=shared.lease(amount)), or 'renew' if it had a Lease. "
+        "'take_counts' gives it what this copy has learned. If no other process goes on with "
+        "this bidder, save and load it instead."
     )
 
 
 def belongs(name: str) -> bool:
-    """Return whether a value of an application's state is one of its limits.
-
-    Args:
-        name: The name of the value.
-    """
+    """Return whether a value of an application's state is one of its limits."""
     return name.startswith(_STATE)
 
 
 def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
-    """Lower the amount of a decision to the highest that may be bid.
-
-    Args:
-        decision: The decision; it is changed.
-        cap: The highest amount, by number.
-        amounts: The amounts.
-    """
+    """Lower the amount of a decision to the highest that may be bid."""
     decision.arm = min(decision.arm, cap)
     part = decision.guard
     if part is not None:  # any higher amount that was drawn means this one
-        lower_chances(part.chances, cap)
+        part.chances[cap] = sum(part.chances[cap + 1 :].tolist(), start=part.chances[cap])
+        part.chances[cap + 1 :] = 0.0
         object.__setattr__(part, "law_amount", min(part.law_amount, float(amounts[cap])))
-
-
-def _key(decision: LawDecision | Decision) -> int:
-    """Return a number that no bid of another decider has, unless two ids are almost equal.
-
-    A bidder that is loaded from a file continues its round numbers, and so does the bidder that
-    wrote the file. Only the id of the decider tells their bids apart.
-    """
-    maker = decision.decider if type(decision) is LawDecision else decision.learner
-    return first_key(maker) + decision.round
-
-
-@lru_cache(maxsize=64)
-def first_key(maker: str) -> int:
-    """Return the key of the first bid of a decider: a number of 62 bits, far above any round.
-
-    Args:
-        maker: The id of the decider or learner.
-    """
-    return (int(maker, 16) >> 2) | (1 << 61)

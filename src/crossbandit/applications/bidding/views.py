@@ -4,31 +4,106 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from crossbandit.applications.bidding.limited import LimitedApplication
-from crossbandit.applications.law_learner.decider import LawDecider, Round
+from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.money import amount_of
-from crossbandit.errors import InvalidContextError
+from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.extras import require
 from crossbandit.files import replacing
+from crossbandit.learners.law_learner import Round
 from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
-from crossbandit.validation import as_array
+from crossbandit.validation import as_array, reject
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
+    from decimal import Decimal
 
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
-    from crossbandit.applications.bidding.spending import Time
+    from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.money import Money
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.limits import Lease, LimitStatus
+    from crossbandit.rules import AuctionRules
+    from crossbandit.streams import Seed
     from crossbandit.types import Floats, Integers
+
+
+class LimitedApplication(HiddenNumberApplication):
+    """The part of a bidder that keeps its budgets and targets.
+
+    A subclass sets `rules`, `value_range` and `_spending`, which is None if there are no limits.
+    """
+
+    rules: AuctionRules
+    value_range: tuple[float, float]
+    _spending: Spending | None
+
+    def state(self) -> dict[str, Any]:
+        return {} if self._spending is None else dict(self._spending.state())
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if not state:
+            return
+        from crossbandit.applications.bidding.spending import belongs
+
+        if not all(belongs(name) for name in state):
+            super().restore(state)
+        if self._spending is not None:  # otherwise limits were added or removed
+            self._spending.restore(state)
+
+    def snapshot(self, seed: Seed | None = None) -> Self:
+        """Return a copy that only decides; see `Application.snapshot`.
+
+        Args:
+            seed: The seed of its random choices. If None, they differ from those of all others.
+
+        Raises:
+            InvalidParameterError: The bidder has limits, which a copy could not keep.
+        """
+        if self._spending is not None:
+            raise InvalidParameterError(
+                "A bidder with limits has no snapshots: they could not know what it has spent. "
+                "Give each process a bidder of its own with a Lease of a SharedBudget."
+            )
+        return super().snapshot(seed)
+
+    @property
+    def spending(self) -> Spending | None:
+        """What keeps its budgets and targets; None if there are none."""
+        return self._spending
+
+    @property
+    def limits(self) -> tuple[LimitStatus, ...]:
+        """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
+        return () if self._spending is None else self._spending.status()
+
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease that the bidder has as its budget, and continue with another one.
+
+        Args:
+            lease: The new lease; None to stop bidding.
+
+        Returns:
+            The id of the old lease, and the money that was spent of it or is reserved for bids that
+            may still win. `SharedBudget.take_back` takes both.
+
+        Raises:
+            InvalidParameterError: The bidder has no lease.
+        """
+        if self._spending is None:
+            reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
+        return self._spending.renew(lease)
+
+
+# --- what a bidder would bid, and has learned ----------------------------------------------------
+
 
 _CURVE_POINTS = 101
 _PICTURE_POINTS = 41
@@ -132,6 +207,8 @@ class ShadingCurve:
             OSError: The file cannot be written.
         """
         require("matplotlib", extra="notebook", owner="ShadingCurve.save")
+        from pathlib import Path
+
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(5.2, 3.6), layout="constrained")
@@ -164,7 +241,8 @@ class AuctionViews(LimitedApplication):
             **classes: As for `bid`.
 
         Returns:
-            A probability for each of `bids`; all 0 if no bid may be made.
+            A probability for each of `bids`; all 0 if no bid may be made. That of an amount of 0 is
+            the probability of not bidding.
 
         Raises:
             InvalidContextError: As for `bid`.
@@ -267,7 +345,7 @@ class AuctionViews(LimitedApplication):
         if cap < 0:
             return np.zeros(self.rules.arms)
         features = self.rules.contexts(min(worth, self.value_range[1]))
-        last = usable if isinstance(self.learner, LawDecider) else cap
+        last = cap if self.learner.law is None else usable
         cost = 0.0 if self._spending is None else self._spending.pacer.cost_of_holding
         given = Round(value, worth, cost, labels)
         chances = self._probabilities(features, given, first, last)

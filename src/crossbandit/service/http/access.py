@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
+import os
+import stat
 import time
 import tomllib
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.http.bodies import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +26,7 @@ Role = Literal["decide", "report", "admin"]  # the roles of access tokens
 DECIDE, REPORT, ADMIN, READ, OPEN = "decide", "report", "admin", "read", "open"
 
 VARIABLE = "CROSSBANDIT_TOKENS"
+_log = logging.getLogger("crossbandit.service")
 _SHORTEST = 16  # the fewest characters of a secret
 _BURST = 2.0  # the requests of this many seconds may come at once
 
@@ -54,23 +58,12 @@ class _Tokens(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list[AccessToken]:
-    """Return the access tokens in a file, or else in the variable CROSSBANDIT_TOKENS.
-
-    Args:
-        path: The file, or None.
-        environment: The variables of the process.
-
-    Returns:
-        The tokens; an empty list without a file and a variable.
-
-    Raises:
-        InvalidParameterError: A token is not valid. The message shows no secret.
-    """
+    """Return the access tokens in a file, or else in the variable CROSSBANDIT_TOKENS."""
     if path is None and VARIABLE not in environment:
         return []
     source = f"The file of access tokens {str(path)!r}" if path else f"The variable {VARIABLE}"
     try:
-        text = Path(path).read_text(encoding="utf-8") if path else environment[VARIABLE]
+        text = secret_bytes(path).decode() if path else environment[VARIABLE]
         tokens = msgspec.convert(tomllib.loads(text), _Tokens).token
     except OSError as error:
         raise InvalidParameterError(f"{source} cannot be read: {error.strerror}.") from None
@@ -85,6 +78,18 @@ def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list
             f"{source} has two tokens with the same name. Give each its own name."
         )
     return tokens
+
+
+def secret_bytes(path: str | Path) -> bytes:
+    """Return the content of a file with secrets. Log a warning if everybody may read it."""
+    with Path(path).open("rb") as file:
+        if os.name == "posix" and os.fstat(file.fileno()).st_mode & stat.S_IROTH:
+            _log.warning(
+                "All users of this machine can read the secrets in %s. Run: chmod o-rwx %s",
+                path,
+                path,
+            )
+        return file.read()
 
 
 _EXAMPLE = (
@@ -109,12 +114,7 @@ def _is_digest(text: str) -> bool:
 
 
 class Bucket:
-    """A token bucket: `rate` requests per second on average, with bursts of two seconds.
-
-    Args:
-        rate: The number of requests per second.
-        clock: Returns the time in seconds.
-    """
+    """A token bucket: `rate` requests per second on average, with bursts of two seconds."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self._clock = rate, clock
@@ -122,11 +122,7 @@ class Bucket:
         self._left, self._at = self._most, clock()
 
     def take(self) -> float:
-        """Count a request.
-
-        Returns:
-            0.0 if the request is allowed; otherwise the seconds until the next one is.
-        """
+        """Count a request."""
         now = self._clock()
         self._left = min(self._left + (now - self._at) * self.rate, self._most)
         self._at = now
@@ -137,24 +133,14 @@ class Bucket:
 
 
 class TokenHolder:
-    """The sender of a request.
-
-    Args:
-        name: The name of the access token.
-        roles: Its roles.
-        bucket: Counts its requests.
-    """
+    """The sender of a request."""
 
     def __init__(self, name: str, roles: Sequence[str], bucket: Bucket) -> None:
         self.name, self.bucket = name, bucket
         self.roles = frozenset(roles)
 
     def may(self, role: str) -> bool:
-        """Return whether it has a role.
-
-        Args:
-            role: A role. Every token has the role "read".
-        """
+        """Return whether it has a role."""
         return role == "read" or role in self.roles or "admin" in self.roles
 
 
@@ -162,11 +148,6 @@ class Access:
     """Finds the sender of a request, and whether the request is allowed.
 
     Without tokens, everybody may do everything. Use this on loopback only.
-
-    Args:
-        tokens: The access tokens.
-        rate: The number of requests per second for tokens without a rate.
-        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -187,15 +168,7 @@ class Access:
         self._anybody = TokenHolder("anybody", ["admin"] if self.open else [], Bucket(rate, clock))
 
     def check(self, authorization: bytes | None, role: str) -> TokenHolder:
-        """Return the sender of a request; raise if the request is not allowed.
-
-        Args:
-            authorization: The header `Authorization`, or None.
-            role: The role that the request needs.
-
-        Raises:
-            Refusal: The token is missing or wrong, lacks the role, or has sent too many requests.
-        """
+        """Return the sender of a request; raise if the request is not allowed."""
         holder = self._anybody if self.open else self._find(authorization)
         wait = (holder or self._anybody).bucket.take()
         if wait:

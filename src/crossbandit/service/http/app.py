@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from crossbandit.service.http import bidders  # noqa: F401 - it registers operations
 from crossbandit.service.http.access import OPEN, READ, Access
-from crossbandit.service.http.answers import Refusal, send_answer
+from crossbandit.service.http.bodies import Refusal, send_answer
 from crossbandit.service.http.gate import Endpoint, Gate
 from crossbandit.service.http.handlers import Service
 from crossbandit.service.http.metrics import RequestMetrics
 from crossbandit.service.http.openapi import document
 from crossbandit.service.http.operations import OPERATIONS
+from crossbandit.service.log_lines import RequestLog
 from crossbandit.service.page import page_routes
 
 if TYPE_CHECKING:
@@ -37,17 +38,7 @@ def create_app(
     ending: Callable[[], bool] = lambda: False,
     page: bool = True,
 ) -> Starlette:
-    """Return the application of a node.
-
-    Args:
-        node: The node. The caller starts and closes it.
-        access: Who may do what; None to let everybody do everything.
-        hosts: The host names that requests may use; None for loopback names if everybody has
-            access, and for any name otherwise.
-        most_bytes: The size of the largest request body.
-        ending: Returns whether the process is about to end. Streams then end.
-        page: Whether to serve the live page.
-    """
+    """Return the application of a node."""
     access = Access() if access is None else access
     names = _LOOPBACK if access.open else None
     if hosts is not None:
@@ -70,7 +61,10 @@ def create_app(
         service.close()
 
     return Starlette(
-        routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _not_found}
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(RequestLog)],
+        exception_handlers={HTTPException: _not_found},
     )
 
 
@@ -92,7 +86,7 @@ class _GuardedApp:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
-            self._gate.check(dict(scope["headers"]), self._role)
+            self._gate.check(scope["method"], dict(scope["headers"]), self._role)
         except Refusal as refusal:
             await send_answer(send, refusal.answer())
         else:

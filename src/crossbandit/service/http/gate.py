@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass, field
 from inspect import iscoroutinefunction
@@ -12,81 +13,58 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.answers import JSON, Answer, Refusal, refusal_of, send_answer
+from crossbandit.service.http.bodies import JSON, Answer, Refusal, refusal_of, send_answer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from crossbandit.service.http.access import Access
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.http.operations import Operation
 
 _BODY_SECONDS = 30.0  # the time in which a whole body must arrive
+_LARGE = 20_000  # bytes; a larger body is decoded in a thread
+_READING = frozenset({"GET", "HEAD"})  # the methods that change nothing
 _encode = msgspec.json.Encoder().encode
 
 
 class Call(NamedTuple):
-    """A request, decoded.
+    """A request, decoded."""
 
-    Attributes:
-        name: The bidder, or "".
-        body: The decoded body, or None.
-        query: The decoded query, or None.
-        headers: The headers.
-    """
-
-    name: str
-    body: Any
-    query: Any
+    name: str  # the bidder, or ""
+    body: Any  # the decoded body, or None
+    query: Any  # the decoded query, or None
     headers: Mapping[bytes, bytes]
 
 
 @dataclass(frozen=True)
 class Gate:
-    """The checks that every request must pass.
+    """The checks that every request must pass."""
 
-    Attributes:
-        access: Who may do what.
-        metrics: Counts requests.
-        hosts: The host names that requests may use; None for any. Without tokens, this keeps web
-            pages of other origins from using a service on loopback.
-        most_bytes: The size of the largest body.
-    """
-
-    access: Access
-    metrics: RequestMetrics
+    access: Access  # who may do what
+    metrics: RequestMetrics  # counts requests
     hosts: frozenset[bytes] | None = None
-    most_bytes: int = 8_000_000
+    most_bytes: int = 8_000_000  # the size of the largest body
 
-    def check(self, headers: Mapping[bytes, bytes], role: str) -> None:
-        """Raise unless a request is allowed.
-
-        Args:
-            headers: Its headers.
-            role: The role that it needs.
-
-        Raises:
-            Refusal: It is not allowed.
-        """
+    def check(self, method: str, headers: Mapping[bytes, bytes], role: str) -> None:
+        """Raise unless a request is allowed."""
         if self.hosts is not None and _host(headers.get(b"host", b"")) not in self.hosts:
             raise Refusal(
                 "forbidden",
                 "The service answers requests to loopback only. To use another name, start it with "
                 "--host and access tokens.",
             )
+        if method not in _READING and _is_foreign(headers):
+            raise Refusal(
+                "forbidden",
+                "A browser sent this request for a page of another origin. Such pages may change "
+                "nothing. Send it from a program, or from a page of this address.",
+            )
         if role != OPEN:
             self.access.check(headers.get(b"authorization"), role)
 
     async def body(self, headers: Mapping[bytes, bytes], receive: Any) -> bytes:
-        """Return the body of a request.
-
-        Args:
-            headers: Its headers.
-            receive: The `receive` function of ASGI.
-
-        Raises:
-            Refusal: It is not JSON, is too large, or arrives too slowly.
-        """
+        """Return the body of a request."""
         kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
         if kind != JSON:
             raise Refusal("not-json", "The body must have the content type application/json.")
@@ -122,17 +100,11 @@ class Gate:
 
 @dataclass
 class Endpoint:
-    """All operations of one path, as an ASGI application.
+    """All operations of one path, as an ASGI application."""
 
-    Attributes:
-        gate: The checks of all requests.
-        service: The first argument of the handlers.
-        operations: The operations, by method.
-    """
-
-    gate: Gate
-    service: Any
-    operations: Mapping[str, Operation]
+    gate: Gate  # the checks of all requests
+    service: Any  # the first argument of the handlers
+    operations: Mapping[str, Operation]  # the operations, by method
     _decoders: dict[str, Any] = field(default_factory=dict)
     _threaded: set[str] = field(default_factory=set)
 
@@ -159,12 +131,16 @@ class Endpoint:
         if operation is None:
             raise self._no_such_method(scope["method"])
         headers = dict(scope["headers"])
-        self.gate.check(headers, operation.role)
+        self.gate.check(operation.method, headers, operation.role)
         query = None if operation.query is None else parsed_query(scope, operation.query)
         body = None
         if operation.body is not None:
             content = await self.gate.body(headers, receive)
-            body = self._decoders[operation.method](content)
+            decode = self._decoders[operation.method]
+            if len(content) > _LARGE:
+                body = await asyncio.to_thread(decoded, content, decode)
+            else:
+                body = decoded(content, decode)
         name = scope["path_params"].get("name", "")
         if name and operation.method != "PUT":
             await self.service.find(name)
@@ -190,13 +166,6 @@ def parsed_query(scope: Any, kind: Any) -> Any:
     """Return the query of a request as a struct.
 
     A JSON object in the query is decoded.
-
-    Args:
-        scope: The ASGI scope of the request.
-        kind: The type of the struct.
-
-    Raises:
-        Refusal: The query is not valid.
     """
     try:
         text = scope["query_string"].decode("ascii")
@@ -207,7 +176,7 @@ def parsed_query(scope: Any, kind: Any) -> Any:
                 "invalid", "The query must give each parameter once. One was given twice."
             )
         values = {
-            key: msgspec.json.decode(value) if value[:1] == "{" else value
+            key: decoded(value.encode(), msgspec.json.decode) if value[:1] == "{" else value
             for key, value in given.items()
         }
         return msgspec.convert(values, kind, strict=False)
@@ -215,6 +184,50 @@ def parsed_query(scope: Any, kind: Any) -> Any:
         raise Refusal("invalid", f"The query is not valid: {error}.") from None
     except (ValueError, RecursionError) as error:
         raise Refusal("invalid", f"The query cannot be read: {error}.") from None
+
+
+def decoded(content: bytes, decode: Callable[[bytes], Any]) -> Any:
+    """Return decoded JSON.
+
+    If a key came twice in one object, one of its values would be ignored.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(
+            "invalid", f"The body must be UTF-8. Byte {error.start} is not: encode it again."
+        ) from None
+    found = decode(content)
+    _keys.decode(text)
+    return found
+
+
+def _checked(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise msgspec.ValidationError(f"it gives the key {twice!r} twice")
+
+
+# Numbers are kept as texts, because only the keys matter.
+_keys = json.JSONDecoder(object_pairs_hook=_checked, parse_int=str, parse_float=str, strict=False)
+
+
+def _is_foreign(headers: Mapping[bytes, bytes]) -> bool:
+    """Return whether a browser sent a request for a page of another origin.
+
+    Browsers send `Sec-Fetch-Site` or `Origin`, and pages cannot change them. Programs send neither.
+    """
+    if headers.get(b"sec-fetch-site", b"none").lower() not in {b"none", b"same-origin"}:
+        return True
+    origin, host = headers.get(b"origin"), headers.get(b"host", b"")
+    return origin is not None and _authority(origin) != _authority(b"//" + host)
+
+
+def _authority(address: bytes) -> bytes:
+    """Return the host and the port of an address; the usual ports are left out."""
+    host = address.lower().partition(b"//")[2]
+    return host.removesuffix(b":80").removesuffix(b":443")
 
 
 def _host(header: bytes) -> bytes:

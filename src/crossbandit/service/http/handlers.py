@@ -1,9 +1,13 @@
-"""Handlers of decisions and outcomes. They run in the event loop, so none may block it for long."""
+"""Handlers: decisions, outcomes, bidders, health, metrics. None may block the event loop."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,58 +16,115 @@ from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import ServiceAwayError
 from crossbandit.service.causes import HeldElsewhereError, PausedError
 from crossbandit.service.contents import Decided, Outcome, Reported
-from crossbandit.service.http.access import DECIDE, REPORT
-from crossbandit.service.http.answers import BYTES, STATUS, Answer, Refusal
-from crossbandit.service.http.bodies import Auction, Auctions, DecidedMany, Outcomes
+from crossbandit.service.figures import BidderFigures
+from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
+from crossbandit.service.http.bodies import (
+    BYTES,
+    STATUS,
+    TEXT,
+    Alive,
+    Answer,
+    Auction,
+    Auctions,
+    Bidder,
+    BidderNames,
+    DecidedMany,
+    Limits,
+    Outcomes,
+    Policy,
+    PolicyQuery,
+    PriceLaw,
+    PriceLawQuery,
+    Ready,
+    Refusal,
+)
+from crossbandit.service.http.metrics import metrics_text, node_families
 from crossbandit.service.http.operations import BIDDER, DECIDING, STORING, operation
+from crossbandit.service.log_lines import request_id
+from crossbandit.service.settings import BidderSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection
 
+    from crossbandit.client.transport import Response
     from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
-    from crossbandit.service.settings import BidderSettings
 
-    _Row = tuple[float, float | None, dict[str, Any]]  # value, reserve price, classes
 
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
+_FORWARDING = 32  # requests that are forwarded to one node at the same time
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
+
+
+class OtherNode:
+    """A node to which requests are forwarded, in threads of its own.
+
+    If it stops answering, only requests that are for it wait, and for a limited time.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._transport = Transport(url, timeout=_TIMEOUT)
+        self._threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
+
+    async def post(self, path: str, content: bytes, headers: dict[str, str]) -> Response:
+        """Send a request, and return the answer."""
+        sent = self._threads.submit(self._transport.request, "POST", path, content, headers)
+        return await asyncio.wait_for(asyncio.wrap_future(sent), _TIMEOUT)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._transport.close()
 
 
 @dataclass
 class Service:
-    """What handlers use.
-
-    Attributes:
-        node: The node.
-        metrics: Counts requests.
-        document: The OpenAPI document.
-        transports: The connections to other nodes, by address.
-    """
+    """What handlers use."""
 
     node: Node
-    metrics: RequestMetrics
+    metrics: RequestMetrics  # counts requests
     document: bytes = b""
-    transports: dict[str, Transport] = field(default_factory=dict)
+    others: dict[str, OtherNode] = field(default_factory=dict)
+    _finished: deque[asyncio.Future[Any]] = field(default_factory=deque)
+    _woken: bool = False
+
+    async def result(self, future: Future[Any]) -> Any:
+        """Wait for a future of the node, and return its result.
+
+        The event loop is woken once for all futures that finish together, as in one commit.
+        """
+        if not future.done():
+            loop = asyncio.get_running_loop()
+            waiting = loop.create_future()
+            future.add_done_callback(lambda _: self._finish(loop, waiting))
+            await waiting
+        return future.result()
+
+    def _finish(self, loop: asyncio.AbstractEventLoop, waiting: asyncio.Future[Any]) -> None:
+        """Wake the loop, from any thread."""
+        self._finished.append(waiting)
+        if not self._woken:
+            self._woken = True
+            loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._woken = False  # before the loop below, so that nothing that comes later is missed
+        while self._finished:
+            waiting = self._finished.popleft()
+            if not waiting.done():  # the client may have gone
+                waiting.set_result(None)
 
     async def find(self, name: str) -> None:
-        """Read the store, in a thread, if a bidder is not known.
-
-        Args:
-            name: Its name.
-
-        Raises:
-            UnknownBidderError: There is no bidder of that name.
-        """
+        """Read the store, in a thread, if a bidder is not known."""
         if name not in self.node.directory.bidders:
             await asyncio.to_thread(self.node.settings, name)
 
     def close(self) -> None:
         """Close the connections to other nodes."""
-        for transport in self.transports.values():
-            transport.close()
+        for other in self.others.values():
+            other.close()
 
 
 @operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
@@ -71,13 +132,9 @@ async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
     body, settings = call.body, service.node.settings(call.name)
     check_classes(settings, body.classes)
-    if settings.limited:
-        rows = [(body.value, body.reserve, body.classes)]
-        made = await _decide_under_limits(service, call, rows, "/decide")
-        return made if isinstance(made, Answer) else made[0]
-    return service.node.decide(
-        call.name, body.value, reserve=body.reserve, at=body.at, classes=body.classes
-    )
+    given = {"reserve": body.reserve, "at": body.at, "classes": body.classes}
+    ask = partial(service.node.decide, call.name, body.value, **given)
+    return await _decide_in_thread(service, call, ask, "/decide") if settings.limited else ask()
 
 
 @operation(
@@ -86,11 +143,11 @@ async def decide(service: Service, call: Call) -> Any:
     REPORT,
     body=Outcome,
     answer=Reported,
-    codes=(*STORING, "damaged-token", "foreign-token"),
+    codes=(*STORING, "damaged-token", "foreign-token", "reported-otherwise"),
 )
 async def outcome(service: Service, call: Call) -> Reported:
     """Report the outcome of one auction. When the answer arrives, it is stored durably."""
-    done = await asyncio.wrap_future(service.node.report(call.name, [call.body]))
+    done: Reported = await service.result(service.node.report(call.name, [call.body]))
     for error in done.errors:
         raise Refusal(error.cause if error.cause in STATUS else "invalid", error.message)
     return done
@@ -104,7 +161,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
     for start in range(0, len(rows), _AT_ONCE):
         waiting.append(service.node.report(call.name, rows[start : start + _AT_ONCE]))
         await asyncio.sleep(0)
-    parts = await asyncio.gather(*map(asyncio.wrap_future, waiting))
+    parts = [await service.result(one) for one in waiting]
     errors = [
         msgspec.structs.replace(error, index=error.index + number * _AT_ONCE)
         for number, part in enumerate(parts)
@@ -118,19 +175,12 @@ async def outcomes(service: Service, call: Call) -> Reported:
 )
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""
-    node, name, settings = service.node, call.name, service.node.settings(call.name)
-    check_classes(settings, call.body.classes)
-    rows = _rows(call.body)
-    _check_rows(settings, rows)
-    if settings.limited:
-        found = await _decide_under_limits(service, call, rows, "/decide-many")
-        return found if isinstance(found, Answer) else DecidedMany(found)
-    made: list[Any] = []
-    for number, (value, reserve, classes) in enumerate(rows):
-        made.append(node.decide(name, value, reserve=reserve, at=call.body.at, classes=classes))
-        if number % _AT_ONCE == _AT_ONCE - 1:
-            await asyncio.sleep(0)
-    return DecidedMany(made)
+    body, node = call.body, service.node
+    check_classes(node.settings(call.name), body.classes)
+    given = {"reserve": body.reserve, "at": body.at, "classes": body.classes}
+    ask = partial(node.decide_many, call.name, body.values, **given)
+    made = await _decide_in_thread(service, call, ask, "/decide-many")
+    return made if isinstance(made, Answer) else DecidedMany(made)
 
 
 @operation(
@@ -150,25 +200,19 @@ async def snapshot(service: Service, call: Call) -> Answer:
     if node.directory.bidders[name].row.paused:
         raise PausedError(f"The bidder {name!r} is paused. Resume it first.")
     version, content = node.policy_bytes(name)
-    # The tag also changes if a bidder is created again, or if tokens are signed from now on.
-    signed = b"0" if node.key is None else b"1"
-    tag = f'"{version}-{node.directory.bidders[name].row.owner}-'.encode() + signed + b'"'
-    headers = [(b"etag", tag), (b"crossbandit-signed", signed)]
+    # The tag also changes if a bidder is created again, or if tokens have another key from now on.
+    signed = "0" if node.key is None else blake2b(node.key, digest_size=4).hexdigest()
+    tag = f'"{version}-{node.directory.bidders[name].row.owner}-{signed}"'.encode()
+    headers = [(b"etag", tag), (b"crossbandit-signed", b"0" if node.key is None else b"1")]
+    if node.key is not None and node.gives_key:
+        headers.append((b"crossbandit-key", node.key.hex().encode()))
     if call.headers.get(b"if-none-match") == tag:
         return Answer(status=304, headers=headers)
     return Answer(content, BYTES, headers=headers)
 
 
 def check_classes(settings: BidderSettings, given: Collection[str]) -> None:
-    """Raise unless the given classes are those of a bidder.
-
-    Args:
-        settings: The settings of the bidder.
-        given: The names of the given classes.
-
-    Raises:
-        Refusal: A class is missing, or the bidder has no such class.
-    """
+    """Raise unless the given classes are those of a bidder."""
     classes = settings.classes
     if len(given) != len(classes) or any(one not in given for one in classes):
         expected = ", ".join(map(repr, classes)) or "no classes"
@@ -178,100 +222,167 @@ def check_classes(settings: BidderSettings, given: Collection[str]) -> None:
         )
 
 
-async def _decide_under_limits(
-    service: Service, call: Call, rows: Sequence[_Row], what: str
-) -> list[Decided] | Answer:
-    """Decide for a bidder with limits, here or at the node that has its lease.
+async def _decide_in_thread(
+    service: Service, call: Call, ask: Callable[[], Any], what: str
+) -> Any | Answer:
+    """Decide here, or at the node that has the lease of a bidder with limits.
 
-    The bidder may be learning. A thread waits for it, so that other requests do not wait.
+    If the bidder is learning, a thread waits for it, so that other requests do not wait.
     """
-    node, name, at = service.node, call.name, call.body.at
-
-    def ask() -> list[Any]:
-        return [
-            node.decide(name, value, reserve=reserve, at=at, classes=classes)
-            for value, reserve, classes in rows
-        ]
-
     try:
-        waiting = await asyncio.to_thread(ask)
+        free = what == "/decide" and service.node.at_once(call.name)
+        made = ask() if free else await asyncio.to_thread(ask)
     except HeldElsewhereError as error:
-        return await _forwarded(service, error, bidder_path(name, what), call)
-    made: list[Decided] = await asyncio.gather(*map(asyncio.wrap_future, waiting))
-    return made
+        return await _forwarded(service, error, bidder_path(call.name, what), call)
+    return await service.result(made) if isinstance(made, Future) else made
 
 
 async def _forwarded(service: Service, error: HeldElsewhereError, path: str, call: Call) -> Answer:
-    """Forward a request, with its access token, to the node that decides for its bidder.
-
-    Args:
-        service: What handlers use.
-        error: The error that names the node.
-        path: The path of the request.
-        call: The request.
-
-    Returns:
-        The answer of that node.
-
-    Raises:
-        HeldElsewhereError: The address of the node is not known; or the request was forwarded
-            before, so that two nodes would forward it to each other for ever.
-        Refusal: The node does not answer.
-    """
+    """Forward a request, with its access token, to the node that decides for its bidder."""
     if error.url is None or _FORWARDED in call.headers:
         raise error
-    if error.url not in service.transports:
-        service.transports[error.url] = Transport(error.url, timeout=_TIMEOUT)
-    transport = service.transports[error.url]
-    headers = {_FORWARDED.decode(): "1"}
+    if error.url not in service.others:
+        service.others[error.url] = OtherNode(error.url)
+    headers = {_FORWARDED.decode(): "1", "X-Request-ID": request_id.get()}
     if b"authorization" in call.headers:
         headers["Authorization"] = call.headers[b"authorization"].decode("latin-1")
     content = msgspec.json.encode(call.body)
     try:
-        response = await asyncio.to_thread(transport.request, "POST", path, content, headers)
-    except ServiceAwayError:
+        response = await service.others[error.url].post(path, content, headers)
+    except (ServiceAwayError, TimeoutError):
         raise Refusal(
             "not-ready", "The node that decides for this bidder does not answer. Try again soon."
         ) from None
     return Answer(response.content, status=response.status)
 
 
-def _rows(body: Auctions) -> list[_Row]:
-    """Return the value, the reserve price and the classes of each auction."""
-    count = len(body.values)
-    reserves = _column("reserve", body.reserve, count)
-    columns = {name: _column(name, one, count) for name, one in body.classes.items()}
-    return [
-        (value, reserves[i], {name: column[i] for name, column in columns.items()})
-        for i, value in enumerate(body.values)
-    ]
+# --- bidders, health and metrics -----------------------------------------------------------------
+# Most are plain functions. They run in a thread, because they may wait for the store, or for a
+# bidder that is learning.
 
 
-def _check_rows(settings: BidderSettings, rows: Sequence[_Row]) -> None:
-    """Raise if a row is wrong, before anything is decided."""
-    low, high = settings.value_range
-    for number, (value, reserve, _) in enumerate(rows):
-        if not low <= value <= high:
-            raise Refusal(
-                "invalid",
-                f"'values' must be from {low:g} to {high:g}. Got {value} in row {number}. Nothing "
-                "was decided.",
-            )
-        if reserve is not None and reserve < settings.reserve:
-            raise Refusal(
-                "invalid",
-                f"'reserve' must be at least {settings.reserve:g}, the reserve price of the "
-                f"bidder. Got {reserve} in row {number}. Nothing was decided.",
-            )
+_STORE = ("store-unavailable",)
+_NOT_READY = ("not-ready", "store-unavailable")
 
 
-def _column(name: str, given: Any, count: int) -> Sequence[Any]:
-    if not isinstance(given, list):
-        return [given] * count
-    if len(given) != count:
+@operation("GET", f"{BIDDER}/policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
+def policy(service: Service, call: Call) -> Policy:
+    """Get the probability of each bid."""
+    asked = call.query
+    check_classes(service.node.settings(call.name), asked.classes)
+    maker = service.node.bidder(call.name)
+    chances = maker.policy(asked.value, reserve=asked.reserve, **asked.classes)
+    return Policy(maker.bids.tolist(), chances.tolist())
+
+
+@operation(
+    "GET", f"{BIDDER}/price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING
+)
+def price_law(service: Service, call: Call) -> PriceLaw:
+    """Get the law of the highest competing bid."""
+    check_classes(service.node.settings(call.name), call.query.classes)
+    law = service.node.bidder(call.name).price_law(call.query.value, **call.query.classes)
+    return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
+
+
+@operation("GET", f"{BIDDER}/figures", READ, answer=BidderFigures, codes=_NOT_READY)
+def figures(service: Service, call: Call) -> BidderFigures:
+    """Get the figures of a bidder: what it has done and learned."""
+    return service.node.figures(call.name)
+
+
+@operation("GET", "/v1/bidders", READ, answer=BidderNames, codes=_STORE)
+def bidders(service: Service, call: Call) -> BidderNames:
+    """List the bidders."""
+    del call
+    return BidderNames(service.node.names())
+
+
+@operation("GET", BIDDER, READ, answer=Bidder, codes=_STORE)
+def bidder(service: Service, call: Call) -> Bidder:
+    """Get the settings of a bidder."""
+    node, name = service.node, call.name
+    return Bidder(name, node.settings(name), paused=node.figures(name).paused)
+
+
+@operation(
+    "PUT",
+    BIDDER,
+    ADMIN,
+    body=BidderSettings,
+    answer=Bidder,
+    status=201,
+    codes=("exists", *_NOT_READY),
+)
+def create(service: Service, call: Call) -> Bidder:
+    """Create a bidder. When the answer arrives, it can decide."""
+    service.node.create(call.name, call.body)
+    return bidder(service, call)
+
+
+@operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
+def change(service: Service, call: Call) -> Bidder:
+    """Change the budgets or the targets of a bidder while it runs."""
+    given = {
+        key: getattr(call.body, key)
+        for key in ("budget", "target")
+        if getattr(call.body, key) is not msgspec.UNSET
+    }
+    service.node.change(call.name, **given)
+    return bidder(service, call)
+
+
+@operation("DELETE", BIDDER, ADMIN, status=204, codes=_STORE)
+def delete(service: Service, call: Call) -> None:
+    """Delete a bidder and everything that it has learned."""
+    service.node.delete(call.name)
+
+
+@operation("POST", f"{BIDDER}/pause", ADMIN, answer=Bidder, codes=_NOT_READY)
+def pause(service: Service, call: Call) -> Bidder:
+    """Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted."""
+    service.node.pause(call.name)
+    return bidder(service, call)
+
+
+@operation("POST", f"{BIDDER}/resume", ADMIN, answer=Bidder, codes=_NOT_READY)
+def resume(service: Service, call: Call) -> Bidder:
+    """Resume a paused bidder."""
+    service.node.resume(call.name)
+    return bidder(service, call)
+
+
+@operation("GET", "/healthz", OPEN, answer=Alive)
+async def healthz(service: Service, call: Call) -> Alive:
+    """Check whether the process runs."""
+    del service, call
+    return Alive("ok")
+
+
+@operation("GET", "/readyz", OPEN, answer=Ready, codes=_NOT_READY)
+def readyz(service: Service, call: Call) -> Ready:
+    """Check whether the service can store outcomes and decide."""
+    del call
+    found = service.node.health()
+    if found["store"]:
         raise Refusal(
-            "invalid",
-            f"{name!r} must be one value for all auctions, or a list of {count}. Got a list of "
-            f"{len(given)}.",
+            "store-unavailable", "The store cannot be used. The log of the service says why."
         )
-    return given
+    if not found["ready"]:
+        raise Refusal("not-ready", "The service is starting or stopping.")
+    return Ready(ready=True)
+
+
+@operation("GET", "/metrics", READ, answer="text/plain", codes=_STORE)
+def metrics(service: Service, call: Call) -> Answer:
+    """Get all metrics in the text format of Prometheus."""
+    del call
+    families = (*service.metrics.families(), *node_families(service.node))
+    return Answer(metrics_text(families), TEXT)
+
+
+@operation("GET", "/openapi.json", OPEN, answer="application/json")
+async def openapi(service: Service, call: Call) -> Answer:
+    """Get this document."""
+    del call
+    return Answer(service.document)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.tally import Histogram
+from crossbandit.service.figures import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,14 +25,7 @@ class RequestMetrics:
         self._durations: dict[tuple[str, str], Histogram] = {}
 
     def note(self, path: str, method: str, status: int, seconds: float) -> None:
-        """Count a request.
-
-        Args:
-            path: The path, with `{name}` in place of a name, so that there are few paths.
-            method: The HTTP method.
-            status: The HTTP status of the answer.
-            seconds: How long it took.
-        """
+        """Count a request."""
         key = (path, method, status)
         self._counts[key] = self._counts.get(key, 0) + 1
         histogram = self._durations.get((path, method))
@@ -55,11 +48,6 @@ class RequestMetrics:
 class Family:
     r"""A metric, with a sample for each combination of labels.
 
-    Args:
-        name: Its name, without the prefix of the package.
-        kind: "counter", "gauge" or "histogram".
-        meaning: What it is, in a sentence.
-
     >>> family = Family("wins_total", "counter", "Auctions won.")
     >>> family.add(3, bidder='the "first"')
     >>> print(family.text())
@@ -74,23 +62,12 @@ class Family:
         self._lines: list[str] = []
 
     def add(self, value: float | None, suffix: str = "", /, **labels: str) -> None:
-        """Add a sample.
-
-        Args:
-            value: Its value; None if it is not known, which adds nothing.
-            suffix: What follows the name, in a histogram.
-            **labels: Its labels.
-        """
+        """Add a sample."""
         if value is not None:
             self._lines.append(f"{self.name}{suffix}{_labels(labels)} {_number(value)}")
 
     def add_histogram(self, histogram: Histogram, **labels: str) -> None:
-        """Add the samples of a histogram.
-
-        Args:
-            histogram: The histogram.
-            **labels: Its labels.
-        """
+        """Add the samples of a histogram."""
         below = 0
         for bound, count in zip((*histogram.bounds, math.inf), histogram.counts, strict=True):
             below += count
@@ -104,11 +81,7 @@ class Family:
 
 
 def metrics_text(families: Iterable[Family]) -> bytes:
-    """Return metrics in the text format of Prometheus.
-
-    Args:
-        families: The metrics.
-    """
+    """Return metrics in the text format of Prometheus."""
     texts = [family.text() for family in families]
     return "".join(f"{text}\n" for text in texts if text).encode()
 
@@ -179,15 +152,16 @@ _OF_LIMIT: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
     ("limit_planned", "Money that the plan allows by now.", lambda one: one.planned),
     ("limit_slack", "Money that a target allows less the money spent.", lambda one: one.slack),
     ("limit_multiplier", "Number by which values are divided.", lambda one: one.multiplier),
+    (
+        "limit_under_delivery",
+        "Whether far less was spent than planned; the alerts say why.",
+        lambda one: None if one.planned is None else bool(one.under_delivery),
+    ),
 )
 
 
 def node_families(node: Node) -> Iterator[Family]:
-    """Yield the metrics of a node and its bidders.
-
-    Args:
-        node: The node.
-    """
+    """Yield the metrics of a node and its bidders."""
     found = {name: one for name in node.names() if (one := _figures(node, name)) is not None}
     for name, kind, meaning, read in _OF_BIDDER:
         family = Family(name, kind, meaning)

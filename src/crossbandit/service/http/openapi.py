@@ -9,7 +9,7 @@ import msgspec
 
 import crossbandit
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.answers import STATUS, Problem
+from crossbandit.service.http.bodies import STATUS, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,11 +30,7 @@ _WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
 
 
 def document(operations: Sequence[Operation]) -> bytes:
-    """Return the OpenAPI document of some operations, as JSON.
-
-    Args:
-        operations: The operations.
-    """
+    """Return the OpenAPI document of some operations, as JSON."""
     kinds = [kind for one in operations for kind in (one.body, one.query, one.answer)]
     structs = [kind for kind in kinds if isinstance(kind, type)]
     _, schemas = msgspec.json.schema_components([*structs, Problem], ref_template=_TEMPLATE)
@@ -162,9 +158,6 @@ def _all_structs(kinds: Sequence[Any]) -> list[Any]:
 
 def _described(kind: Any) -> dict[str, str]:
     """Return the descriptions under `Attributes` in the docstring of a struct, by name.
-
-    Args:
-        kind: The struct.
 
     >>> _described(Problem)["code"]
     'A short name of the error. It does not change between versions.'

@@ -21,31 +21,18 @@ _Handler = TypeVar("_Handler", bound="Callable[[Any, Call], Any]")
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation of the service, with its documentation.
-
-    Attributes:
-        method: The HTTP method.
-        path: The path, with `{name}` for the bidder.
-        role: The role that it needs; "read" for any token, "open" for none.
-        handler: A function of the service and the `Call`. A plain function runs in a thread.
-        summary: One sentence for the documentation.
-        body: The type of the body, or None.
-        query: The type of the query, or None.
-        answer: The type of the answer, or its media type.
-        status: The HTTP status of success.
-        codes: The error codes that not all operations have.
-    """
+    """An operation of the service, with its documentation."""
 
     method: str
-    path: str
-    role: str
+    path: str  # the path, with `{name}` for the bidder
+    role: str  # the role that it needs; "read" for any token, "open" for none
     handler: Callable[[Any, Call], Any]
-    summary: str
-    body: Any = None
-    query: Any = None
-    answer: Any = None
+    summary: str  # one sentence for the documentation
+    body: Any = None  # the type of the body, or None
+    query: Any = None  # the type of the query, or None
+    answer: Any = None  # the type of the answer, or its media type
     status: int = 200
-    codes: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()  # the error codes that not all operations have
 
 
 # In the order of the modules that define them. Routes are searched in this order, so the most
@@ -54,14 +41,7 @@ OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Handler], _Handler]:
-    """Add a handler to the operations; a decorator. The summary is the docstring of the handler.
-
-    Args:
-        method: As for `Operation`.
-        path: As for `Operation`.
-        role: As for `Operation`.
-        **more: The other attributes of `Operation`.
-    """
+    """Add a handler to the operations; a decorator. The summary is the docstring of the handler."""
 
     def register(handler: _Handler) -> _Handler:
         summary = (handler.__doc__ or "").partition("\n")[0]

@@ -12,12 +12,11 @@ import time
 from functools import cache
 from importlib.resources import files
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.errors import CrossbanditError
 from crossbandit.report import render
-from crossbandit.service.page.track import Track
-from crossbandit.service.page.views import about, beliefs, detail, row, summary
+from crossbandit.service.page.views import Track, about, beliefs, detail, row, summary
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
 
+_Found = TypeVar("_Found")
 _SECONDS = 1.0  # the time between two events
 _FRESH = 0.9  # seconds for which figures are reused
 _BELIEFS_FRESH = 1.9  # the same for policies and laws, which take longer to compute
@@ -73,11 +73,9 @@ def _asset(name: str) -> str:
 
 
 class Board:
-    """The data of the page, computed at most once a second for all readers. Any thread may use it.
+    """The data of the page, computed at most once a second for all readers.
 
-    Args:
-        node: The node whose bidders are shown.
-        clock: Returns the time in seconds since 1970.
+    Any thread may use it.
     """
 
     def __init__(self, node: Node, clock: Callable[[], float] = time.time) -> None:
@@ -98,7 +96,7 @@ class Board:
             return self._overview[1]
 
     def _all(self, now: float) -> dict[str, Any]:
-        found = {name: self._figures(name) for name in sorted(self._node.names())}
+        found = {name: _known(self._node.figures, name) for name in sorted(self._node.names())}
         self._known = {name: one for name, one in found.items() if one is not None}
         self._tracks = {name: self._tracks.get(name) or Track() for name in self._known}
         for name, one in self._known.items():
@@ -110,15 +108,7 @@ class Board:
         return {"rows": rows, "summary": summary(list(self._known.values()))}
 
     def detail(self, name: str) -> dict[str, Any] | None:
-        """Return the details of one bidder, as of the last overview.
-
-        Args:
-            name: Its name.
-
-        Returns:
-            As `crossbandit.service.page.views.detail`, with the charts of its policy and its law;
-            None if there is no such bidder.
-        """
+        """Return the details of one bidder, as of the last overview."""
         with self._lock:
             now = self._clock()
             figures = self._known.get(name)
@@ -132,22 +122,18 @@ class Board:
         fresh = self._beliefs.items()
         kept = {key: one for key, one in fresh if 0 <= now - one[0] <= _BELIEFS_FRESH}
         if name not in kept:
-            bidder = self._bidder(name)
+            bidder = _known(self._node.bidder, name)
             kept[name] = now, "" if bidder is None else about(bidder), beliefs(bidder)
         self._beliefs = kept
         return kept[name][1:]
 
-    def _figures(self, name: str) -> Any:
-        try:
-            return self._node.figures(name)
-        except CrossbanditError:  # it was deleted, or is not ready yet
-            return None
 
-    def _bidder(self, name: str) -> Any:
-        try:
-            return self._node.bidder(name)
-        except CrossbanditError:
-            return None
+def _known(function: Callable[[str], _Found], name: str) -> _Found | None:
+    """Return what a node has of a bidder; None if it was deleted, or is not ready yet."""
+    try:
+        return function(name)
+    except CrossbanditError:
+        return None
 
 
 async def event_stream(
@@ -157,17 +143,7 @@ async def event_stream(
     ending: Callable[[], bool] = lambda: False,
     seconds: float = _SECONDS,
 ) -> AsyncIterator[str]:
-    """Yield an event per second: all bidders, and the changes of the chosen one.
-
-    Args:
-        board: The data of the page.
-        name: The chosen bidder, or None.
-        ending: Returns whether the service is about to stop. The stream then ends.
-        seconds: The time between two events.
-
-    Yields:
-        Server-sent events, each with JSON as its data.
-    """
+    """Yield an event per second: all bidders, and the changes of the chosen one."""
     sent: dict[str, str] = {}
     while not ending():
         event = dict(await asyncio.to_thread(board.overview))
@@ -188,15 +164,7 @@ def _text(data: Any) -> str:
 
 
 def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> list[Route]:
-    """Return the routes of the page: `/` and `/events`.
-
-    Args:
-        node: The node whose bidders are shown.
-        ending: Returns whether the service is about to stop. Open streams then end.
-
-    Returns:
-        Routes for a Starlette application. They do not check access.
-    """
+    """Return the routes of the page: `/` and `/events`."""
     from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
     from starlette.routing import Route
 

@@ -1,33 +1,311 @@
-"""The contents of the live page as JSON: the table of bidders, and the details of one bidder."""
+"""What the live page shows: totals over time, charts, and the texts of the bidders."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from crossbandit.report.text import MISSING, count, number
-from crossbandit.service.page.charts import bid_chart, history_charts, known_classes, law_chart
-from crossbandit.service.page.track import evenly
+import numpy as np
+
+from crossbandit.report import Chart, Series
+from crossbandit.report.text import MISSING, count, decimals, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.report import Chart
     from crossbandit.service.figures import BidderFigures, LimitFigures
-    from crossbandit.service.page.track import Point
 
+_SAMPLES = 300  # five minutes, with one sample per second
+_MOST_POINTS = 240
+_WINDOWS = 30  # a win rate is that of a window, 1/30 of the time shown
+_SHORTEST = 10.0  # seconds: the shortest window
+_MINUTE = 60.0
+_VALUES = 41  # the number of values at which the bid is shown
+_MOST_LINES = 4  # the most classes in one chart
+_ERRORS = 2.0  # the number of standard errors on either side
+_ALIKE = 0.02  # a difference of probabilities that is hardly visible
 LATE = 30.0  # seconds by which a learner may be behind
 _SPARK = 60  # the number of points of a small curve
 _NOTHING = 1e-9  # less money is shown as 0
 
 
-def state_of(figures: BidderFigures) -> str:
-    """Return the state of a bidder, in one word.
+# --- totals over time ----------------------------------------------------------------------------
 
-    Args:
-        figures: Its figures.
+
+class Point(NamedTuple):
+    """The totals at a time."""
+
+    time: float  # in seconds since 1970
+    outcomes: float  # the number of outcomes learned
+    wins: float  # the number of auctions won among them
+    spend: float  # the money paid
+    surplus: float  # the values won less the money paid
+    exploration: float = math.nan
+    multiplier: float = math.nan  # the highest multiplier of the limits at the time; NaN if unknown
+
+
+class Track:
+    """The history of a bidder: a sample per second while the page is open, before that by minute.
+
+    A service that has just started has no minutes yet. With the samples, its curves move at once.
     """
+
+    def __init__(self) -> None:
+        self._samples: deque[Point] = deque(maxlen=_SAMPLES)
+        self._older: tuple[object, list[Point]] = (None, [])
+
+    def note(self, now: float, figures: BidderFigures) -> None:
+        """Add a sample."""
+        point = _totals(now, figures)
+        if self._samples and self._samples[-1].outcomes > point.outcomes:
+            self._samples.clear()  # a new bidder with the same name
+            self._older = (None, [])
+        while self._samples and self._samples[-1].time >= now:  # the clock was set back
+            self._samples.pop()
+        self._samples.append(point)
+
+    def points(self, now: float, figures: BidderFigures) -> list[Point]:
+        """Return the totals over time, the present last."""
+        samples = [*self._samples] or [_totals(now, figures)]
+        return thinned([*self._before(samples[0], figures), *samples], _MOST_POINTS)
+
+    def _before(self, first: Point, figures: BidderFigures) -> list[Point]:
+        """Return the points before a sample. They are computed once a minute."""
+        begun = figures.history[0].time if figures.history else None
+        known = (begun, first.time // _MINUTE)
+        if self._older[0] != known:
+            found = [point for point in _by_minute(figures) if point.time < first.time]
+            self._older = known, thinned(found, _MOST_POINTS)
+        return self._older[1]
+
+
+def _totals(now: float, figures: BidderFigures) -> Point:
+    outcomes = figures.won + figures.lost
+    cost = math.nan if figures.exploration is None else figures.exploration
+    multiplier = max((one.multiplier for one in figures.limits), default=math.nan)
+    return Point(now, outcomes, figures.won, figures.spend, figures.surplus, cost, multiplier)
+
+
+def _by_minute(figures: BidderFigures) -> list[Point]:
+    """Return the totals at the end of each minute, and at the start of minutes after a pause.
+
+    The first minute has no point at its start, because the bidder began at some time within it.
+    """
+    minutes = figures.history
+    total = _totals(0.0, figures)
+    sums = [
+        total.outcomes - sum(one.outcomes for one in minutes),
+        total.wins - sum(one.wins for one in minutes),
+        total.spend - math.fsum(one.spend for one in minutes),
+        total.surplus - math.fsum(one.surplus for one in minutes),
+    ]
+    found: list[Point] = []
+    for one in minutes:
+        if found and one.time > found[-1].time:
+            found.append(Point(float(one.time), *sums))
+        added = (one.outcomes, one.wins, one.spend, one.surplus)
+        sums = [before + more for before, more in zip(sums, added, strict=True)]
+        found.append(Point(one.time + _MINUTE, *sums))
+    return found
+
+
+def thinned(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most `most` points: for each of evenly spread times, the latest point before it.
+
+    >>> [point.time for point in thinned([Point(t, 0, 0, 0, 0) for t in range(9)], 3)]
+    [0, 4, 8]
+    """
+    if len(points) <= most:
+        return list(points)
+    times = [point.time for point in points]
+    at = np.linspace(times[0], times[-1], most)
+    kept = np.unique(np.searchsorted(times, at, side="right") - 1)
+    return [points[i] for i in kept]
+
+
+def evenly(points: Sequence[Point], name: str, places: int) -> list[float]:
+    """Return numbers at evenly spread times.
+
+    >>> evenly([Point(0, 0, 0, 0, 0), Point(1, 8, 4, 0, 0), Point(4, 8, 4, 0, 0)], "wins", 5)
+    [0.0, 4.0, 4.0, 4.0, 4.0]
+    """
+    if len(points) < 2:
+        return []
+    times = [point.time for point in points]
+    at = np.linspace(times[0], times[-1], places)
+    found = np.interp(at, times, [getattr(point, name) for point in points])
+    return [float(f"{number:.4g}") for number in found]
+
+
+def win_rates(points: Sequence[Point]) -> list[float]:
+    """Return the share won in a window before each point: 1/30 of the time shown.
+
+    >>> counts = [(0, 0, 0), (20, 10, 4), (40, 20, 12)]
+    >>> win_rates([Point(*one, 0, 0) for one in counts])
+    [nan, 0.4, 0.8]
+    """
+    if not points:
+        return []
+    width = max((points[-1].time - points[0].time) / _WINDOWS, _SHORTEST)
+    rates, start = [], 0
+    for i, point in enumerate(points):
+        while start + 1 < i and points[start + 1].time <= point.time - width:
+            start += 1
+        outcomes = point.outcomes - points[start].outcomes
+        wins = point.wins - points[start].wins
+        rates.append(wins / outcomes if outcomes > 0 else math.nan)
+    return rates
+
+
+# --- charts --------------------------------------------------------------------------------------
+
+
+def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
+    """Return the combinations of levels that a bidder has learned from, the oldest first."""
+    if not bidder.classes or bidder.learner.law is None:
+        return [{}]
+    width = len(bidder.classes)
+    levels = bidder.learner.law.description()["levels"]
+    whole = [
+        labels
+        for feature, labels, *_ in levels
+        if len(labels) == width and (width == 1 or feature < 0)  # a level of every class
+    ]
+    return [dict(zip(bidder.classes, labels, strict=True)) for labels in whole]
+
+
+def _class_lines(bidder: FirstPriceBidder) -> list[tuple[str, dict[str, Any]]]:
+    """Return the names of the lines of a chart, and their classes."""
+    known = known_classes(bidder)[:_MOST_LINES]
+    return [(", ".join(map(str, classes.values())), classes) for classes in known]
+
+
+def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
+    """Return the median bid at each value, with a band that has eight of ten bids.
+
+    There is a line per class; None if no class is known yet.
+    """
+    values = np.linspace(*bidder.value_range, _VALUES)
+    lines = []
+    for name, classes in _class_lines(bidder):
+        curve = bidder.shading_curve(values, **classes)
+        ends = list(zip(curve.low, curve.high, strict=True))
+        lines.append(Series(name=name or "bid", x=values, y=curve.bids, ends=ends))
+    if not lines:
+        return None
+    lines.append(Series(name="the whole value", x=values, y=values, reference=True))
+    return Chart(
+        title="Bids by value", x_label="value", y_label="bid", series=tuple(lines), bands=True
+    )
+
+
+def law_chart(bidder: FirstPriceBidder) -> Chart | None:
+    """Return the probability that each bid wins.
+
+    There is a line per class at the middle value, or a line for each of three values if there are
+    no classes; None if the bidder has no law or knows no class yet.
+    """
+    if bidder.learner.law is None:
+        return None
+    low, high = bidder.value_range
+    if bidder.classes:
+        places = [(name, (low + high) / 2, classes) for name, classes in _class_lines(bidder)]
+    else:
+        thirds = sorted({low + share * (high - low) for share in (0.25, 0.5, 0.75)})
+        places = [(f"at value {value:.4g}", value, {}) for value in thirds]
+    lines = [_law_line(bidder, *place) for place in places]
+    if not lines:
+        return None
+    if not bidder.classes and all(np.allclose(one.y, lines[0].y, atol=_ALIKE) for one in lines):
+        lines = [replace(lines[len(lines) // 2], name="at all values")]
+    return Chart(
+        title="Law of prices",
+        x_label="bid",
+        y_label="probability of winning",
+        series=tuple(lines),
+        bands=True,
+        percent=True,
+    )
+
+
+def _law_line(bidder: FirstPriceBidder, name: str, value: float, classes: dict[str, Any]) -> Series:
+    law = bidder.price_law(value, **classes)
+    low = np.clip(law.chances - _ERRORS * law.errors, 0.0, 1.0)
+    high = np.clip(law.chances + _ERRORS * law.errors, 0.0, 1.0)
+    ends = list(zip(low, high, strict=True))
+    return Series(name=name, x=law.amounts, y=law.chances, ends=ends)
+
+
+def history_charts(figures: BidderFigures, points: Sequence[Point]) -> dict[str, Chart | None]:
+    """Return the charts over time, by their place on the page; None where nothing is known yet."""
+    times = [point.time for point in points]
+    if figures.limits:
+        numbers = [point.multiplier for point in points]
+        last = {"multiplier": _time_chart("Multiplier", "multiplier", times, numbers)}
+    else:
+        numbers = [point.exploration for point in points]
+        last = {"exploration": _time_chart("Exploration", "cost per auction", times, numbers)}
+    if not figures.learned:
+        return dict.fromkeys(("surplus", "spend", "wins", *last))
+    surplus, rates = [point.surplus for point in points], win_rates(points)
+    return {
+        "surplus": _time_chart("Surplus", "surplus so far", times, surplus),
+        "wins": _time_chart("Win rate", "share won", times, rates, percent=True),
+        "spend": _spend_chart(figures, points),
+        **last,
+    }
+
+
+def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | None:
+    """Return the chart of the spend; with a budget, that of its present period, and the plan.
+
+    The plan is a line from 0 at the start of the period to the amount planned by now.
+    """
+    budget = next((x for x in figures.limits if x.kind == "budget" and x.begins is not None), None)
+    if budget is None:
+        times, spend = [point.time for point in points], [point.spend for point in points]
+        return _time_chart("Spend", "spend so far", times, spend)
+    begins = budget.begins or 0.0
+    inside = [point for point in points if point.time >= begins]
+    if not inside:
+        return None
+    before = inside[-1].spend - budget.spent
+    times = [begins, *(point.time for point in inside if point.time > begins)]
+    spend = [0.0, *(max(point.spend - before, 0.0) for point in inside if point.time > begins)]
+    chart = _time_chart("Spend", "spend in this period", times, spend)
+    if chart is None or budget.planned is None or len(times) < 2:
+        return chart
+    whole = times[-1] - begins
+    planned = [budget.planned * (at - begins) / whole for at in times]
+    plan = Series(name="plan", x=times, y=planned, reference=True)
+    return replace(chart, series=(*chart.series, plan))
+
+
+def _time_chart(
+    title: str,
+    label: str,
+    times: Sequence[float],
+    numbers: Sequence[float],
+    *,
+    percent: bool = False,
+) -> Chart | None:
+    """Return a chart of numbers over time; None if all are NaN."""
+    if not any(map(math.isfinite, numbers)):
+        return None
+    line = Series(name=title.lower(), x=times, y=numbers)
+    return Chart(
+        title=title, x_label="time", y_label=label, series=(line,), x_time=True, percent=percent
+    )
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+def state_of(figures: BidderFigures) -> str:
+    """Return the state of a bidder, in one word."""
     if figures.paused:
         return "paused"
     if figures.lag_seconds > LATE:
@@ -36,11 +314,7 @@ def state_of(figures: BidderFigures) -> str:
 
 
 def alerts_of(figures: BidderFigures) -> list[str]:
-    """Return the alerts of a bidder.
-
-    Args:
-        figures: The figures of a bidder.
-    """
+    """Return the alerts of a bidder."""
     found = list(figures.alerts)
     if figures.lag_seconds > LATE:
         found.append(
@@ -53,16 +327,7 @@ def alerts_of(figures: BidderFigures) -> list[str]:
 
 
 def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str, Any]:
-    """Return a row of the table of bidders.
-
-    Args:
-        name: The name of the bidder.
-        figures: Its figures.
-        points: The totals over time.
-
-    Returns:
-        Texts and numbers, as the script of the page takes them.
-    """
+    """Return a row of the table of bidders."""
     outcomes = figures.won + figures.lost
     limits = [limit(one) for one in figures.limits]
     return {
@@ -82,9 +347,6 @@ def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str,
 def summary(all_figures: Sequence[BidderFigures]) -> str:
     """Return a summary of all bidders, in words.
 
-    Args:
-        all_figures: Their figures.
-
     >>> summary([])
     ''
     """
@@ -101,17 +363,7 @@ def summary(all_figures: Sequence[BidderFigures]) -> str:
 def detail(
     name: str, settings: str, figures: BidderFigures, points: Sequence[Point]
 ) -> dict[str, Any]:
-    """Return the details of one bidder, without the charts of its policy and its law.
-
-    Args:
-        name: The name of the bidder.
-        settings: Its settings, in a line.
-        figures: The figures of the bidder.
-        points: The totals over time.
-
-    Returns:
-        Texts, numbers and charts, as the script of the page takes them.
-    """
+    """Return the details of one bidder, without the charts of its policy and its law."""
     return {
         "name": name,
         "state": state_of(figures),
@@ -126,34 +378,19 @@ def detail(
 
 
 def beliefs(bidder: FirstPriceBidder | None) -> dict[str, Any]:
-    """Return the charts of a bidder's policy and law. This takes some milliseconds.
-
-    Args:
-        bidder: The bidder, or a snapshot of one; None if there is nothing yet.
-
-    Returns:
-        The charts by place, as the script of the page takes them.
-    """
+    """Return the charts of a bidder's policy and law. This takes some milliseconds."""
     if bidder is None:
         return {"bids": None, "law": None}
     return drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
 
 
 def drawn(charts: Mapping[str, Chart | None]) -> dict[str, Any]:
-    """Return charts as JSON.
-
-    Args:
-        charts: The charts by place; None where there is nothing to show yet.
-    """
+    """Return charts as JSON."""
     return {place: one and one.to_json() for place, one in charts.items()}
 
 
 def about(bidder: FirstPriceBidder) -> str:
-    """Return the settings of a bidder in a line.
-
-    Args:
-        bidder: The bidder, or a snapshot of one.
-    """
+    """Return the settings of a bidder in a line."""
     told = {
         "after-loss": "price known after a loss",
         "after-win": "price known after a win",
@@ -168,11 +405,7 @@ def about(bidder: FirstPriceBidder) -> str:
 
 
 def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
-    """Return the most important numbers of a bidder: label, number, note.
-
-    Args:
-        figures: Its figures.
-    """
+    """Return the most important numbers of a bidder: label, number, note."""
     outcomes = figures.won + figures.lost
     multiplier = max((one.multiplier for one in figures.limits), default=0.0)
     cost = MISSING if figures.exploration is None else number(figures.exploration, 3)
@@ -193,14 +426,7 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
 
 
 def limit(given: LimitFigures) -> dict[str, Any]:
-    """Return the state of a budget or a target.
-
-    Args:
-        given: The limit.
-
-    Returns:
-        A long and a short text; for a budget also the shares that are spent and planned.
-    """
+    """Return the state of a budget or a target."""
     if given.slack is not None:
         kept = "target kept" if given.slack >= 0 else "target not kept"
         short = f"{amount(given.spent)}, {kept}"
@@ -217,31 +443,19 @@ def limit(given: LimitFigures) -> dict[str, Any]:
     }
 
 
-# --- numbers as text ---------------------------------------------------------------------------
-
-
 def amount(value: float | None) -> str:
     """Return money with about four digits.
-
-    Args:
-        value: The money, or None.
 
     >>> amount(0.01234), amount(12.345), amount(-12345.6)
     ('0.01234', '12.35', '−12,346')
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    size = abs(value)
-    digits = 2 if size < _NOTHING else min(max(3 - math.floor(math.log10(size)), 0), 6)
-    return number(value, digits)
+    return number(value, decimals(abs(value) if abs(value) >= _NOTHING else 0.0, 4))
 
 
 def share(part: float, whole: float) -> str:
     """Return a part of a whole in percent.
-
-    Args:
-        part: The part.
-        whole: The whole.
 
     >>> share(1, 3)
     '33.3 %'
@@ -251,9 +465,6 @@ def share(part: float, whole: float) -> str:
 
 def duration(seconds: float | None) -> str:
     """Return a time in a suitable unit.
-
-    Args:
-        seconds: The time, or None.
 
     >>> duration(0.04), duration(12.3), duration(150), duration(7_300), duration(200_000)
     ('0.0 s', '12 s', '2.5 min', '2.0 h', '2.3 d')

@@ -6,17 +6,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 
-from crossbandit.service.store.session import Session
+from crossbandit.service.store.session import LEASE, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SETTINGS = (
     "SET synchronous_commit TO on",  # independent of the server's default
-    "SET lock_timeout TO '10s'",
     "SET statement_timeout TO '60s'",
-    "SET idle_in_transaction_session_timeout TO '60s'",
     "SET default_transaction_isolation TO 'read committed'",
+)
+# No time limit of the server holds while it waits for the rest of a statement. A process that was
+# stopped while it sent one would keep its locks.
+_END_STOPPED = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND usename = current_user AND application_name = 'crossbandit' AND backend_xid IS NOT NULL "
+    "AND wait_event_type = 'Client' AND state_change < clock_timestamp() - make_interval(secs => ?)"
 )
 _SETTING_UP = 7_210_944  # the advisory lock that is held while tables are created
 
@@ -25,9 +30,6 @@ class PostgresqlSession(Session):
     """A connection to a PostgreSQL database; see `Session`.
 
     After an error the connection is closed. The next transaction opens a new one.
-
-    Args:
-        address: The address of the database.
     """
 
     types: ClassVar[dict[str, str]] = {
@@ -36,12 +38,22 @@ class PostgresqlSession(Session):
         "bytes": "BYTEA",
     }
     now: ClassVar[str] = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
-    shared: ClassVar[str] = " FOR SHARE"
     errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error, OSError)
+    locked: ClassVar[tuple[type[Exception], ...]] = (
+        psycopg.errors.LockNotAvailable,
+        psycopg.errors.DeadlockDetected,
+    )
     remedy: ClassVar[str] = "Check that it runs, its address, and the rights of its user."
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, lease: float, patience: float) -> None:
+        self._address, self._longest = address, lease
+        # A process that was stopped inside a transaction must not keep its locks for longer than
+        # its leases. Otherwise no other process could take them over when they have expired.
+        self._settings = (
+            *_SETTINGS,
+            f"SET idle_in_transaction_session_timeout TO {_milliseconds(lease / 2)}",
+            f"SET lock_timeout TO {_milliseconds(patience)}",
+        )
 
     def _begin(self, *, write: bool) -> None:
         del write
@@ -56,8 +68,8 @@ class PostgresqlSession(Session):
                 tcp_user_timeout=10_000,
                 application_name="crossbandit",
             )
-            for one in _SETTINGS:
-                self._connection.execute(one)
+            for one in self._settings:
+                self._connection.execute(one.encode())
         self._connection.execute("BEGIN")
 
     def _end(self, *, commit: bool) -> None:
@@ -70,6 +82,9 @@ class PostgresqlSession(Session):
             if commit:
                 raise
 
+    def _lock(self, strength: str, *, wait: bool) -> str:
+        return f" FOR {strength}" if wait else f" FOR {strength} SKIP LOCKED"
+
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         if self._connection is None:
             raise psycopg.OperationalError("the connection is closed")
@@ -78,20 +93,20 @@ class PostgresqlSession(Session):
         )
         return [] if found.description is None else found.fetchall()
 
+    def take_leases(
+        self, bidders: list[int], holder: str, url: str | None, seconds: float
+    ) -> dict[int, int]:
+        """Take or renew leases and end transactions for which a process has sent nothing lately."""
+        self._read(_END_STOPPED, [self._longest])
+        return super().take_leases(bidders, holder, url, seconds)
+
     def _set_up(self) -> None:
         self._rows(f"SELECT pg_advisory_xact_lock({_SETTING_UP})")
         super()._set_up()
 
 
 class PostgresqlStore:
-    """A store in a PostgreSQL database; see `Store`.
-
-    Args:
-        address: The address, `postgresql://user@host:port/database`.
-
-    Raises:
-        StoreError: The database cannot be opened, or is not a store.
-    """
+    """A store in a PostgreSQL database; see `Store`."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -101,6 +116,10 @@ class PostgresqlStore:
         finally:
             session.close()
 
-    def session(self) -> PostgresqlSession:
+    def session(self, lease: float = LEASE, patience: float | None = None) -> PostgresqlSession:
         """Return a new connection."""
-        return PostgresqlSession(self._address)
+        return PostgresqlSession(self._address, lease, lease if patience is None else patience)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(round(1000 * seconds), 1)  # 0 would mean no limit

@@ -1,23 +1,239 @@
-"""Read and write a store, with SQL that SQLite and PostgreSQL share."""
+"""Read and write a store, with SQL that SQLite and PostgreSQL share: rows, connections, tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import secrets
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from crossbandit.service.store.connection import TABLES_OF_A_BIDDER, Connection
-from crossbandit.service.store.rows import (
-    Append,
-    BidderRow,
-    Checkpoint,
-    Decide,
-    DecisionRow,
-    Entries,
-    Policy,
-)
+from crossbandit.service.causes import LockedError, StoreError
 
 if TYPE_CHECKING:
-    from crossbandit.service.store.rows import Keep, Write
+    from collections.abc import Iterator, Sequence
 
+
+OUTCOMES, CHANGE = "outcomes", "change"  # kinds of entries
+
+
+class BidderRow(NamedTuple):
+    """A bidder in the store."""
+
+    id: int  # Its number. No other bidder ever has it.
+    name: str
+    settings: str  # its `BidderSettings` as JSON
+    owner: str  # the id of the learner in its tokens
+    paused: bool  # whether it is paused
+    last: int  # the number of the last entry of its log
+    version: int  # the number of the last entry that its policy has learned
+    published: float  # when its policy was published
+    holder: str  # the holder of the lease; "" if it is free
+    url: str | None  # the address of the holder, or None
+    created: float  # when it was created
+
+
+class Entries(NamedTuple):
+    """Consecutive entries of a log that were committed together."""
+
+    first: int  # the number of the first entry
+    size: int  # the number of entries
+    at: float  # when they arrived
+    kind: str
+    content: bytes  # the outcomes or the change, encoded
+
+    @property
+    def last(self) -> int:
+        """The number of the last entry."""
+        return self.first + self.size - 1
+
+
+class DecisionRow(NamedTuple):
+    """A decision of a bidder with limits."""
+
+    number: int  # Its number. Numbers have no gaps.
+    after: int  # the number of the last entry that was learned when it was made
+    content: bytes  # the request, encoded
+
+
+class Checkpoint(NamedTuple):
+    """The whole state of a bidder."""
+
+    entry: int  # the number of the last entry that was learned
+    decisions: int  # the number of decisions made under limits
+    content: bytes  # the state, encoded
+
+
+class Policy(NamedTuple):
+    """The newest snapshot of a bidder, and its figures."""
+
+    entry: int  # the number of the last entry that was learned
+    at: float  # when it was published
+    content: bytes  # the snapshot, encoded
+    figures: bytes
+
+
+# --- writes ------------------------------------------------------------------------------------
+
+
+class Append(NamedTuple):
+    """Add entries to a log."""
+
+    bidder: int
+    size: int
+    kind: str
+    content: bytes
+    settings: str | None = None  # the bidder's new settings, with a `CHANGE`
+    replaces: str | None = None  # the settings before; if the store has others, nothing is written
+
+
+class Decide(NamedTuple):
+    """Add decisions. Only the holder of the lease may."""
+
+    bidder: int
+    fence: int
+    rows: list[DecisionRow]
+
+
+class Keep(NamedTuple):
+    """Store a policy, a checkpoint, or both. Only the holder of the lease may."""
+
+    bidder: int
+    fence: int
+    policy: Policy | None
+    checkpoint: Checkpoint | None
+
+
+Write = Append | Decide | Keep
+
+
+# --- connections ---------------------------------------------------------------------------------
+
+
+_VERSION = 1  # the version of the tables
+_KEY = 32  # bytes of a new key
+
+# The names of some column types differ between databases.
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS bidders (
+        id {serial}, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL, owner TEXT NOT NULL,
+        paused INTEGER NOT NULL, last BIGINT NOT NULL, created {real} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS entries (
+        bidder BIGINT NOT NULL, first BIGINT NOT NULL, count BIGINT NOT NULL, at {real} NOT NULL,
+        kind TEXT NOT NULL, content {bytes} NOT NULL, PRIMARY KEY (bidder, first))""",
+    """CREATE TABLE IF NOT EXISTS decisions (
+        bidder BIGINT NOT NULL, number BIGINT NOT NULL, after BIGINT NOT NULL, at {real} NOT NULL,
+        content {bytes} NOT NULL, PRIMARY KEY (bidder, number))""",
+    """CREATE TABLE IF NOT EXISTS checkpoints (
+        bidder BIGINT NOT NULL, entry BIGINT NOT NULL, decisions BIGINT NOT NULL,
+        content {bytes} NOT NULL, PRIMARY KEY (bidder, entry, decisions))""",
+    """CREATE TABLE IF NOT EXISTS policies (
+        bidder BIGINT PRIMARY KEY, entry BIGINT NOT NULL, at {real} NOT NULL,
+        content {bytes} NOT NULL, figures {bytes} NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS leases (
+        bidder BIGINT PRIMARY KEY, holder TEXT NOT NULL, url TEXT, fence BIGINT NOT NULL,
+        expires {real} NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS about (version BIGINT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS keys (content {bytes} NOT NULL)",
+)
+
+# Every transaction locks rows in this order, so that there is no deadlock: first those of leases,
+# then those of bidders, then those of the other tables; in each table by the number of the bidder.
+TABLES_OF_A_BIDDER = ("leases", "bidders", "entries", "decisions", "checkpoints", "policies")
+
+
+class Connection(ABC):
+    """A connection that is opened when it is first used."""
+
+    types: ClassVar[dict[str, str]]  # the names of column types in this database
+    now: ClassVar[str]  # an SQL expression for the time of the database
+    errors: ClassVar[tuple[type[Exception], ...]]  # the errors that the driver raises
+    locked: ClassVar[tuple[type[Exception], ...]]  # those of them that say that a row is locked
+    remedy: ClassVar[str]  # the advice to a user whose store cannot be opened
+    _connection: Any = None
+
+    @abstractmethod
+    def _begin(self, *, write: bool) -> None:
+        """Begin a transaction, on a new connection if there is none."""
+
+    @abstractmethod
+    def _end(self, *, commit: bool) -> None:
+        """End the transaction. If that fails, close the connection."""
+
+    @abstractmethod
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Execute a statement and return its rows."""
+
+    @abstractmethod
+    def _lock(self, strength: str, *, wait: bool) -> str:
+        """Return the end of a SELECT statement that locks its rows until the transaction ends.
+
+        If `wait` is False, the statement leaves out rows that another transaction has locked.
+        """
+
+    def close(self) -> None:
+        """Close the connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, *, write: bool = True) -> Iterator[None]:
+        try:
+            self._begin(write=write)
+            try:
+                yield
+            except BaseException:
+                self._end(commit=False)
+                raise
+            self._end(commit=True)
+        except self.locked as error:
+            raise LockedError(
+                f"Another process writes for this bidder, and does not end: {error}. Nothing was "
+                "acknowledged. Try again in a few seconds."
+            ) from error
+        except self.errors as error:
+            raise StoreError(
+                f"The store does not answer, or cannot be written: {error}. Nothing was "
+                "acknowledged. Try again."
+            ) from error
+
+    def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Return the rows of one statement, in a transaction of its own."""
+        with self._transaction(write=False):
+            return self._rows(statement, values)
+
+    def set_up(self, name: str) -> None:
+        """Create the tables if they do not exist."""
+        try:
+            with self._transaction():
+                self._set_up()
+        except StoreError as error:
+            if error.__cause__ is None:  # it was opened, and has another format
+                raise
+            reason = str(error.__cause__).partition("\n")[0].rstrip(".")
+            raise StoreError(
+                f"The store {name} cannot be opened: {reason}. {self.remedy}"
+            ) from error
+
+    def _set_up(self) -> None:
+        for statement in _TABLES:
+            self._rows(statement.format(**self.types))
+        found = self._rows("SELECT version FROM about")
+        if not found:
+            self._rows("INSERT INTO about (version) VALUES (?)", [_VERSION])
+            # A store from before there was a key has none: tokens that were given out are unsigned.
+            self._rows("INSERT INTO keys (content) VALUES (?)", [secrets.token_bytes(_KEY)])
+        elif found[0][0] != _VERSION:
+            raise StoreError(
+                f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
+                f"{_VERSION}. Use the version that made it, or another store."
+            )
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+LEASE = 5.0  # how many seconds a lease lasts by default
 _KEPT = 2  # the number of checkpoints that are kept
 _PIECE = 1000  # the number of rows that are deleted at once
 
@@ -28,6 +244,11 @@ class Session(Connection):
     All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
     changed, with one exception: if the answer to a commit was lost, the commit may have been made.
     """
+
+    def key(self) -> bytes | None:
+        """Return the key that the store keeps for signing tokens; None if it has none."""
+        rows = self._read("SELECT content FROM keys")
+        return bytes(rows[0][0]) if rows else None
 
     # --- bidders -------------------------------------------------------------------------------
 
@@ -75,9 +296,9 @@ class Session(Connection):
     def delete(self, bidder: int) -> None:
         """Delete a bidder and its log."""
         with self._transaction():
-            self._rows("DELETE FROM bidders WHERE id = ?", [bidder])
             for table in TABLES_OF_A_BIDDER:
-                self._rows(f"DELETE FROM {table} WHERE bidder = ?", [bidder])
+                column = "id" if table == "bidders" else "bidder"
+                self._rows(f"DELETE FROM {table} WHERE {column} = ?", [bidder])
 
     def pause(self, bidder: int, *, paused: bool) -> None:
         """Pause or resume a bidder."""
@@ -86,34 +307,51 @@ class Session(Connection):
 
     # --- writing -------------------------------------------------------------------------------
 
-    def write(self, writes: list[Write], at: float) -> list[bool]:
-        """Make all writes that are allowed, in one transaction that is durable when this returns.
-
-        Returns:
-            For each write, whether it was made. It is not if the bidder was deleted, the fence is
-            old, or the settings to be replaced have changed.
-        """
-        done = [False] * len(writes)
+    def write(self, writes: list[Write], at: float, *, wait: bool = True) -> list[bool | None]:
+        """Make all writes that are allowed, in one transaction, durable on return."""
+        done: list[bool | None] = [False] * len(writes)
         fenced = sorted({one.bidder for one in writes if not isinstance(one, Append)})
-        # All transactions lock rows in the same order, so that no deadlock occurs.
-        order = sorted(range(len(writes)), key=lambda i: writes[i].bidder)
+        # The order of locks: see `TABLES_OF_A_BIDDER`.
+        order = sorted(
+            range(len(writes)), key=lambda i: (writes[i].bidder, not isinstance(writes[i], Append))
+        )
         with self._transaction():
-            fences = {bidder: self._fence(bidder) for bidder in fenced}
+            leases = {bidder: self._lease(bidder, wait=wait) for bidder in fenced}
             for i in order:
                 one = writes[i]
                 if isinstance(one, Append):
-                    done[i] = self._append(one, at)
-                elif fences[one.bidder] == one.fence:
+                    done[i] = self._append(one, at, wait=wait)
+                elif (lease := leases[one.bidder]) is None:
+                    done[i] = None
+                elif lease == [(one.fence,)]:
                     done[i] = self._write_fenced(one, at)
                     if not done[i]:  # a later checkpoint may contain the refused decisions
-                        fences[one.bidder] = None
+                        leases[one.bidder] = []
         return done
 
-    def _fence(self, bidder: int) -> int | None:
-        found = self._rows(f"SELECT fence FROM leases WHERE bidder = ?{self.shared}", [bidder])
-        return int(found[0][0]) if found else None
+    def _lease(self, bidder: int, *, wait: bool) -> list[Any] | None:
+        """Return the row with the fence, which nobody can change until the transaction ends.
 
-    def _append(self, one: Append, at: float) -> bool:
+        The lock keeps others from taking the lease over, or from deleting the bidder. It does not
+        keep the holder from renewing the lease.
+        """
+        select = "SELECT fence FROM leases WHERE bidder"
+        return self._locked_row(select, bidder, "KEY SHARE", wait=wait)
+
+    def _locked_row(
+        self, select: str, bidder: int, strength: str, *, wait: bool
+    ) -> list[Any] | None:
+        """Lock a row and return it in a list; None if it stays locked by another transaction."""
+        found = self._rows(f"{select} = ?{self._lock(strength, wait=wait)}", [bidder])
+        if not found and not wait and self._rows(f"{select} = ?", [bidder]):
+            return None
+        return found
+
+    def _append(self, one: Append, at: float, *, wait: bool) -> bool | None:
+        if not wait:
+            row = "SELECT id FROM bidders WHERE id"
+            if self._locked_row(row, one.bidder, "NO KEY UPDATE", wait=wait) is None:
+                return None
         found = self._rows(
             "UPDATE bidders SET last = last + ?, settings = COALESCE(?, settings) "
             "WHERE id = ? AND settings = COALESCE(?, settings) RETURNING last",
@@ -218,35 +456,56 @@ class Session(Connection):
     def take_leases(
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
-        """Take or renew leases; return the fence of each lease that the holder now has."""
+        """Take or renew leases; return the fence of each lease that the holder now has.
+
+        This waits for no other process. A lease that is locked stays as it is, until the next time.
+        """
         # A lease that ends too late was taken before the clock of the database was set back.
-        statement = (
-            "UPDATE leases SET fence = fence + CASE WHEN holder = ? THEN 0 ELSE 1 END, "
-            f"holder = ?, url = ?, expires = {self.now} + ? WHERE bidder = ? AND "
-            f"(holder = ? OR expires < {self.now} OR expires > {self.now} + ?) RETURNING fence"
+        free = f"holder <> ? AND (expires < {self.now} OR expires > {self.now} + ?)"
+        # Whoever writes under the present fence has locked the row (`_lease`). That must keep
+        # others from taking the lease, so they lock the row for more than this UPDATE needs.
+        take = (
+            f"UPDATE leases SET fence = fence + 1, holder = ?, url = ?, expires = {self.now} + ? "
+            f"WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND {free}"
+            f"{self._lock('UPDATE', wait=False)}) RETURNING fence"
         )
+        renew = (
+            f"UPDATE leases SET url = ?, expires = {self.now} + ? "
+            "WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND holder = ?"
+            f"{self._lock('NO KEY UPDATE', wait=False)}) RETURNING fence"
+        )
+        locked = "SELECT fence FROM leases WHERE bidder = ? AND holder = ?"
         fences = {}
         with self._transaction():
             for bidder in sorted(bidders):
-                values = [holder, holder, url, seconds, bidder, holder, 4 * seconds]
-                for row in self._rows(statement, values):
-                    fences[bidder] = int(row[0])
+                found = (
+                    self._rows(renew, [url, seconds, bidder, holder])
+                    or self._rows(take, [holder, url, seconds, bidder, holder, 4 * seconds])
+                    or self._rows(locked, [bidder, holder])
+                )
+                if found:
+                    fences[bidder] = int(found[0][0])
         return fences
 
     def end_lease(self, bidder: int, holder: str) -> None:
-        """End the lease of a bidder if this holder has it."""
+        """End the lease of a bidder if this holder has it, and nobody has locked it."""
+        select = "SELECT bidder FROM leases WHERE bidder = ? AND holder = ?"
+        lock = self._lock("NO KEY UPDATE", wait=False)
         with self._transaction():
             self._rows(
-                "UPDATE leases SET expires = 0 WHERE bidder = ? AND holder = ?", [bidder, holder]
+                f"UPDATE leases SET expires = 0 WHERE bidder = ({select}{lock})", [bidder, holder]
             )
 
     # --- old entries ---------------------------------------------------------------------------
 
     def prune(self, bidder: int, before: float) -> int:
         """Delete entries from before a time that no recovery needs; return how many."""
+        lease = "SELECT bidder FROM leases WHERE bidder"
         with self._transaction():
+            # Nobody else may delete the same rows meanwhile, perhaps in another order.
+            alone = self._locked_row(lease, bidder, "NO KEY UPDATE", wait=False)
             kept = self._checkpoint_numbers(bidder)
-            if len(kept) < _KEPT:
+            if not alone or len(kept) < _KEPT:
                 return 0
             entry, decisions = kept[-1]
             old = self._rows(
@@ -269,5 +528,10 @@ class Session(Connection):
 class Store(Protocol):
     """A database. Processes that open the same one share its bidders."""
 
-    def session(self) -> Session:
-        """Return a new connection."""
+    def session(self, lease: float = LEASE, patience: float | None = None) -> Session:
+        """Return a new connection.
+
+        Args:
+            lease: How many seconds leases last. No stopped process keeps locks for longer.
+            patience: How many seconds to wait for a locked row; None for the length of a lease.
+        """

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.service.store.session import Session
+from crossbandit.service.store.session import LEASE, Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +15,7 @@ _PATIENCE = 10.0  # seconds to wait for another process that writes
 
 
 class SqliteSession(Session):
-    """A connection to an SQLite file; see `Session`.
-
-    Args:
-        path: The file.
-        number: The inode number of the file; None for a new file.
-    """
+    """A connection to an SQLite file; see `Session`."""
 
     types: ClassVar[dict[str, str]] = {
         "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
@@ -28,8 +23,8 @@ class SqliteSession(Session):
         "bytes": "BLOB",
     }
     now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
-    shared: ClassVar[str] = ""  # SQLite has one writer at a time
     errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+    locked: ClassVar[tuple[type[Exception], ...]] = ()
     remedy: ClassVar[str] = (
         "Give the path of a store, or of a new file in a folder that exists and can be written."
     )
@@ -66,6 +61,10 @@ class SqliteSession(Session):
             self.close()  # closing rolls back
             raise
 
+    def _lock(self, strength: str, *, wait: bool) -> str:
+        del strength, wait
+        return ""  # SQLite has one writer at a time
+
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         if self._connection is None:
             raise sqlite3.ProgrammingError("the connection is closed")
@@ -74,14 +73,7 @@ class SqliteSession(Session):
 
 
 class SqliteStore:
-    """A store in an SQLite file; see `Store`.
-
-    Args:
-        path: The file. It is created if it does not exist. Its folder must exist.
-
-    Raises:
-        StoreError: The file cannot be opened, or is not a store.
-    """
+    """A store in an SQLite file; see `Store`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -92,17 +84,14 @@ class SqliteStore:
             session.close()
         self._number = file_number(self.path)
 
-    def session(self) -> SqliteSession:
+    def session(self, lease: float = LEASE, patience: float | None = None) -> SqliteSession:
         """Return a new connection."""
+        del lease, patience
         return SqliteSession(self.path, self._number)
 
 
 def file_number(path: Path) -> int | None:
-    """Return the inode number of a file; None if the file does not exist.
-
-    Args:
-        path: The file.
-    """
+    """Return the inode number of a file; None if the file does not exist."""
     try:
         return path.stat().st_ino
     except OSError:

@@ -1,18 +1,29 @@
-"""What the paper published: both tables, the slopes and the seeds.
+"""What the paper published, and its claims: expected, measured, and whether they are met.
 
 Source: "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphical Feedback", section
 "Experiments and Formalization" and appendix "Extended Experiments and Reproducibility", tables
 tab:horizon-scaling and tab:alpha-scaling. Half-widths are of 95 % confidence intervals: 1.96
 standard errors of the per-seed difference between a method's loss and the comparator's.
+
+A claim is not judged if runs that it needs are missing. An entry is compared with the paper's only
+if it has all seeds of the paper. Order and growth need at least three seeds.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from crossbandit.report.statistics import slope
+from crossbandit.report.text import number, percent
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from crossbandit.studies.page.sweeps import Entry, Sweep
 
 TITLE = "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphical Feedback"
 
@@ -27,38 +38,22 @@ BENCHMARK = {"name": "paper-benchmark", "arms": 9, "contexts": 1000, "table_seed
 
 
 class PublishedEntry(NamedTuple):
-    """An entry of a table.
+    """An entry of a table."""
 
-    Attributes:
-        regret: The mean final regret.
-        half_width: The half-width of its 95 % confidence interval.
-    """
-
-    regret: float
-    half_width: float
+    regret: float  # the mean final regret
+    half_width: float  # the half-width of its 95 % confidence interval
 
 
 @dataclass(frozen=True)
 class PublishedSweep:
-    """One table: one parameter varies, everything else is fixed.
+    """One table: one parameter varies, everything else is fixed."""
 
-    Attributes:
-        part: The part of the study with these runs.
-        title: The title of the table.
-        variable: The name of the parameter.
-        symbol: Its symbol.
-        name: Its name on an axis.
-        fixed: The other parameters that matter, with their values.
-        seeds: The seeds of the paper.
-        entries: The published numbers by value and algorithm.
-    """
-
-    part: str
+    part: str  # the part of the study with these runs
     title: str
-    variable: str
+    variable: str  # the name of the parameter
     symbol: str
-    name: str
-    fixed: Mapping[str, int]
+    name: str  # its name on an axis
+    fixed: Mapping[str, int]  # the other parameters that matter, with their values
     seeds: range
     entries: Mapping[int, Mapping[str, PublishedEntry]]
 
@@ -110,20 +105,226 @@ SWEEPS = (HORIZON, ALPHA)
 
 
 class Slope(NamedTuple):
-    """A fitted log-log slope.
+    """A fitted log-log slope."""
 
-    Attributes:
-        published: The slope in the paper.
-        low: The lowest slope that a reproduction may have.
-        high: The highest slope that it may have.
-    """
-
-    published: float
-    low: float
-    high: float
+    published: float  # the slope in the paper
+    low: float  # the lowest slope that a reproduction may have
+    high: float  # the highest slope that it may have
 
 
 SLOPE_IN_HORIZON = Slope(0.53, 0.50, 0.58)
 SLOPE_IN_ALPHA = Slope(0.45, 0.40, 0.50)
 # The paper names no range for this slope. It gets one of the same width as the first.
 CONTEXT_SLOPE_IN_HORIZON = Slope(0.57, 0.53, 0.61)
+
+
+# --- claims -------------------------------------------------------------------------------------
+
+# An entry may differ by this share, or by the sum of the two half-widths if that is more.
+ENTRY_TOLERANCE = 0.04
+# A quotient of two entries may differ by the sum of what its entries may.
+GROWTH_TOLERANCE = 2 * ENTRY_TOLERANCE
+# A method that does not see the graph plays the same arms on every graph: only rounding is allowed.
+FLAT_TOLERANCE = 1e-6
+
+FEWEST_SEEDS = 3
+
+
+class Status(StrEnum):
+    """Whether a claim is met."""
+
+    MET = "met"
+    NOT_MET = "not met"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of the paper."""
+
+    name: str
+    expected: str  # when it is met
+    measured: str  # what was measured, or why it is not judged
+    status: Status  # whether it is met
+
+
+def judge(sweeps: Sequence[Sweep]) -> list[Claim]:
+    """Return every claim of the paper, judged on the paper's sweeps."""
+    by_part = {sweep.id: sweep for sweep in sweeps}
+    horizon, alpha = by_part.get(HORIZON.part), by_part.get(ALPHA.part)
+    return [
+        _entries(sweeps),
+        _lowest(sweeps),
+        _slope(horizon, HORIZON, OURS, SLOPE_IN_HORIZON),
+        _slope(alpha, ALPHA, OURS, SLOPE_IN_ALPHA),
+        _slope(horizon, HORIZON, CONTEXT, CONTEXT_SLOPE_IN_HORIZON),
+        _flat(alpha),
+        _growth(alpha),
+        _narrowing(alpha),
+    ]
+
+
+def allowed(entry: Entry) -> float:
+    """Return how far an entry may be from the paper's, as a share of the paper's."""
+    if entry.published is None:
+        return math.nan
+    widths = entry.summary.half_width + entry.published.half_width
+    return max(ENTRY_TOLERANCE, widths / entry.published.regret)
+
+
+def is_within(entry: Entry) -> bool:
+    """Return whether an entry is close enough to the paper's."""
+    return abs(entry.difference) <= allowed(entry)
+
+
+def column(sweep: Sweep | None, method: str, *, fewest_seeds: int) -> dict[float, Entry]:
+    """Return a method's entries at the paper's points, by their place on the axis.
+
+    Entries with fewer than `fewest_seeds` of the paper's seeds are left out.
+    """
+    if sweep is None or sweep.published is None:
+        return {}
+    seeds = set(sweep.published.seeds)
+    return {
+        entry.setting.value: entry
+        for entry in sweep.column(method)
+        if entry.published is not None and len(seeds & set(entry.summary.seeds)) >= fewest_seeds
+    }
+
+
+def _enough(sweep: Sweep | None, method: str) -> dict[float, Entry]:
+    return column(sweep, method, fewest_seeds=FEWEST_SEEDS)
+
+
+def _entries(sweeps: Sequence[Sweep]) -> Claim:
+    judged = [
+        (sweep, entry)
+        for sweep in sweeps
+        for method in METHODS
+        for entry in column(sweep, method, fewest_seeds=_all_seeds(sweep)).values()
+    ]
+    total = sum(len(row) for sweep in SWEEPS for row in sweep.entries.values())
+    name = "Every table entry is the paper's"
+    expected = "within 4 %, or the sum of both half-widths"
+    if not judged:
+        return _not_judged(name, expected, "no entry has all the seeds of the paper")
+    outside = [(sweep, entry) for sweep, entry in judged if not is_within(entry)]
+    count = f"{len(judged) - len(outside)} of {len(judged)} entries"
+    if len(judged) < total:
+        count += f" (of {total} in the paper)"
+    sweep, worst = max(outside or judged, key=lambda pair: abs(pair[1].difference))
+    place = f"{worst.method} at {sweep.symbol} = {worst.setting.label}"
+    return Claim(
+        name,
+        expected,
+        f"{count}; furthest: {place}, {percent(worst.difference)}",
+        _status(met=not outside),
+    )
+
+
+def _lowest(sweeps: Sequence[Sweep]) -> Claim:
+    lost: list[str] = []
+    used: list[Entry] = []
+    points = 0
+    for sweep in sweeps:
+        columns = {method: _enough(sweep, method) for method in METHODS}
+        used += [entry for entries in columns.values() for entry in entries.values()]
+        for value, ours in columns[OURS].items():
+            others = [columns[method].get(value) for method in columns if method != OURS]
+            if any(other is None for other in others):
+                continue
+            points += 1
+            if any(other and other.summary.regret <= ours.summary.regret for other in others):
+                lost.append(f"{sweep.symbol} = {ours.setting.label}")
+    total = sum(len(sweep.entries) for sweep in SWEEPS)
+    name = f"{OURS} has the lowest regret at every point"
+    expected = f"lowest of the four at all {total} points"
+    if points == 0:
+        return _not_judged(name, expected, "no point has all methods and seeds")
+    measured = f"lowest at {points - len(lost)} of {points} points"
+    if points < total:
+        measured += f" (of {total} in the paper)"
+    if lost:
+        measured += f"; not at {', '.join(lost)}"
+    return Claim(name, expected, measured + _fewer(used), _status(met=not lost))
+
+
+def _slope(sweep: Sweep | None, published: PublishedSweep, method: str, bar: Slope) -> Claim:
+    symbol = published.symbol
+    name = f"{method}: log-log slope in {symbol}"
+    expected = f"{bar.low:.2f} to {bar.high:.2f} (paper {bar.published:.2f})"
+    entries = _enough(sweep, method)
+    if missing := _missing(entries, published):
+        return _not_judged(name, expected, missing)
+    fitted = slope(list(entries), [entry.summary.regret for entry in entries.values()])
+    measured = f"{fitted:.3f}{_fewer(entries.values())}"
+    return Claim(name, expected, measured, _status(met=bar.low <= fitted <= bar.high))
+
+
+def _flat(sweep: Sweep | None) -> Claim:
+    name = f"{CONTEXT} is flat across α"
+    expected = "the same regret on every graph"
+    entries = _enough(sweep, CONTEXT)
+    if missing := _missing(entries, ALPHA):
+        return _not_judged(name, expected, missing)
+    regrets = [entry.summary.regret for entry in entries.values()]
+    low, high = min(regrets), max(regrets)
+    flat = high - low <= FLAT_TOLERANCE * abs(high)
+    measured = f"{number(low)} on every graph" if flat else f"{number(low)} to {number(high)}"
+    measured += _fewer(entries.values())
+    return Claim(name, expected, measured, _status(met=flat))
+
+
+def _growth(sweep: Sweep | None) -> Claim:
+    first, last = ALPHA.values[0], ALPHA.values[-1]
+    name = f"{OURS} grows from α = {first} to α = {last}"
+    was = [ALPHA.entries[value][OURS].regret for value in (first, last)]
+    factor = was[1] / was[0]
+    expected = f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})"
+    entries = _enough(sweep, OURS)
+    if first not in entries or last not in entries:
+        return _not_judged(name, expected, "an endpoint has no runs")
+    now = [entries[value].summary.regret for value in (first, last)]
+    measured = now[1] / now[0]
+    return Claim(
+        name,
+        expected,
+        f"by {measured:.2f} ({number(now[0])} to {number(now[1])}){_fewer(entries.values())}",
+        _status(met=abs(measured / factor - 1.0) <= GROWTH_TOLERANCE),
+    )
+
+
+def _narrowing(sweep: Sweep | None) -> Claim:
+    name = f"The gap to {CONTEXT} narrows as graphs get sparser"
+    published = [row[CONTEXT].regret / row[OURS].regret for row in ALPHA.entries.values()]
+    expected = f"their quotient falls with every α ({published[0]:.2f} to {published[-1]:.2f})"
+    ours, theirs = _enough(sweep, OURS), _enough(sweep, CONTEXT)
+    if missing := _missing(ours, ALPHA) or _missing(theirs, ALPHA):
+        return _not_judged(name, expected, missing)
+    ratios = [theirs[value].summary.regret / ours[value].summary.regret for value in ALPHA.values]
+    falls = all(left > right for left, right in pairwise(ratios))
+    measured = ", ".join(f"{ratio:.2f}" for ratio in ratios) + _fewer(ours.values())
+    return Claim(name, expected, measured, _status(met=falls))
+
+
+def _all_seeds(sweep: Sweep) -> int:
+    return 0 if sweep.published is None else len(sweep.published.seeds)
+
+
+def _fewer(entries: Iterable[Entry]) -> str:
+    """Return a remark for entries that have fewer seeds than the paper's."""
+    fewest = min(len(entry.summary.seeds) for entry in entries)
+    return f", {fewest} seeds" if fewest < len(HORIZON.seeds) else ""
+
+
+def _missing(entries: Mapping[float, Entry], published: PublishedSweep) -> str:
+    count = sum(value not in entries for value in published.values)
+    return f"{count} of {len(published.values)} points lack runs" if count else ""
+
+
+def _status(*, met: bool) -> Status:
+    return Status.MET if met else Status.NOT_MET
+
+
+def _not_judged(name: str, expected: str, why: str) -> Claim:
+    return Claim(name, expected, why, Status.NOT_JUDGED)

@@ -2,48 +2,107 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from crossbandit.report import draw_figure, figure_files, latex, markdown, render, write_files
-from crossbandit.report.text import parentheses, plus_minus, slug
-from crossbandit.studies.page import paper, provenance, tables
-from crossbandit.studies.page.charts import REFERENCE, curve_chart, spread_chart, sweep_chart
-from crossbandit.studies.page.claims import ENTRY_TOLERANCE, Claim, Status, is_within, judge
-from crossbandit.studies.page.comparisons import Spread, compare, exponents, overview, spreads
-from crossbandit.studies.page.summaries import Summary, summarize
-from crossbandit.studies.page.sweeps import Sweep, belongs_to, paper_sweep, study_sweeps
+from crossbandit.algorithms import registered
+from crossbandit.report import (
+    Cell,
+    Chart,
+    Series,
+    Shape,
+    Table,
+    csv_text,
+    draw_figure,
+    figure_files,
+    group_starts,
+    latex,
+    markdown,
+    render,
+    write_files,
+)
+from crossbandit.report.text import (
+    MISSING,
+    count,
+    number,
+    p_value,
+    percent,
+    plus_minus,
+    ranges,
+    slug,
+    times,
+)
+from crossbandit.studies.page import paper
+from crossbandit.studies.page.paper import ENTRY_TOLERANCE, Claim, Status, is_within, judge
+from crossbandit.studies.page.sweeps import (
+    Comparison,
+    Entry,
+    Exponent,
+    Setting,
+    Spread,
+    Summary,
+    Sweep,
+    as_text,
+    belongs_to,
+    compare,
+    exponents,
+    paper_sweep,
+    spreads,
+    study_sweeps,
+    summarize,
+)
+from crossbandit.studies.plan import draws_table_per_seed
+from crossbandit.studies.results import fact_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
 
-    from crossbandit.report import Chart
-    from crossbandit.studies.page.comparisons import Comparison, Exponent
-
 PAGE = "index.html"
-_MOST_OPEN = 100  # up to this many comparisons are shown unfolded on the page
 _OF_THE_REPORT = (PAGE, "tables.*", "comparisons.csv", "exponents.csv", "regret.*", "curves*.pdf")
 _OF_A_STUDY = ("results.*", "runs.*", "study.toml")
 WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
 """The files that may be in the folder of a report, as patterns of names."""
 
+COLUMNS = (
+    "table",
+    "setting",
+    "method",
+    "seeds",
+    "regret",
+    "half_width",
+    "interval",
+    "paper_regret",
+    "paper_half_width",
+    "relative_difference",
+)
+REFERENCE = "square root"
+STUDENT = "95 % confidence interval by Student's t"
+AS_PAPER = "95 % confidence interval at 1.96 standard errors, as in the paper"
+_BESIDE_PAPER = ("regret", "paper", "difference")
+_STEPS = 40  # points of the square root
+_MOST_OPEN = 100  # up to this many comparisons are shown unfolded on the page
+_SHOWN = 4  # the most values of a fact that the page lists
+_FACTS = {
+    "crossbandit": "Crossbandit",
+    "commit": "Commit",
+    "python": "Python",
+    "numpy": "NumPy",
+    "cores": "Cores",
+    "processor": "Processor",
+}
+
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell that failed and is missing.
+    """A cell that failed and is missing."""
 
-    Attributes:
-        cell: Its environment, algorithm and seed.
-        error: The error, with the file and line if they are known.
-        traceback: The traceback, if it is known.
-    """
-
-    cell: str
-    error: str
-    traceback: str = ""
+    cell: str  # its environment, algorithm and seed
+    error: str  # the error, with the file and line if they are known
+    traceback: str = ""  # the traceback, if it is known
 
     def __str__(self) -> str:
         return f"{self.cell}: {self.error}"
@@ -51,27 +110,15 @@ class Failure:
 
 @dataclass(frozen=True)
 class Report:
-    """A study's results, summarised, laid out and judged.
-
-    Attributes:
-        title: The heading.
-        sweeps: The tables and panels.
-        claims: The paper's claims, if these are runs of the paper's evaluation.
-        spreads: How the paper's entries vary over other loss tables.
-        facts: What was run, and with which versions: pairs of a name and a value.
-        warnings: Sentences that the page shows before the numbers.
-        failed: The cells that failed and are missing.
-        comparisons: Paired tests between methods, by the id of the sweep.
-        exponents: How regret grows along the axis, by the id of the sweep.
-    """
+    """A study's results, summarised, laid out and judged."""
 
     title: str
-    sweeps: tuple[Sweep, ...]
-    claims: tuple[Claim, ...]
-    spreads: tuple[Spread, ...]
-    facts: provenance.Facts
-    warnings: tuple[str, ...] = ()
-    failed: tuple[Failure, ...] = ()
+    sweeps: tuple[Sweep, ...]  # the tables and panels
+    claims: tuple[Claim, ...]  # the paper's claims, if these are runs of the paper's evaluation
+    spreads: tuple[Spread, ...]  # how the paper's entries vary over other loss tables
+    facts: tuple[tuple[str, str], ...]
+    warnings: tuple[str, ...] = ()  # sentences that the page shows before the numbers
+    failed: tuple[Failure, ...] = ()  # the cells that failed and are missing
     comparisons: Mapping[str, list[Comparison]] = field(default_factory=dict)
     exponents: Mapping[str, list[Exponent]] = field(default_factory=dict)
 
@@ -92,19 +139,7 @@ class Report:
 
 
 def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None = None) -> Report:
-    """Make a report.
-
-    Args:
-        frame: One row per run, as `crossbandit.studies.load` returns them.
-        command: The command that makes this report.
-        failures: One row per cell that failed, as `crossbandit.studies.failures` returns them.
-
-    Returns:
-        The report, for `write`.
-
-    Raises:
-        InvalidInputError: The frame is empty, or a column is missing.
-    """
+    """Make a report."""
     frame = frame.drop_duplicates(["part", "cell"])  # two studies in one folder may share runs
     summaries = summarize(frame)
     of_paper = _paper_sweeps(summaries)
@@ -115,8 +150,8 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
         sweeps=sweeps,
         claims=tuple(judge(of_paper)) if of_paper else (),
         spreads=tuple(spreads(of_paper, summaries)),
-        facts=provenance.facts(frame, summaries, command),
-        warnings=provenance.warnings(frame),
+        facts=_facts(frame, summaries, command),
+        warnings=_warnings(frame),
         failed=() if failures is None else _failed(failures),
         comparisons={sweep.id: compare(sweep) for sweep in sweeps},
         exponents={sweep.id: exponents(sweep) for sweep in sweeps},
@@ -156,31 +191,20 @@ def _study(frame: pd.DataFrame) -> str:
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """Write a report into a folder.
-
-    Args:
-        report: The report.
-        folder: The folder. It is created if it does not exist.
-
-    Returns:
-        The paths of the page, the tables and the figures, in this order.
-
-    Raises:
-        ResultsError: If a file cannot be written.
-    """
+    """Write a report into a folder."""
     sweeps = report.sweeps
     names = _names(report)
     by_latex = [
-        replace(tables.sweep_table(sweep, parentheses, where="in parentheses"), label=name)
+        replace(sweep_table(sweep, where="in parentheses"), label=name)
         for sweep, name in zip(sweeps, names, strict=True)
     ]
     contents: dict[str, str | bytes] = {
         PAGE: page(report),
-        "tables.md": "\n".join(markdown(tables.sweep_table(s, plus_minus)) for s in sweeps),
-        "tables.csv": tables.to_csv(sweeps),
+        "tables.md": "\n".join(markdown(sweep_table(sweep)) for sweep in sweeps),
+        "tables.csv": to_csv(sweeps),
         "tables.tex": "\n".join(map(latex, by_latex)),
-        "comparisons.csv": tables.comparisons_csv(report.comparisons, sweeps),
-        "exponents.csv": tables.exponents_csv(report.exponents, sweeps),
+        "comparisons.csv": comparisons_csv(report.comparisons, sweeps),
+        "exponents.csv": _exponents_csv(report.exponents, sweeps),
         **figure_files(draw_figure([sweep_chart(sweep) for sweep in sweeps]), "regret"),
     }
     for name, sweep in zip(names, sweeps, strict=True):
@@ -189,22 +213,28 @@ def write(report: Report, folder: Path) -> list[Path]:
         drawn = draw_figure(charts, columns=None if sweep.numeric else 1)
         contents |= figure_files(drawn, file, formats=("pdf",))
     if report.spreads:
-        drawn = draw_figure(list(_spread_charts(report).values()), shared_legend=True)
-        contents |= figure_files(drawn, "loss-tables")
+        charts = list(_spread_charts(report).values())
+        contents |= figure_files(draw_figure(charts, shared_legend=True), "loss-tables")
     return write_files(folder, contents)
 
 
+def _names(report: Report) -> list[str]:
+    """Return a unique name for each sweep, of letters that file systems and LaTeX allow."""
+    names: list[str] = []
+    for sweep in report.sweeps:
+        name = slug(sweep.id)
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return names
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
 def page(report: Report) -> str:
-    """Return the page of a report.
-
-    Args:
-        report: The report.
-
-    Returns:
-        HTML. The same report gives the same text.
-    """
-    finals = {f"sweep-{i}": [sweep_chart(sweep)] for i, sweep in enumerate(report.sweeps)}
-    curves = [(sweep, setting) for sweep in report.sweeps for setting in sweep.settings]
+    """Return the page of a report. The same report gives the same text."""
+    sweeps = report.sweeps
+    finals = {f"sweep-{i}": [sweep_chart(sweep)] for i, sweep in enumerate(sweeps)}
+    curves = [(sweep, setting) for sweep in sweeps for setting in sweep.settings]
     others = _spread_charts(report)
     return render(
         "crossbandit.studies.page",
@@ -218,24 +248,108 @@ def page(report: Report) -> str:
             **{place: [chart] for place, chart in others.items()},
         },
         report=report,
-        overview=overview(report.sweeps),
+        paper=paper,
         status=Status,
+        claims=claims_table(report.claims),
+        overview=overview(sweeps),
         finals=list(finals),
-        curves=curves,
+        log=any(chart.x_log or chart.y_log for (chart,) in finals.values()),
+        has_reference=any(s.name == REFERENCE for (c,) in finals.values() for s in c.series),
+        curve_headings=[sweep.title for sweep, _ in curves],
+        caption=caption,
+        tables={sweep.id: entry_table(sweep) for sweep in sweeps},
+        tables_csv=to_csv(sweeps),
+        comparisons={sweep.id: _comparison_table(report, sweep) for sweep in sweeps},
+        few_comparisons=sum(map(len, report.comparisons.values())) <= _MOST_OPEN,
+        comparisons_csv=comparisons_csv(report.comparisons, sweeps),
+        exponents={sweep.id: _exponent_table(report, sweep) for sweep in sweeps},
         others=list(others),
         other_tables=sorted({table for spread in report.spreads for table, _ in spread.others}),
         spread_seeds=sorted({spread.seeds for spread in report.spreads}),
-        log=any(chart.x_log or chart.y_log for some in finals.values() for chart in some),
-        has_reference=any(s.name == REFERENCE for some in finals.values() for s in some[0].series),
-        paper=paper,
+        spreads=_spread_table(report),
         tolerance=ENTRY_TOLERANCE,
-        caption=tables.caption,
-        few_comparisons=sum(map(len, report.comparisons.values())) <= _MOST_OPEN,
-        is_within=is_within,
-        tuned=provenance.tuned_parameters(report.sweeps),
-        tables_csv=tables.to_csv(report.sweeps),
-        comparisons_csv=tables.comparisons_csv(report.comparisons, report.sweeps),
+        tuned=_tuned_table(report),
     )
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Return the claims of the paper."""
+    return Table(
+        title="Claims of the paper",
+        head=("claim", "expected", "measured", "result"),
+        rows=tuple(
+            (x.name, x.expected, x.measured, Cell(x.status.value, style=x.status.value))
+            for x in claims
+        ),
+        labels=4,
+        checks=True,
+    )
+
+
+def overview(sweeps: Sequence[Sweep]) -> Table | None:
+    """Return the regret of all methods relative to the best, at the last setting of each sweep.
+
+    Only sweeps over a number are shown, and only if there are two of them and two methods.
+    """
+    shown = [sweep for sweep in sweeps if sweep.numeric and sweep.published is None]
+    methods = dict.fromkeys(method for sweep in shown for method in sweep.methods)
+    if len(shown) < 2 or len(methods) < 2:
+        return None
+    rows = []
+    for method in methods:
+        entries = [sweep.entries.get((sweep.settings[-1], method)) for sweep in shown]
+        ratios = [
+            math.nan if entry is None else sweep.to_best(entry)
+            for sweep, entry in zip(shown, entries, strict=True)
+        ]
+        cells = (Cell(times(ratio), style="best" if ratio == 1 else "") for ratio in ratios)
+        rows.append((_method(method), *cells))
+    return Table(head=("algorithm", *(str(i) for i in range(1, len(shown) + 1))), rows=tuple(rows))
+
+
+def _method(name: str) -> Cell:
+    return Cell(name, series=name)
+
+
+def _comparison_table(report: Report, sweep: Sweep) -> Table:
+    """Return how each method differs from the first."""
+    first = sweep.methods[0]
+    mine = [one for one in report.comparisons[sweep.id] if one.reference == first]
+    return Table(
+        caption=f"Each algorithm minus {first}.",
+        head=("algorithm", "difference", "p"),
+        rows=tuple(
+            (
+                _method(one.method),
+                plus_minus(one.test.difference, one.test.half_width),
+                p_value(one.adjusted),
+            )
+            for one in mine
+        ),
+        groups=group_starts([sweep.place(one.setting) for one in mine]),
+    )
+
+
+def _exponent_table(report: Report, sweep: Sweep) -> Table:
+    return Table(
+        head=("algorithm", "points", "seeds", "exponent"),
+        rows=tuple(
+            (_method(one.method), str(one.points), str(one.seeds), plus_minus(*one.estimate, 3))
+            for one in report.exponents[sweep.id]
+        ),
+    )
+
+
+def _spread_table(report: Report) -> Table:
+    rows: list[tuple[str | Cell, ...]] = []
+    for spread in report.spreads:
+        entry = spread.entry
+        theirs = math.nan if entry.published is None else entry.published.regret
+        values = (entry.summary.regret, spread.lowest, spread.highest, theirs)
+        name = f"{entry.method}, {spread.sweep.place(entry.setting)}"
+        rows.append((Cell(name, series=entry.method), *map(number, values)))
+    head = ("entry", "this table", "lowest other", "highest other", "paper")
+    return Table(head=head, rows=tuple(rows))
 
 
 def _spread_charts(report: Report) -> dict[str, Chart]:
@@ -248,10 +362,414 @@ def _spread_charts(report: Report) -> dict[str, Chart]:
     return charts
 
 
-def _names(report: Report) -> list[str]:
-    """Return a unique name for each sweep, of letters that file systems and LaTeX allow."""
-    names: list[str] = []
-    for sweep in report.sweeps:
-        name = slug(sweep.id)
-        names.append(name if name not in names else f"{name}-{len(names)}")
-    return names
+# --- tables --------------------------------------------------------------------------------------
+
+
+def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
+    """Return a sweep for a document: a row per setting, a column per method, the lowest in bold.
+
+    `where` is how the caption names the place of the half-width.
+    """
+    with_paper = sweep.published is not None
+    rows: list[tuple[str | Cell, ...]] = []
+    groups = {}
+    for setting in sweep.settings:
+        entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
+        groups[len(rows)] = setting.label
+        here = [_cell(entry, lambda e: _regret(sweep, e)) for entry in entries]
+        rows.append((setting.label, *(["here"] if with_paper else []), *here))
+        if with_paper:
+            rows.append(("", "paper", *(_cell(entry, _published) for entry in entries)))
+            differences = (_cell(entry, lambda e: percent(e.difference)) for entry in entries)
+            rows.append(("", "difference", *differences))
+    return Table(
+        title=sweep.title,
+        caption=f"{caption(sweep, where=where)} The lowest mean is in bold.",
+        head=(sweep.symbol, *([""] if with_paper else []), *sweep.methods),
+        rows=tuple(rows),
+        groups=groups if with_paper else {},
+        labels=2 if with_paper else 1,
+        numeric=sweep.numeric,
+        label=sweep.id,
+    )
+
+
+def _cell(entry: Entry | None, text: Callable[[Entry], str | Cell]) -> str | Cell:
+    return MISSING if entry is None else text(entry)
+
+
+def _regret(sweep: Sweep, entry: Entry) -> Cell:
+    lowest = entry.summary.regret == sweep.best(entry.setting)
+    style = "best" if lowest else ""
+    return plus_minus(entry.summary.regret, entry.summary.half_width, style=style)
+
+
+def _published(entry: Entry) -> str | Cell:
+    return MISSING if entry.published is None else plus_minus(*entry.published, style="other")
+
+
+def entry_table(sweep: Sweep) -> Table:
+    """Return a sweep for the page: a row for each method in each setting."""
+    entries = [entry for setting in sweep.settings for entry in sweep.row(setting)]
+    rows: list[tuple[str | Cell, ...]] = []
+    for entry in entries:
+        name, regret = _method(entry.method), _regret(sweep, entry)
+        if sweep.published is None:
+            seeds = str(len(entry.summary.seeds))
+            rows.append((name, seeds, regret, times(sweep.to_best(entry))))
+        else:
+            outside = entry.published is not None and not is_within(entry)
+            difference = Cell(percent(entry.difference), style="outside" if outside else "")
+            rows.append((name, regret, _published(entry), difference))
+    beside = ("seeds", "regret", "to the lowest")
+    return Table(
+        head=("algorithm", *(beside if sweep.published is None else _BESIDE_PAPER)),
+        rows=tuple(rows),
+        groups=group_starts([sweep.place(entry.setting) for entry in entries]),
+    )
+
+
+def caption(sweep: Sweep, *, where: str = "±") -> str:
+    """Return what the numbers of a table are, over which seeds, and how many are missing."""
+    said = f"Mean over {seeds_text(sweep)}"
+    if any(len(entry.summary.seeds) > 1 for entry in sweep.entries.values()):
+        interval = STUDENT if sweep.published is None else AS_PAPER
+        said += f", {where} the half-width of its {interval}"
+    notes = [f"{said}.", granted_text(sweep), missing_text(sweep)]
+    return " ".join(note for note in notes if note)
+
+
+def granted_text(sweep: Sweep) -> str:
+    """Return a sentence that names the methods which observe more than the graph reveals, or "".
+
+    Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
+    """
+    known = registered()
+    granted = [
+        method
+        for method in sweep.methods
+        if any(_needs_own_loss(entry, known) for entry in sweep.column(method))
+    ]
+    if not granted:
+        return ""
+    verb = "is" if len(granted) == 1 else "are"
+    names = " and ".join([", ".join(granted[:-1]), granted[-1]] if granted[1:] else granted)
+    return f"{names} {verb} given the loss of the arm played, also if it has no self-loop."
+
+
+def _needs_own_loss(entry: Entry, known: Mapping[str, Any]) -> bool:
+    name = entry.summary.parameters.get("id", entry.summary.algorithm)
+    return bool(getattr(known.get(str(name)), "needs_own_loss", False))
+
+
+def seeds_text(sweep: Sweep) -> str:
+    """Return the seeds of the entries in words; columns with other seeds are named."""
+    columns: dict[str, list[str]] = {}
+    for method in sweep.methods:
+        seeds = [entry.summary.seeds for entry in sweep.column(method)]
+        if seeds:
+            columns.setdefault(_column_seeds(seeds), []).append(method)
+    most = max(columns, key=lambda seeds: len(columns[seeds]))
+    others = [
+        f"{', '.join(methods)}: {seeds}" for seeds, methods in columns.items() if seeds != most
+    ]
+    return f"{most} ({'; '.join(others)})" if others else most
+
+
+def _column_seeds(entries: Sequence[tuple[int, ...]]) -> str:
+    """Return the seeds of the entries of one column in words."""
+    if len(set(entries)) > 1:
+        fewest, most = min(map(len, entries)), max(map(len, entries))
+        if fewest < most:
+            return f"{fewest} to {most} seeds"
+        return f"{count(most, 'seed')}, not the same everywhere"
+    seeds = entries[0]
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if seeds == tuple(range(seeds[0], seeds[-1] + 1)):
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"{len(seeds)} seeds"
+
+
+def missing_text(sweep: Sweep) -> str:
+    """Return how many cells are missing from the grid, as a sentence; "" if none is."""
+    seeds = {seed for entry in sweep.entries.values() for seed in entry.summary.seeds}
+    total = len(sweep.settings) * len(sweep.methods) * len(seeds)
+    missing = total - sum(len(entry.summary.seeds) for entry in sweep.entries.values())
+    if not missing:
+        return ""
+    verb = "is" if missing == 1 else "are"
+    return f"Of {total:,} cells, {missing:,} {verb} missing: failed, or not run."
+
+
+def to_csv(sweeps: Sequence[Sweep]) -> str:
+    """Return all entries as CSV, one per line, unrounded."""
+    return csv_text(
+        COLUMNS,
+        (
+            _csv_row(sweep, entry)
+            for sweep in sweeps
+            for setting in sweep.settings
+            for entry in sweep.row(setting)
+        ),
+    )
+
+
+def _csv_row(sweep: Sweep, entry: Entry) -> list[object]:
+    summary, published = entry.summary, entry.published
+    return [
+        sweep.id,
+        _csv_setting(sweep, entry.setting),
+        entry.method,
+        len(summary.seeds),
+        summary.regret,
+        summary.half_width,
+        "1.96 standard errors" if summary.as_paper else "Student",
+        *((None, None) if published is None else published),
+        entry.difference,
+    ]
+
+
+def _csv_setting(sweep: Sweep, setting: Setting) -> object:
+    if not sweep.numeric:
+        return setting.label
+    return int(setting.value) if setting.value.is_integer() else setting.value
+
+
+def comparisons_csv(compared: Mapping[str, Sequence[Comparison]], sweeps: Sequence[Sweep]) -> str:
+    """Return the paired tests between all methods as CSV, one per line, unrounded."""
+    head = ("table", "setting", "method", "reference", "pairs", "difference", "half_width")
+    return csv_text(
+        (*head, "p_value", "p_value_holm"),
+        (
+            [
+                sweep.id,
+                _csv_setting(sweep, one.setting),
+                *(one.method, one.reference, one.test.pairs, one.test.difference),
+                *(one.test.half_width, one.test.p_value, one.adjusted),
+            ]
+            for sweep in sweeps
+            for one in compared[sweep.id]
+        ),
+    )
+
+
+def _exponents_csv(grown: Mapping[str, Sequence[Exponent]], sweeps: Sequence[Sweep]) -> str:
+    """Return the exponents as CSV, one per line, unrounded."""
+    return csv_text(
+        ("table", "axis", "method", "points", "seeds", "exponent", "half_width"),
+        (
+            [sweep.id, sweep.symbol, one.method, one.points, one.seeds, *one.estimate]
+            for sweep in sweeps
+            for one in grown[sweep.id]
+        ),
+    )
+
+
+# --- charts --------------------------------------------------------------------------------------
+
+
+def sweep_chart(sweep: Sweep) -> Chart:
+    """Return the final regrets of a sweep: lines over an axis of numbers, or rows of names."""
+    places = {setting: i for i, setting in enumerate(sweep.settings)}
+    series = [
+        Series(
+            name=method,
+            x=tuple(e.setting.value if sweep.numeric else places[e.setting] for e in column),
+            y=tuple(entry.summary.regret for entry in column),
+            half_widths=tuple(entry.summary.half_width for entry in column),
+            details=None if sweep.published is None else tuple(map(_beside, column)),
+        )
+        for method in sweep.methods
+        if (column := sweep.column(method))
+    ]
+    return Chart(
+        title=sweep.title,
+        x_label=sweep.axis,
+        y_label="final regret",
+        series=(*series, *_square_root(sweep)),
+        shape=Shape.LINES if sweep.numeric else Shape.ROWS,
+        x_log=sweep.is_logarithmic,
+        y_log=sweep.is_logarithmic,
+        can_switch=sweep.is_logarithmic or (not sweep.numeric and sweep.is_positive),
+        x_names=None if sweep.numeric else tuple(s.label for s in sweep.settings),
+        ticks=tuple(s.value for s in sweep.settings) if sweep.numeric else None,
+        digits=2,
+        detail_labels=() if sweep.published is None else ("paper", "difference"),
+        group=sweep.group,
+    )
+
+
+def _beside(entry: Entry) -> tuple[str, str]:
+    if entry.published is None:
+        return MISSING, MISSING
+    return number(entry.published.regret), percent(entry.difference)
+
+
+def _square_root(sweep: Sweep) -> list[Series]:
+    """Return a square root through the first point of the first method of the paper's sweeps."""
+    column = sweep.column(sweep.methods[0])
+    if sweep.published is None or not sweep.is_logarithmic or len(column) < 2:
+        return []
+    start, stop = column[0].setting.value, column[-1].setting.value
+    x = tuple(start * (stop / start) ** (i / _STEPS) for i in range(_STEPS))
+    x = (*x, stop)  # without rounding, so that the line ends where the others do
+    y = tuple(column[0].summary.regret * math.sqrt(place / start) for place in x)
+    return [Series(name=REFERENCE, x=x, y=y, reference=True)]
+
+
+def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
+    """Return the regret over time in one setting."""
+    return Chart(
+        title=sweep.full_place(setting),
+        x_label="round",
+        y_label="regret",
+        series=tuple(
+            Series(
+                name=entry.method,
+                x=tuple(entry.summary.curve.rounds),
+                y=tuple(entry.summary.curve.mean),
+                half_widths=tuple(entry.summary.curve.half_widths),
+            )
+            for entry in sweep.row(setting)
+        ),
+        can_switch=True,
+        bands=True,
+        digits=1,
+    )
+
+
+def _range(shares: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys((percent(min(shares)), percent(max(shares)))))
+
+
+def spread_chart(sweep: Sweep, spreads: Sequence[Spread]) -> Chart:
+    """Return the entries of a sweep and those under other tables, as differences from the paper."""
+    places = {setting: i for i, setting in enumerate(sweep.settings)}
+    series = []
+    for method in sweep.methods:
+        mine = [spread for spread in spreads if spread.entry.method == method]
+        if not mine:
+            continue
+        others = tuple(
+            tuple(spread.against_paper(regret) for _, regret in spread.others) for spread in mine
+        )
+        series.append(
+            Series(
+                name=method,
+                x=tuple(places[spread.entry.setting] for spread in mine),
+                y=tuple(spread.entry.difference for spread in mine),
+                others=others,
+                details=tuple((_range(values),) for values in others),
+            )
+        )
+    return Chart(
+        title=f"By {sweep.axis}",
+        x_label=sweep.axis,
+        y_label="difference from the paper",
+        series=tuple(series),
+        shape=Shape.MARKS,
+        x_names=tuple(setting.label for setting in sweep.settings),
+        tolerance=ENTRY_TOLERANCE,
+        percent=True,
+        detail_labels=("other tables",),
+    )
+
+
+# --- how it was made -----------------------------------------------------------------------------
+
+
+def _facts(
+    frame: pd.DataFrame, summaries: Sequence[Summary], command: str
+) -> tuple[tuple[str, str], ...]:
+    """Return what was run: the command, the versions and the grid."""
+    found = _values(frame)
+    return (
+        ("Command", command),
+        ("Version", f"Crossbandit {_listed(found.pop('crossbandit'))}"),
+        *((_FACTS.get(name, name), _listed(values)) for name, values in found.items()),
+        ("Runs", f"{len(frame):,}, with {int(frame['horizon'].sum()):,} rounds in all"),
+        *_parts(summaries),
+        *_loss_tables(summaries),
+    )
+
+
+def _warnings(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return a sentence if the runs were not all made with the same versions and processor."""
+    mixed = {name: values for name, values in _values(frame).items() if len(values) > 1}
+    if not mixed:
+        return ()
+    what = ", ".join(_FACTS.get(name, name) for name in mixed)
+    sentence = (
+        "The runs of this study were not all made with the same software and processor. They "
+        f"differ in: {what}. This may be the reason for differences between cells."
+    )
+    return (sentence,)
+
+
+def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the values of every fact about the runs, those of the version first."""
+    found = fact_values(frame.get("provenance", ()))
+    versions = dict.fromkeys(str(version) for version in frame["version"])
+    found["crossbandit"] = list(versions)  # a provenance may be missing
+    return {name: found[name] for name in dict.fromkeys([*_FACTS, *found]) if name in found}
+
+
+def _listed(values: Sequence[str]) -> str:
+    more = len(values) - _SHOWN
+    return ", ".join(values[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _parts(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Return one fact per part: its environments, algorithms and seeds."""
+    found = []
+    for part in dict.fromkeys(summary.part for summary in summaries):
+        inside = [summary for summary in summaries if summary.part == part]
+        settings = {str((s.environment, sorted(s.setting.items()))) for s in inside}
+        methods = {str((s.algorithm, sorted(s.parameters.items()))) for s in inside}
+        seeds = sorted({seed for summary in inside for seed in summary.seeds})
+        counts = [count(len(settings), "environment"), count(len(methods), "algorithm")]
+        text = f"{' × '.join(counts)} × {count(len(seeds), 'seed')}: {ranges(seeds)}"
+        found.append((f"Part {part}" if part else "Grid", text))
+    return found
+
+
+def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
+    """Return whether all seeds share one table of losses, for the environments that have tables."""
+    kinds: dict[bool, list[str]] = {}
+    for summary in summaries:
+        if "table_seed" in summary.setting:
+            per_seed = draws_table_per_seed(summary.setting)
+            kinds.setdefault(per_seed, []).append(summary.environment)
+    if not kinds:
+        return []
+    texts = {
+        True: "a new table of losses for every seed; intervals include the variation of tables",
+        False: "one table of losses for all seeds; intervals do not include the variation of "
+        "tables",
+    }
+    if len(kinds) == 1:
+        return [("Loss tables", texts[next(iter(kinds))].capitalize() + ".")]
+    said = [f"{', '.join(dict.fromkeys(names))}: {texts[kind]}" for kind, names in kinds.items()]
+    return [("Loss tables", "; ".join(said) + ".")]
+
+
+def _tuned_table(report: Report) -> Table:
+    """Return the parameters that every entry ran with, if the results have them."""
+    several = len(report.sweeps) > 1
+    rows = tuple(
+        (
+            f"{sweep.id}, {sweep.place(setting)}" if several else sweep.place(setting),
+            entry.method,
+            ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
+        )
+        for sweep in report.sweeps
+        for setting in sweep.settings
+        for entry in sweep.row(setting)
+        if entry.summary.tuned
+    )
+    return Table(head=("setting", "algorithm", "parameters"), rows=rows, labels=3)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else as_text(value)

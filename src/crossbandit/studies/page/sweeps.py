@@ -1,61 +1,238 @@
-"""Lay out summaries as sweeps: a row for each setting, a column for each method.
+"""Runs summarised over their seeds, laid out as sweeps, and compared.
 
-The paper's sweeps are laid out as in the paper. In another part of a study, the parameter with the
-most values is the axis, if it is a number, and every combination of the others is a panel.
-Environments that form no such grid are listed one below the other.
+A summary has the runs of one algorithm in one environment. An algorithm or an environment has its
+name in the study file: its label, or else its id. If two have the same name, the parameters in
+which they differ follow in parentheses.
+
+A sweep has a row for each setting and a column for each method. The paper's sweeps are laid out as
+in the paper. In another part of a study, the parameter with the most values is the axis, if it is a
+number, and every combination of the others is a panel. Environments that form no such grid are
+listed one below the other.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
-from crossbandit.studies.page import paper
-from crossbandit.studies.page.summaries import (
-    as_text,
-    method_key,
-    method_labels,
-    setting_labels,
-    varying,
+import numpy as np
+
+from crossbandit.errors import InvalidInputError
+from crossbandit.report.statistics import (
+    half_width,
+    half_widths,
+    holm,
+    paired_test,
+    slope_interval,
 )
+from crossbandit.studies.page import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from crossbandit.studies.page.summaries import Summary
+    import pandas as pd
+
+    from crossbandit.report.statistics import Estimate, PairedTest
+    from crossbandit.types import Floats
 
 _MOST_PANELS = 12
+MethodKey = tuple[str, tuple[tuple[str, str], ...]]
+
+PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
+_ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
+_NEEDED = (
+    "part",
+    "environment",
+    "environment_name",
+    "algorithm",
+    "algorithm_name",
+    "seed",
+    "horizon",
+    "final_regret",
+    "curve_rounds",
+    "curve_regret",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Mean regret after the recorded rounds."""
+
+    rounds: Floats
+    mean: Floats  # the mean regret after each of them
+    half_widths: Floats  # the half-widths of its intervals by Student's t; NaN for a single seed
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The runs of one algorithm in one environment, one per seed."""
+
+    part: str
+    environment: str
+    setting: Mapping[str, Any]  # the parameters of the environment, with the horizon
+    algorithm: str  # the name of the algorithm: its label in the study file, or else its id
+    parameters: Mapping[str, Any]  # the parameters of the algorithm, as the study file gives them
+    tuned: Mapping[str, Any]  # the parameters with which it ran, if the results have them
+    seeds: tuple[int, ...]  # the seeds, in increasing order
+    finals: Floats  # the final regrets, in the same order
+    curve: Curve  # the regret over time
+    as_paper: bool = False
+
+    @cached_property
+    def regret(self) -> float:
+        """The mean final regret."""
+        return float(self.finals.mean())
+
+    @cached_property
+    def half_width(self) -> float:
+        """The half-width of its 95 % confidence interval; NaN for a single seed."""
+        if not self.as_paper or len(self.finals) < 2:
+            return half_width(self.finals)
+        return float(PAPER_ERRORS * np.std(self.finals, ddof=1) / math.sqrt(len(self.finals)))
+
+
+def summarize(frame: pd.DataFrame) -> list[Summary]:
+    """Summarise runs by part, environment, algorithm and horizon, in order of first runs."""
+    missing = [name for name in _NEEDED if name not in frame.columns]
+    if missing:
+        raise InvalidInputError(
+            f"A report needs one row per run with the columns {', '.join(_NEEDED)}. "
+            f"Missing: {', '.join(missing)}."
+        )
+    if frame.empty:
+        raise InvalidInputError(
+            "There is nothing to report. The study has no finished cells yet. Run it first."
+        )
+    keys = ["part", "environment", "algorithm", "horizon"]
+    return [_summary(runs) for _, runs in frame.groupby(keys, sort=False, dropna=False)]
+
+
+def _summary(runs: pd.DataFrame) -> Summary:
+    runs = runs.sort_values("seed")
+    first = runs.iloc[0]
+    return Summary(
+        part=str(first["part"]),
+        environment=str(first["environment_name"]),
+        setting={
+            **_parameters(first, _ENVIRONMENT),
+            "horizon": int(first["horizon"]),
+        },
+        algorithm=str(first["algorithm_name"]),
+        parameters=_parameters(first, _ALGORITHM),
+        tuned=_tuned(first.get("parameters")),
+        seeds=tuple(int(seed) for seed in runs["seed"]),
+        finals=np.asarray(runs["final_regret"], dtype=np.float64),
+        curve=_curve(runs),
+    )
+
+
+def _parameters(run: pd.Series[Any], prefix: str) -> dict[str, Any]:
+    """Return the parameters of this run; columns of other environments are empty here."""
+    columns = [str(name) for name in run.index if str(name).startswith(prefix)]
+    values = {name.removeprefix(prefix): _plain(run[name]) for name in columns}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the study file has it: a column may have made an int a float."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return int(value) if value.is_integer() else value
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return None
+    return value
+
+
+def _curve(runs: pd.DataFrame) -> Curve:
+    curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
+    rounds = np.asarray(runs["curve_rounds"].iloc[0], dtype=np.float64)
+    return Curve(rounds, curves.mean(axis=0), half_widths(curves))
+
+
+def _tuned(column: object) -> dict[str, Any]:
+    """Return the parameters that the algorithm ran with; empty for results that have none."""
+    found = json.loads(column) if isinstance(column, str) else column
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def method_key(summary: Summary) -> MethodKey:
+    """Return what tells two methods apart: the name and the parameters of the algorithm."""
+    parameters = ((name, str(value)) for name, value in summary.parameters.items())
+    return summary.algorithm, tuple(sorted(parameters))
+
+
+def method_labels(summaries: Iterable[Summary]) -> dict[MethodKey, str]:
+    """Return a label for every method."""
+    first = {method_key(summary): summary for summary in summaries}
+    labels = {}
+    for key, summary in first.items():
+        alike = [other for other in first.values() if other.algorithm == summary.algorithm]
+        differing = varying([other.parameters for other in alike])
+        labels[key] = with_parameters(summary.algorithm, summary.parameters, differing)
+    return labels
+
+
+def setting_labels(summaries: Sequence[Summary]) -> list[str]:
+    """Return a label for the environment of each summary."""
+    labels = []
+    for summary in summaries:
+        alike = [s.setting for s in summaries if s.environment == summary.environment]
+        differing = [name for name in varying(alike) if name != "name"]
+        labels.append(with_parameters(summary.environment, summary.setting, differing))
+    return labels
+
+
+def with_parameters(name: str, values: Mapping[str, Any], shown: Sequence[str]) -> str:
+    """Return a name with some parameters; those without a value are left out.
+
+    >>> with_parameters("cross-graph", {"eta": 0.1, "horizon": 2000}, ["eta", "horizon"])
+    'cross-graph (eta=0.1, horizon=2,000)'
+    """
+    own = [f"{key}={as_text(values[key])}" for key in shown if values.get(key) is not None]
+    return f"{name} ({', '.join(own)})" if own else name
+
+
+def as_text(value: object) -> str:
+    """Return a parameter for reading.
+
+    >>> as_text(10000), as_text(0.5), as_text("ring")
+    ('10,000', '0.5', 'ring')
+    """
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names whose values are not the same everywhere."""
+    names = dict.fromkeys(name for setting in settings for name in setting)
+    return [name for name in names if len({str(setting.get(name)) for setting in settings}) > 1]
+
+
+# --- sweeps --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One environment of a sweep.
-
-    Attributes:
-        label: Its name.
-        value: Its place on the axis.
-    """
+    """One environment of a sweep."""
 
     label: str
-    value: float
+    value: float  # its place on the axis
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one method did in one setting.
-
-    Attributes:
-        setting: The setting.
-        method: The label of the method.
-        summary: Its runs.
-        published: What the paper has for it, if anything.
-    """
+    """What one method did in one setting."""
 
     setting: Setting
     method: str
     summary: Summary
-    published: paper.PublishedEntry | None = None
+    published: paper.PublishedEntry | None = None  # what the paper has for it, if anything
 
     @property
     def low(self) -> float:
@@ -73,35 +250,20 @@ class Entry:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One table and one panel of the figure. Entries that were not run are absent.
+    """One table and one panel of the figure. Entries that were not run are absent."""
 
-    Attributes:
-        id: A name that no other sweep of the report has.
-        title: The heading.
-        symbol: The name of what varies, before its value.
-        axis: The name of what varies, on an axis.
-        numeric: Whether the settings are numbers on an axis. Otherwise they are names.
-        settings: The settings, in order.
-        methods: The methods, in order.
-        entries: The entries by setting and method.
-        published: The table of the paper, if this is one.
-        panel: The name of this panel among the panels of its part; "" for the only one.
-        group: The part whose other panels share the axis of regret; "" for an axis of its own.
-        allows_log: Whether those panels can all have logarithmic axes.
-    """
-
-    id: str
+    id: str  # a name that no other sweep of the report has
     title: str
-    symbol: str
-    axis: str
-    numeric: bool
-    settings: tuple[Setting, ...]
-    methods: tuple[str, ...]
-    entries: Mapping[tuple[Setting, str], Entry]
-    published: paper.PublishedSweep | None = None
-    panel: str = ""
+    symbol: str  # the name of what varies, before its value
+    axis: str  # the name of what varies, on an axis
+    numeric: bool  # Whether the settings are numbers on an axis. Otherwise they are names.
+    settings: tuple[Setting, ...]  # the settings, in order
+    methods: tuple[str, ...]  # the methods, in order
+    entries: Mapping[tuple[Setting, str], Entry]  # the entries by setting and method
+    published: paper.PublishedSweep | None = None  # the table of the paper, if this is one
+    panel: str = ""  # the name of this panel among the panels of its part; "" for the only one
     group: str = ""
-    allows_log: bool = True
+    allows_log: bool = True  # whether those panels can all have logarithmic axes
 
     @property
     def is_logarithmic(self) -> bool:
@@ -293,4 +455,119 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
         methods=tuple(dict.fromkeys(labels.values())),
         entries=entries,
         panel=panel,
+    )
+
+
+# --- comparisons ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods in one setting, compared seed by seed."""
+
+    setting: Setting
+    method: str
+    reference: str  # the other method; differences are `method` minus `reference`
+    test: PairedTest  # the paired test over the seeds that both have
+    adjusted: float  # its p-value, adjusted by Holm's method for all comparisons of the sweep
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The power of the axis that fits the mean final regret of a method."""
+
+    method: str
+    points: int  # the number of settings
+    seeds: int  # the number of seeds that all settings have
+    estimate: Estimate  # the log-log slope, with its interval over the seeds
+
+
+def compare(sweep: Sweep) -> list[Comparison]:
+    """Compare all pairs of methods in every setting; those against the first method come first."""
+    pairs = [
+        (setting, second, first)
+        for setting in sweep.settings
+        for first, second in combinations(sweep.row(setting), 2)
+        if set(first.summary.seeds) & set(second.summary.seeds)
+    ]
+    tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
+    adjusted = holm([test.p_value for test in tests])
+    return [
+        Comparison(setting, entry.method, other.method, test, p)
+        for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
+    ]
+
+
+def exponents(sweep: Sweep) -> list[Exponent]:
+    """Return how the regret of every method grows along the axis, where that has a logarithm."""
+    if not sweep.numeric or any(setting.value <= 0 for setting in sweep.settings):
+        return []
+    found = []
+    for method in sweep.methods:
+        column = sweep.column(method)
+        samples = _common(column)
+        if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
+            continue
+        x = [entry.setting.value for entry in column]
+        estimate = slope_interval(x, samples)
+        found.append(Exponent(method, len(column), samples.shape[1], estimate))
+    return found
+
+
+def _common(entries: Sequence[Entry]) -> Floats:
+    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
+    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
+    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
+    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One entry, and the same entry under other loss tables."""
+
+    sweep: Sweep
+    entry: Entry
+    others: tuple[tuple[int, float], ...]
+    seeds: int  # the number of runs in each mean, at least
+
+    @property
+    def lowest(self) -> float:
+        """The lowest mean over the other tables."""
+        return min(regret for _, regret in self.others)
+
+    @property
+    def highest(self) -> float:
+        """The highest mean over the other tables."""
+        return max(regret for _, regret in self.others)
+
+    def against_paper(self, regret: float) -> float:
+        """Return the relative difference of `regret` from the paper's entry."""
+        if self.entry.published is None:
+            raise ValueError(f"The paper has no entry for {self.entry.method}.")
+        return regret / self.entry.published.regret - 1.0
+
+
+def spreads(sweeps: Sequence[Sweep], summaries: Sequence[Summary]) -> list[Spread]:
+    """Return the spread of each of the paper's entries that was run under other tables."""
+    found = []
+    for sweep in sweeps:
+        part = [summary for summary in summaries if summary.part == f"tables-{sweep.id}"]
+        for entry in sweep.entries.values():
+            alike = [summary for summary in part if _is_alike(sweep, entry, summary)]
+            if alike and entry.published is not None:
+                others = ((int(s.setting["table_seed"]), s.regret) for s in alike)
+                seeds = min(len(summary.seeds) for summary in alike)
+                found.append(Spread(sweep, entry, tuple(sorted(others)), seeds))
+    return found
+
+
+def _is_alike(sweep: Sweep, entry: Entry, summary: Summary) -> bool:
+    """Return whether these are the runs of an entry, under another loss table."""
+    if sweep.published is None:
+        return False
+    wanted = {**sweep.published.fixed, sweep.published.variable: int(entry.setting.value)}
+    return (
+        paper_method(summary) == paper_method(entry.summary)
+        and all(summary.setting.get(name) == value for name, value in wanted.items())
+        and summary.setting.get("table_seed", paper.TABLE_SEED) != paper.TABLE_SEED
     )

@@ -1,0 +1,25 @@
+"""Settings for all tests: compiled cores, reproducible Hypothesis, no window system."""
+
+import os
+from typing import IO, Any
+
+import pytest
+from hypothesis import settings
+
+from crossbandit.core.building import load_all
+
+load_all()  # or pytest, looking for doctests, would import their sources instead
+os.environ.setdefault("MPLBACKEND", "Agg")
+settings.register_profile("project", deadline=None, derandomize=True)
+settings.load_profile("project")
+
+
+@pytest.fixture
+def empty_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the files of figures without their content, which takes long and is not looked at."""
+
+    def savefig(figure: object, file: IO[bytes], **options: Any) -> None:
+        del figure, options
+        file.write(b"a figure")
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", savefig)

@@ -1,0 +1,675 @@
+"""Exponential weights with graph feedback: what the algorithms share, and one class for each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from crossbandit.algorithms.exponential_core import (
+    Adaptation,
+    ExponentialCore,
+    ExponentialParameters,
+)
+from crossbandit.algorithms.tuning import (
+    TunedAlgorithm,
+    core_problem,
+    required_alpha,
+    required_contexts,
+    required_horizon,
+)
+from crossbandit.graphs.domination import fractional_cover
+from crossbandit.learners.algorithm import register
+from crossbandit.learners.core_learner import CoreLearner, estimate_shape
+from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
+from crossbandit.losses.forms import zeros
+from crossbandit.validation import boolean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.learners.decisions import PendingDecision
+    from crossbandit.learners.learner import Learner
+    from crossbandit.problem import Problem
+    from crossbandit.streams import Seed
+    from crossbandit.types import Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
+    """Exponential weights over weighted losses, mixed with exploration.
+
+    In the context c of a round, p(a) is proportional to exp(-eta L_c(a)), and the arm is drawn from
+
+        q = (1 - rho) p + rho u,
+
+    where u is a distribution of arms to be explored. If arm b is revealed, its loss is multiplied
+    by
+
+        1 / (q(N_in(b)) + gamma),
+
+    and added in every context (cross-learning), or in context c only. In both cases, q is the
+    policy of the round's own context, so with gamma = 0 the estimates of every context are
+    unbiased.
+
+    An algorithm of this kind has some of the parameters eta, rho, gamma, beta, scale and
+    cross_learning as fields, and overrides `tuning_rule` and, if arms are not explored uniformly,
+    `explored_arms`.
+    """
+
+    parameters_type: ClassVar[type[ExponentialParameters]] = ExponentialParameters
+    needs_observability: ClassVar[str] = "strong"
+
+    @property
+    def crosses(self) -> bool:
+        """Whether a round is learned from in every context."""
+        return bool(getattr(self, "cross_learning", False))
+
+    def explored_arms(self, problem: Problem) -> Floats:
+        """Return the distribution of the arms that are explored; uniform by default.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            A probability for each arm.
+        """
+        return np.full(problem.arms, 1.0 / problem.arms)
+
+    def implicit(self, problem: Problem, parameters: ExponentialParameters) -> Floats:
+        """Return what is added to the observation probability of each arm.
+
+        Args:
+            problem: The problem.
+            parameters: The parameters for it.
+
+        Returns:
+            A number for each arm.
+        """
+        return np.full(problem.arms, parameters.gamma)
+
+    def adaptation(self, problem: Problem) -> Adaptation:
+        """Return how rates adapt to the entropy of the policies; fixed rates by default.
+
+        Args:
+            problem: The problem.
+        """
+        del problem
+        return Adaptation()
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        parameters = self.parameters(problem)
+        implicit = self.implicit(problem, parameters)
+        loopless = list(problem.graph.arms_without_self_loop) if parameters.beta else []
+
+        def shares(policies: Floats, context: int) -> Floats:
+            return observed_share(problem.graph, policies[context], implicit)
+
+        def correction(policies: Floats, context: int) -> Floats:
+            added = np.zeros(problem.arms)
+            if loopless:
+                special = max(loopless, key=lambda a: policies[context, a])
+                observed = problem.graph.observation_mass(policies[context])[special]
+                added[special] = parameters.beta / (observed + implicit[special])
+            return added
+
+        explored = self.explored_arms(problem)
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            rho = learner.state()["rates"][:, 1:]
+            return np.asarray((1.0 - rho) * p + rho * explored)
+
+        return Estimator(
+            problem.graph,
+            shares,
+            correction,
+            self.crosses,
+            rate=lambda learner: np.array(learner.state()["rates"][:, 0]),
+            policy=policy,
+            second_moment=None if parameters.scale else self._second_moment(problem, parameters),
+        )
+
+    def _second_moment(self, problem: Problem, parameters: ExponentialParameters) -> float | None:
+        """Return a bound on sum_a p(a) / q(N_in(a)), without corrections; None if none is known.
+
+        q(N_in(a)) is at least rho u(N_in(a)), for any contexts of q and p. If they belong
+        to one context, the graph bounds the sum as well.
+        """
+        if parameters.beta:
+            return None
+        least = parameters.rho * problem.graph.observation_mass(self.explored_arms(problem)).min()
+        explored = 1.0 / least if least > 0 else math.inf
+        acyclic = None if self.crosses else acyclic_bound(problem.graph, parameters.rho)
+        bound = min(explored, math.inf if acyclic is None else acyclic)
+        return None if math.isinf(bound) else bound
+
+    def start(self, problem: Problem, *, seed: Seed) -> ExponentialLearner:
+        self.require_playable(problem)
+        return ExponentialLearner(self, problem, seed)
+
+
+class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
+    """Exponential weights with exploration, learned in all contexts or in each separately."""
+
+    changed_by_play = ("bias", "rates", "entropies")
+    additive_state: ClassVar[tuple[str, ...]] = ("estimates", "bias")
+
+    def __init__(self, algorithm: ExponentialAlgorithm, problem: Problem, seed: Seed) -> None:
+        self.parameters = algorithm.parameters(problem)
+        shape = estimate_shape(algorithm, problem, cross=algorithm.crosses)
+        core = ExponentialCore(
+            zeros(type(algorithm).__name__, shape, problem.form.dtype),
+            core_problem(problem, apart=not algorithm.crosses),
+            self.parameters,
+            algorithm.explored_arms(problem),
+            algorithm.implicit(problem, self.parameters),
+            algorithm.adaptation(problem),
+        )
+        super().__init__(algorithm, problem, core, seed=seed)
+
+    def play(self, pending: PendingDecision) -> float:
+        probability = super().play(pending)
+        if self.graph_kind == "uninformed":
+            # Until the graph of the round is known, its policy is stored instead of its weights.
+            pending.weights = self.core.state()["chosen"].copy()
+        return probability
+
+    def core_steps(
+        self, pending: PendingDecision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]]:
+        graph, chosen = pending.graph, pending.weights
+        if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
+            weights = self.core.weigh_again(chosen, graph, pending.arm)
+            pending = replace(pending, weights=weights)
+        return super().core_steps(pending, rows, last)
+
+    def check_state(self) -> None:
+        super().check_state()
+        # What is explored may come from a linear program: a checkpoint keeps its solution.
+        explored, rates = self.state()["exploration"], self.state()["rates"]
+        right = bool((explored >= 0).all()) and abs(float(explored.sum()) - 1.0) < 1e-9
+        self.require_state("exploration", right, "a distribution", explored)
+        eta, rho = rates.T
+        right = bool((eta > 0).all() and (rho >= 0).all() and (rho < 1).all())
+        self.require_state("rates", right, "an eta above 0 and a rho below 1", rates)
+
+
+def rounds_to_learn_from(algorithm: ExponentialAlgorithm, problem: Problem) -> float:
+    """Return T with cross-learning, and T / M, the mean number of rounds of a context, without."""
+    horizon = required_horizon(algorithm.id, problem)
+    return horizon if algorithm.crosses else horizon / required_contexts(algorithm.id, problem)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3IX(ExponentialAlgorithm):
+    """Exp3-IX (Neu 2015; with graph feedback Kocak, Neu, Valko and Munos 2014, Algorithm 1).
+
+    In the context of the round, and in no other, exponential weights p are played as they are, and
+
+        lhat(b) = l(b) 1{b revealed} / (p(N_in(b)) + gamma).
+
+    Nothing is explored on purpose: gamma makes the estimates too small for arms that are rarely
+    observed, so that they are tried. Losses of other contexts are ignored: an estimate that is too
+    small by a factor that depends on the context of the round would mislead all other contexts.
+    CrossGraphKnown averages the observation probability over contexts instead.
+
+    Bound: O~(sqrt(alpha n)) for each context with n = T / M rounds, in expectation and with high
+    probability, if every arm has a self-loop. For other strongly observable graphs no bound is
+    known; Exp3HighProbability has one. Rates: eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2,
+    which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
+    root (ours).
+
+    Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
+    is then that of the edges which every round has.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        gamma: The implicit exploration; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.singletons(2), contexts=1, horizon=100)
+    >>> learner = Exp3IX(eta=1.0, gamma=0.5).start(problem, seed=1)
+    >>> decision = learner.act(0)
+    >>> learner.learn(decision, [[1.0]])  # its estimate is 1 / (1/2 + 1/2) = 1
+    >>> round(float(learner.policy(0)[decision.arm]), 4)  # 1 / (1 + e)
+    0.2689
+    """
+
+    id: ClassVar[str] = "exp3-ix"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed", "uninformed")
+
+    eta: float | None = None
+    gamma: float | None = None
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        size = required_alpha(self.id, problem) * rounds_to_learn_from(self, problem)
+        eta = math.sqrt(2.0 * math.log(problem.arms) / size) if self.eta is None else self.eta
+        return {"eta": eta, "gamma": eta / 2.0}
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3Set(ExponentialAlgorithm):
+    """Exp3-SET (Alon, Cesa-Bianchi, Gentile and Mansour 2013, Figure 1).
+
+    Exponential weights p are played as they are, and
+
+        lhat(b) = l(b) 1{b revealed} / p(N_in(b)).
+
+    Bound without cross-learning: log(K) / eta + eta / 2 sum_t Q_t for each context with n = T / M
+    rounds, where Q_t = sum_b p_t(b) / p_t(N_in(b)). If every arm has a self-loop, Q_t is at most
+    the maximum acyclic subgraph number m, which is alpha if all edges go both ways. Rate:
+    eta = sqrt(2 log(K) / (m n)), with an upper bound for m if it is not known; then the regret is
+    at most sqrt(2 m n log K). For arms without self-loop nothing is proved.
+
+    Graphs may change, and be revealed before or after the round: p does not depend on them. m is
+    that of the edges which every round has.
+
+    With cross-learning (ours), lhat is added in every context. It is unbiased, but nothing
+    bounds its variance, because nothing is explored: an arm that matters in one context may have
+    almost no probability in the others. There is no bound. Use Exp3G, or CrossGraph.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.complete(2), contexts=1, horizon=100)
+    >>> learner = Exp3Set(eta=1.0).start(problem, seed=1)
+    >>> learner.learn(learner.act(0), [[1.0], [0.0]])
+    >>> learner.policy(0).round(4)  # 1 / (1 + e), e / (1 + e)
+    array([0.2689, 0.7311])
+    """
+
+    id: ClassVar[str] = "exp3-set"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed", "uninformed")
+
+    eta: float | None = None
+    cross_learning: bool = False
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        acyclic = problem.graph.maximum_acyclic_bounds.upper
+        size = acyclic * rounds_to_learn_from(self, problem)
+        return {"eta": math.sqrt(2.0 * math.log(problem.arms) / size)}
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3HighProbability(ExponentialAlgorithm):
+    """Implicit exploration with a correction for arms without self-loop (Luo et al. 2023).
+
+    In the context of the round, and in no other, q = (1 - rho) p + rho / K is played, and
+
+        lhat(b) = l(b) 1{b revealed} / (q(N_in(b)) + gamma 1{b has a self-loop}).
+
+    Implicit exploration is for arms with a self-loop only. Among the others the one played most,
+    j in argmax q (ties to the smallest arm), is rarely observed, and its estimate has a large
+    variance. In every round it is given the pessimistic correction beta / q(N_in(j)).
+
+    Bound (Luo, Tong, Zhang and Zhang 2023, Theorem 1): O~(sqrt(alpha n)), up to terms that do not
+    grow with n, with high probability, for each context with n = T / M rounds, on every strongly
+    observable graph. Rates: eta = gamma = beta = 1 / sqrt(alpha n) and rho = min(eta, 1/2), the
+    order that the theorem asks for; the constants are ours.
+
+    The correction of CrossGraph comes from this one. For cross-learning use CrossGraph.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of uniform exploration; set by the rule if None.
+        gamma: The implicit exploration; set by the rule if None.
+        beta: The pessimistic correction; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.loopless_clique(3), contexts=4, horizon=400)
+    >>> Exp3HighProbability().parameters(problem).eta
+    0.1
+    """
+
+    id: ClassVar[str] = "exp3-high-probability"
+    needs_memory: ClassVar[bool] = False
+
+    eta: float | None = None
+    rho: float | None = None
+    gamma: float | None = None
+    beta: float | None = None
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        size = required_alpha(self.id, problem) * rounds_to_learn_from(self, problem)
+        rate = 1.0 / math.sqrt(size)
+        return {"eta": rate, "rho": min(rate, 0.5), "gamma": rate, "beta": rate}
+
+    def implicit(self, problem: Problem, parameters: ExponentialParameters) -> Floats:
+        added = np.full(problem.arms, parameters.gamma)
+        added[list(problem.graph.arms_without_self_loop)] = 0.0
+        return added
+
+
+_PROGRAM_EDGES = 1_000_000  # with more edges, the linear program takes minutes
+
+
+class Covering(NamedTuple):
+    """A distribution that reveals each of some arms with a probability of at least 1 / number."""
+
+    number: float  # at least 1
+    distribution: Floats  # a probability for each arm (K,)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3G(ExponentialAlgorithm):
+    """Exp3.G (Alon, Cesa-Bianchi, Dekel and Koren 2015, Algorithm 1), for any observable graph.
+
+        q = (1 - rho) p + rho u,    lhat(b) = l(b) 1{b revealed} / q(N_in(b)).
+
+    Without cross-learning there is a learner for each context, with n = T / M rounds, and its
+    tuning is that of the paper (Theorem 2):
+
+    - strongly observable: u is uniform over all arms, rho = min(1 / sqrt(alpha n), 1/2) and
+      eta = 2 rho. Bound: O(sqrt(alpha n) log(K n)) for each context.
+    - weakly observable: u is uniform over a smallest set of delta arms that reveals all weakly
+      observable arms, rho = min((delta log(K) / n)^(1/3), 1/2) and eta = rho^2 / delta. Bound:
+      O((delta log K)^(1/3) n^(2/3)) for each context, if n is at least K^3 log(K) / delta^2.
+
+    With `fractional`, u is the fractional dominating set instead, and delta its sum, which is never
+    larger (Chen, Huang, Li and Zhang 2021; the constants of the rates are those above).
+
+    With cross-learning (ours), lhat is added in every context, and u maximises the least
+    probability 1 / delta with which exploration reveals an arm: a linear program. As q belongs to
+    the context of the round, lhat is unbiased in every context, and its second moment is at most
+    delta / rho, because q(N_in(b)) is at least rho / delta. So the regret is at most
+
+        rho T + log(K) / eta + eta T delta / (2 rho)  <=  3 (delta log(K) / 2)^(1/3) T^(2/3)
+
+    for rho = (delta log(K) / (2 T))^(1/3) and eta = sqrt(2 rho log(K) / (delta T)), for contexts
+    drawn independently and oblivious losses, strongly or weakly observable, for any number of
+    contexts. (The right side holds where rho is at most 1/2, its largest value.) On weakly
+    observable graphs, T^(2/3) is the best possible. On strongly observable graphs CrossGraph is
+    better.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of exploration; set by the rule if None.
+        fractional: Whether a fractional dominating set is explored. With cross-learning, it always
+            is.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import FeedbackGraph, Problem
+    >>> revealing = FeedbackGraph([[1, 1, 1], [0, 0, 0], [0, 0, 0]])
+    >>> problem = Problem(revealing, contexts=2, horizon=1000)
+    >>> learner = Exp3G().start(problem, seed=1)
+    >>> learner.policy(0).round(3)
+    array([0.388, 0.306, 0.306])
+    """
+
+    id: ClassVar[str] = "exp3-g"
+    needs_observability: ClassVar[str] = "weak"
+    needs_memory: ClassVar[bool] = False
+
+    eta: float | None = None
+    rho: float | None = None
+    fractional: bool = False
+    cross_learning: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_parameters(boolean, "fractional")
+
+    def explored_arms(self, problem: Problem) -> Floats:
+        dominating = self.dominating(problem.graph)
+        if dominating is None:
+            return np.full(problem.arms, 1.0 / problem.arms)
+        return dominating.distribution
+
+    def dominating(self, graph: FeedbackGraph) -> Covering | None:
+        """Return what is explored on a graph; None for all arms equally.
+
+        Args:
+            graph: An observable graph.
+
+        Returns:
+            The distribution of exploration, and delta.
+        """
+        if self.cross_learning:
+            return covering(graph)
+        if graph.observability == "strong":
+            return None
+        if self.fractional:
+            number, weights = graph.fractional_weak_domination
+            return Covering(number, weights / number)
+        dominating = list(graph.weakly_dominating_set)
+        explored = np.zeros(graph.arms)
+        explored[dominating] = 1.0 / len(dominating)
+        return Covering(len(dominating), explored)
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        rounds = rounds_to_learn_from(self, problem)
+        dominating = self.dominating(problem.graph)
+        if dominating is None:
+            alpha = required_alpha(self.id, problem)
+            rho = min(1.0 / math.sqrt(alpha * rounds), 0.5)
+            return {"eta": 2.0 * rho, "rho": rho}
+        delta, bits = dominating.number, math.log(problem.arms)
+        if self.cross_learning:
+            return covering_rule(delta, problem.arms, rounds, self.rho)
+        rho = min((delta * bits / rounds) ** (1.0 / 3.0), 0.5) if self.rho is None else self.rho
+        return {"eta": rho**2 / delta, "rho": rho}
+
+
+@lru_cache(maxsize=16)  # a learner asks several times when it starts
+def covering(graph: FeedbackGraph) -> Covering:
+    """Return the distribution u for which the least u(N_in(b)) over all arms b is largest.
+
+    With x = number * u it is a linear program: minimise the sum of x so that x(N_in(b)) is at least
+    1 for each arm b. The number is the fractional total domination number of the graph.
+
+    >>> from crossbandit import graphs
+    >>> covering(graphs.ring(5, radius=1)).number, covering(graphs.complete(5)).number
+    (2.5, 1.0)
+    """
+    arms = graph.arms
+    uniform = np.full(arms, 1.0 / arms)
+    candidates = [uniform]
+    if graph.edge_count <= _PROGRAM_EDGES:
+        candidates.append(_solved(graph))
+    numbers = [1.0 / float(graph.observation_mass(one).min()) for one in candidates]
+    best = int(np.argmin(np.round(numbers, 9)))  # ties to the uniform distribution
+    candidates[best].flags.writeable = False
+    return Covering(max(numbers[best], 1.0), candidates[best])
+
+
+def _solved(graph: FeedbackGraph) -> Floats:
+    revealing = [graph.in_neighbors(arm) for arm in range(graph.arms)]
+    shares = fractional_cover(revealing, graph.arms)
+    distribution: Floats = shares / shares.sum()
+    return distribution
+
+
+def covering_rule(
+    delta: float, arms: int, rounds: float, rho: float | None = None
+) -> dict[str, float]:
+    """Return the rates that minimise rho T + log(K) / eta + eta T delta / (2 rho)."""
+    bits = math.log(arms)
+    if rho is None:
+        rho = min((delta * bits / (2.0 * rounds)) ** (1.0 / 3.0), 0.5)
+    return {"eta": math.sqrt(2.0 * rho * bits / (delta * rounds)), "rho": rho}
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Elp(ExponentialAlgorithm):
+    """ELP (Mannor and Shamir 2011; Alon et al. 2017), with losses instead of rewards.
+
+        q = (1 - rho) p + rho s,    lhat(b) = l(b) 1{b revealed} / q(N_in(b)),
+
+    where s maximises the least probability s(N_in(b)) with which exploration reveals an arm: one
+    linear program, solved at the start. Its value is 1 / delta, and delta is the fractional
+    domination number of the graph.
+
+    Without cross-learning, rho = min(eta delta, 1/2), as in the paper: then eta lhat is at most 1.
+    Bound for each context with n = T / M rounds, if every arm has a self-loop and all edges go
+    both ways: Q = sum_b p(b) / q(N_in(b)) is at most 2 alpha, and delta is at most alpha, so the
+    regret is at most
+
+        eta delta n + log(K) / eta + eta alpha n  <=  2 sqrt(2 alpha n log K)
+
+    for eta = sqrt(log(K) / (2 alpha n)), where rho is at most 1/2. (This form for losses and its
+    constant are ours.) On directed graphs, the maximum acyclic subgraph number takes the place of
+    alpha, as for Exp3Set.
+
+    With cross-learning it is the same as Exp3G, with the same bound, on strongly observable graphs:
+    3 (delta log(K) / 2)^(1/3) T^(2/3), for any number of contexts.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of exploration; set by the rule if None.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.ring(5, radius=1), contexts=2, horizon=1000)
+    >>> Elp().start(problem, seed=1).policy(0).round(6)
+    array([0.2, 0.2, 0.2, 0.2, 0.2])
+    """
+
+    id: ClassVar[str] = "elp"
+    needs_memory: ClassVar[bool] = False
+
+    eta: float | None = None
+    rho: float | None = None
+    cross_learning: bool = True
+
+    def explored_arms(self, problem: Problem) -> Floats:
+        return covering(problem.graph).distribution
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        rounds = rounds_to_learn_from(self, problem)
+        delta = covering(problem.graph).number
+        if self.cross_learning:
+            return covering_rule(delta, problem.arms, rounds, self.rho)
+        size = 2.0 * required_alpha(self.id, problem) * rounds
+        eta = math.sqrt(math.log(problem.arms) / size) if self.eta is None else self.eta
+        return {"eta": eta, "rho": min(eta * delta, 0.5)}
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class BestOfBothWorlds(ExponentialAlgorithm):
+    """FTRL with an adaptive rate, after Ito, Tsuchiya and Honda (2022).
+
+        q = (1 - rho) p + rho u,    lhat(b) = l(b) 1{b revealed} / q(N_in(b)),
+
+    where p are exponential weights with the rate eta = 1 / B. Let S be the sum of the entropies of
+    all p so far, and t their number. B grows more slowly while p is uncertain:
+
+        B <- B + scale (1 + S / log K)^(-k).
+
+    - Strongly observable, without cross-learning: k = 1/2, u is uniform and rho = 2 / B.
+    - Otherwise: k = 1/3, u reveals every arm with a probability of at least 1 / delta (as Exp3G
+      with cross-learning), and rho = sqrt(delta s / B) + delta / B, where
+      s = (1 + S / log K) / (t + 1).
+
+    rho is at most 1/2, and B begins at max(4, scale), or max(4 delta, scale). No horizon is needed.
+    The paper shows O~(sqrt(alpha n)) and O(alpha log(n)^3 / D) on strongly observable graphs, and
+    O~(delta^(1/3) n^(2/3)) and a power of log(n) on weakly observable ones. What follows is our own
+    argument, not the paper's. B grows with the entropy as in the paper, but rho, the rule for
+    weakly observable graphs and all constants are ours. So we do not claim the paper's theorems
+    with their constants. We argue for the orders below, and give no constants for them.
+
+    The scale is sqrt((alpha + 2) / (2 log K)), or (2 delta / (3 log(K)^2))^(1/3): these minimise
+    the sum below for the largest entropies, with z = alpha, or z = delta / rho.
+
+    Bounds for each context with n = T / M rounds. Let A be the arms without self-loop if u is
+    uniform, and all arms otherwise: those whose lhat is at most B. The second-order inequality of
+    Alon et al. (2015, Lemma 4) gives a regret of at most
+
+        sum rho + sum z / B + sum (growth of B) * (entropy of the next p),
+
+    where z is the mean of sum_b p(b) (1 - p(b)) lhat(b)^2 over the arms of A, plus that of
+    sum_b p(b) lhat(b)^2 over the others. z is at most O(alpha log(K n)) if u is uniform and the
+    graph strongly observable, and at most delta / rho times the entropy of p where every arm is
+    explored. With the growth above, the sums are, up to logarithms of n and K, of the order
+
+        sqrt(alpha S),    and    delta^(1/3) S^(2/3).
+
+    S is at most n log K, so the regret is O~(sqrt(alpha n)), and O~(delta^(1/3) n^(2/3)), for all
+    losses. If losses are stochastic with a single best arm and a smallest gap D, S is at most
+    O(log(K n)) times the mean number of plays of other arms, which is at most the regret / D.
+    Solving for the regret gives O~(alpha / D) and O~(delta / D^2), with powers of log(n).
+
+    With cross-learning all contexts share B and S, which counts the entropy in the context of each
+    round. The same sums then bound the regret averaged over any number of contexts. We
+    argue this for the mean of S over contexts drawn independently; the step from the mean to S
+    itself is not written out. With cross-learning, strongly observable graphs get no better rate
+    than weakly observable ones.
+
+    Args:
+        scale: How fast the rate falls; set by the rule if None.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import graphs, simulate
+    >>> from crossbandit.environments import stochastic
+    >>> environment = stochastic(graphs.complete(4), 5_000, contexts=1, gap=0.4)
+    >>> run = simulate(BestOfBothWorlds(cross_learning=False), environment, seed=1)
+    >>> bool(run.pseudo_regret[-1] < 100)
+    True
+    """
+
+    id: ClassVar[str] = "best-of-both-worlds"
+    needs_observability: ClassVar[str] = "weak"
+    needs_memory: ClassVar[bool] = False
+
+    scale: float | None = None
+    cross_learning: bool = True
+
+    def start(self, problem: Problem, *, seed: Seed) -> BestOfBothWorldsLearner:
+        self.require_playable(problem)
+        return BestOfBothWorldsLearner(self, problem, seed)
+
+    def explored_arms(self, problem: Problem) -> Floats:
+        if self._uniform(problem):
+            return super().explored_arms(problem)
+        return covering(problem.graph).distribution
+
+    def adaptation(self, problem: Problem) -> Adaptation:
+        if self._uniform(problem):
+            return Adaptation(1.0 / 2.0, 0.0, 2.0)
+        delta = covering(problem.graph).number
+        return Adaptation(1.0 / 3.0, delta, delta)
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        bits = math.log(problem.arms)
+        if self._uniform(problem):
+            alpha = required_alpha(self.id, problem)
+            return {"scale": math.sqrt((alpha + 2.0) / (2.0 * bits))}
+        delta = covering(problem.graph).number
+        return {"scale": (2.0 * delta / (3.0 * bits**2)) ** (1.0 / 3.0)}
+
+    def parameters(self, problem: Problem) -> ExponentialParameters:
+        """Return the scale, and eta and rho of the first round.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the core takes them.
+        """
+        scale = self.tuning_rule(problem)["scale"] if self.scale is None else self.scale
+        _, spread, floor = self.adaptation(problem)
+        eta = 1.0 / max(4.0 if self._uniform(problem) else 4.0 * floor, scale)
+        rho = min(math.sqrt(spread * eta) + floor * eta, 0.5)
+        return ExponentialParameters(eta, rho, 0.0, 0.0, scale)
+
+    def _uniform(self, problem: Problem) -> bool:
+        return not self.cross_learning and problem.graph.observability == "strong"
+
+
+class BestOfBothWorldsLearner(ExponentialLearner):
+    """A running learner whose rates adapt."""
+
+    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are not sums

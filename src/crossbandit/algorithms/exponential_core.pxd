@@ -1,0 +1,33 @@
+from crossbandit.core.arithmetic cimport Contexts
+from crossbandit.core.rounds cimport RoundCore
+from libc.math cimport log, pow, sqrt
+
+cdef class ExponentialCore(RoundCore):
+    cdef double scale
+    cdef double beta
+    cdef double exponent
+    cdef double spread
+    cdef double floor
+    cdef long long[::1] loopless  # the arms without self-loop; (0,) if nothing is corrected
+    cdef double[:, ::1] rates  # (copies, 2): eta and rho of the next round
+    cdef double[:, ::1] entropies  # (copies, 2): sum of the policies' entropies, and how many
+    cdef Py_ssize_t copy_of_round(self) noexcept nogil
+    cdef void explore(self, double rho, Py_ssize_t out) noexcept nogil
+    cdef void set_policy(self, Py_ssize_t out) noexcept nogil
+    cdef void count(self) noexcept nogil
+    cdef Py_ssize_t choose(self) noexcept nogil
+    cdef void adapt(self, Py_ssize_t copy) noexcept nogil
+    cdef void set_weights(self, Py_ssize_t arm) noexcept nogil
+    cdef void correct(self, Py_ssize_t copy) noexcept nogil
+
+cdef class KnownCore(RoundCore):
+    cdef double eta
+    cdef double gamma
+    cdef double rho
+    cdef double beta
+    cdef long long[::1] loopless
+    cdef Contexts support
+    cdef const double[::1] probabilities
+    cdef void set_policy(self, Py_ssize_t out) noexcept nogil
+    cdef Py_ssize_t choose(self) noexcept nogil
+    cdef void count(self) noexcept nogil

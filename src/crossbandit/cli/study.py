@@ -1,0 +1,366 @@
+"""The commands of studies: new, run, report, export and list, and the paper's evaluation."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crossbandit import algorithms, environments, graphs
+from crossbandit.cli.terminal import Backend, Jobs, Modules, notify, say, say_paths, stopping
+from crossbandit.errors import StudyFileError
+from crossbandit.modules import load_modules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pandas as pd
+
+    from crossbandit.studies import RunSummary, Study
+    from crossbandit.studies.page import Report
+
+
+def new_study(
+    path: Annotated[Path, typer.Argument(help="The file to write, such as my-study.toml.")],
+) -> None:
+    """Write a commented study file to start from. An existing file is not changed."""
+    from crossbandit.studies import template
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(template())
+    except FileExistsError as error:
+        raise StudyFileError(f"{path} already exists. Choose another name.") from error
+    say(f"Wrote {path}. Edit it, then: crossbandit run {path}")
+
+
+# --- `crossbandit run`: compute the cells of a study that are missing ----------------------------
+
+
+STOPPED = "Stopped. Finished cells are stored; run the same command again to continue."
+_SHOWN_FAILURES = 10
+
+
+def run(
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY.toml",
+            help="A study file, or the name of a shipped study: paper, quick, adaptive, "
+            "budgets, graphs. The code of the files in its list 'modules' is run.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results. \\[default: results/NAME]")
+    ] = None,
+    jobs: Jobs = None,
+    backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
+    address: Annotated[str | None, typer.Option(help="Address of a Ray or Dask cluster.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors and warnings.")] = False,
+) -> None:
+    """Run a study. Cells that are already in the results are not computed again."""
+    with stopping(STOPPED):
+        from crossbandit import studies  # DuckDB and pandas take long to load
+
+        plan = _study(study, quiet=quiet)
+        folder = Path("results") / plan.name if out is None else out
+        with plain_warnings(), studies.display(quiet=quiet) as progress:
+            summary = studies.run(
+                plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
+            )
+    if not quiet:
+        _print_summary(summary, folder)
+    if summary.failed:
+        _print_failures(folder, summary.failed)
+        raise typer.Exit(1)
+
+
+def _study(name: str, *, quiet: bool) -> Study:
+    from crossbandit import studies
+
+    names = studies.shipped_names()
+    if not Path(name).is_file() and name in names:
+        return studies.shipped(name)
+    if not Path(name).exists():
+        near = get_close_matches(name, names, n=1)
+        raise StudyFileError(
+            f"There is no study file {name!r}. "
+            + (f"Did you mean the shipped study {near[0]!r}? " if near else "")
+            + f"Shipped studies: {', '.join(names)}. To write a file of your own, start with: "
+            "crossbandit new-study my-study.toml"
+        )
+    return studies.Study.from_toml(Path(name), announce=None if quiet else _announce)
+
+
+def _announce(module: str) -> None:
+    notify(f"This study runs the code of {module}")
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Print warnings of a study as sentences on the standard error, also when quiet.
+
+    Failed cells are left out: the command prints them itself.
+    """
+    from crossbandit.studies import FailedCellsWarning, StudyWarning
+
+    others = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if not issubclass(category, StudyWarning):
+            others(message, category, *place, **more)
+            return
+        notify(str(message), "Warning:", "bold yellow")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", StudyWarning)
+        warnings.simplefilter("ignore", FailedCellsWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _print_summary(summary: RunSummary, folder: Path) -> None:
+    """Print what was done, and what to do next."""
+    kept = f", {summary.kept} kept from before" if summary.kept else ""
+    failed = f", {summary.failed} failed" if summary.failed else ""
+    say(
+        f"{summary.computed} cells computed in {summary.seconds:.1f} s{kept}{failed}. "
+        f"Results are in {folder}."
+    )
+    if summary.computed or summary.kept:
+        say(f"Next: {shlex.join(['crossbandit', 'report', str(folder)])}")
+
+
+def _print_failures(folder: Path, count: int) -> None:
+    """Print which cells failed, on the standard error: also when quiet."""
+    from crossbandit import studies
+
+    rows = studies.failures(folder).head(_SHOWN_FAILURES)
+    for row in rows.itertuples():
+        cell = f"{row.algorithm_name} on {row.environment_name}, seed {row.seed}"
+        place = f" ({row.location})" if row.location else ""
+        notify(f"Failed: {cell} (part {row.part}): {row.error}{place}")
+    if count > len(rows):
+        notify(f"... and {count - len(rows)} more")
+    notify(
+        "To try these cells again, run the study again. For all of them, with parameters and "
+        f"tracebacks: crossbandit.studies.failures({str(folder)!r})"
+    )
+
+
+# --- `crossbandit export`: results for other programs --------------------------------------------
+
+
+class Format(StrEnum):
+    """The kind of file to write."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
+    ],
+    to: Annotated[Format, typer.Option(help="The kind of file to write.")],
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write. \\[default: results.KIND in the folder]")
+    ] = None,
+) -> None:
+    """Write the results of a study as Parquet or CSV, one row per cell.
+
+    Cells that failed go to a second file, with "failures" in its name.
+    """
+    from crossbandit import studies
+
+    path = studies.export(source, to=to.value, out=out)
+    say(f"Wrote {path}.")
+
+
+# --- `crossbandit list`: the names that a study file can use -------------------------------------
+
+
+# A period that ends a sentence: not one after an abbreviation or an initial.
+_SENTENCE_END = re.compile(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\b[A-Z])\. (?=[^a-z(])")
+
+
+class Kind(StrEnum):
+    """What to list."""
+
+    algorithms = "algorithms"
+    environments = "environments"
+    graphs = "graphs"
+
+
+def list_names(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    module: Modules = None,
+) -> None:
+    """List what a study file can name, one line each: name, parameters, meaning."""
+    if module:
+        load_modules(module)
+    known: dict[str, Callable[..., Any]] = {
+        Kind.algorithms: dict[str, Any](algorithms.registered()),
+        Kind.environments: environments.registered(),
+        Kind.graphs: graphs.registered(),
+    }[kind]
+    described = {f"{name}({_parameters(known[name])})": known[name] for name in sorted(known)}
+    width = max(map(len, described))
+    for text, builder in described.items():
+        memory = " Needs memory." if getattr(builder, "needs_memory", False) else ""
+        typer.echo(f"{text:<{width}}  {_first_sentence(builder)}{memory}")
+
+
+def _parameters(builder: Callable[..., Any]) -> str:
+    """Return the parameters as in a call. None means that a rule chooses the value."""
+    return ", ".join(
+        name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
+        for name, parameter in inspect.signature(builder).parameters.items()
+    )
+
+
+def _first_sentence(builder: Callable[..., Any]) -> str:
+    """Return the first sentence of a docstring; a period after an abbreviation does not end it."""
+    paragraph = " ".join(inspect.cleandoc(builder.__doc__ or "").partition("\n\n")[0].split())
+    return _SENTENCE_END.split(paragraph, maxsplit=1)[0].rstrip(".") + "."
+
+
+# --- `crossbandit reproduce`: the paper's tables and figures -------------------------------------
+
+
+_CURVES = ["curve_rounds", "curve_regret"]
+
+
+def reproduce(
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Run three seeds instead of ten, and write to results/quick.",
+        ),
+    ] = False,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the results. \\[default: results/paper; results/quick with --quick]"
+        ),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ALGORITHM", help="Run one more algorithm; can be repeated."),
+    ] = None,
+    module: Modules = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print only errors, warnings and failed claims.")
+    ] = False,
+) -> None:
+    """Run the paper's evaluation and judge its claims; write a page, tables and figures.
+
+    Ends with status 1 if a claim is not met or a run failed.
+    """
+    from crossbandit import studies
+    from crossbandit.studies.page import compose, write
+
+    name = "quick" if quick else "paper"
+    folder = Path("results") / name if out is None else out
+    modules = studies.load_modules(module or [])
+    study = replace(studies.shipped(name).with_algorithms(*(add or [])), modules=modules)
+    with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
+        outcome = studies.run(study, folder, jobs=jobs, progress=progress)
+    frame = studies.load(folder)
+    command = _command(quick=quick, add=add or [], module=module or [])
+    result = compose(frame, command=command, failures=studies.failures(folder))
+    paths = [folder / "results.duckdb", _write_runs(frame, folder), *write(result, folder)]
+    _print(result, paths, quiet=quiet)
+    for sentence in result.warnings:
+        notify(sentence, "Warning:", "bold yellow")
+    if outcome.failed:
+        _print_failed(folder, outcome.failed)
+    if outcome.failed or not result.met:
+        raise typer.Exit(1)
+
+
+def _command(*, quick: bool, add: Sequence[str], module: Sequence[str]) -> str:
+    """Return the command without the options that do not change the results."""
+    files = [word for name in module for word in ("--module", Path(name).name)]
+    extra = [*files, *(word for name in add for word in ("--add", name))]
+    return shlex.join(["crossbandit", "reproduce", *(["--quick"] if quick else []), *extra])
+
+
+def _write_runs(frame: pd.DataFrame, folder: Path) -> Path:
+    """Write one line per run; the curves stay in the results file."""
+    from crossbandit.report import frame_csv, write_files
+
+    (path,) = write_files(folder, {"runs.csv": frame_csv(frame.drop(columns=_CURVES))})
+    return path
+
+
+def _print(result: Report, paths: Sequence[Path], *, quiet: bool) -> None:
+    from crossbandit.report.terminal import show
+    from crossbandit.studies.page import claims_table
+
+    if not quiet or not result.met:
+        show(claims_table(result.claims))
+    if not quiet:
+        say_paths(paths)
+
+
+def _print_failed(folder: Path, count: int) -> None:
+    from crossbandit import studies
+
+    first = studies.failures(folder).iloc[0]
+    notify(
+        f"{count} runs failed and are missing from the report. The first: {first.algorithm_name}, "
+        f"seed {first.seed}: {first.error} To try them again, use the same command."
+    )
+
+
+# --- `crossbandit report`: the page, tables and figures of any study -----------------------------
+
+
+def report(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the report. \\[default: beside the results]")
+    ] = None,
+) -> None:
+    """Make the page, the tables and the figures of a study from its results.
+
+    Nothing is run. Ends with status 1 if these are runs of the paper's evaluation and a claim is
+    not met.
+    """
+    from crossbandit import studies
+    from crossbandit.report import check_folder
+    from crossbandit.report.terminal import show
+    from crossbandit.studies.page import WRITTEN, claims_table, compose, write
+
+    frame = studies.load(source)
+    folder = (source if source.is_dir() else source.parent) if out is None else out
+    if out is not None or source.is_file():  # the study's own folder may hold any other file
+        check_folder(folder, WRITTEN, "a study's results")
+    command = f"crossbandit report {source.resolve().name}"
+    result = compose(frame, command=command, failures=studies.failures(source))
+    paths = write(result, folder)
+    if result.claims:
+        show(claims_table(result.claims))
+    say_paths(paths)
+    for sentence in result.warnings:
+        notify(sentence, "Warning:", "bold yellow")
+    if result.failed:
+        cells = "1 cell has" if len(result.failed) == 1 else f"{len(result.failed):,} cells have"
+        notify(f"{cells} failed and cannot be in the report. The first: {result.failed[0]}")
+    if not result.met:
+        raise typer.Exit(1)

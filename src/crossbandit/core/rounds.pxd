@@ -1,0 +1,29 @@
+from crossbandit.core.arithmetic cimport Batch, Contexts, EstimateCore, Losses, Ranges, loss_of
+
+cdef class RoundCore(EstimateCore):
+    cdef Ranges in_ranges
+    cdef Ranges out_ranges
+    cdef bint changing
+    cdef double[:, ::1] one_number
+    cdef const double[:, ::1] numbers
+    cdef Contexts contexts
+    cdef Ranges ranges
+    cdef Ranges shown
+    cdef Py_ssize_t shift
+    cdef Py_ssize_t i
+    cdef long long number
+    cdef Py_ssize_t context
+    cdef double probability
+    cdef double baseline
+    cdef long long last
+    cdef void set_policy(self, Py_ssize_t out) noexcept nogil
+    cdef Py_ssize_t choose(self) noexcept nogil
+    cdef void learn_losses(self, Py_ssize_t arm, Losses losses, Py_ssize_t t, Py_ssize_t weights, Py_ssize_t count, bint by_arm) noexcept nogil
+    cdef void add_own(self, Losses losses, Py_ssize_t t, Py_ssize_t weights, Py_ssize_t count, bint by_arm) noexcept nogil
+    cdef void count(self) noexcept nogil
+    cdef void weigh_revealed(self, Py_ssize_t arm) noexcept nogil
+    cdef at_round(self, number, context, reading, graph)
+    cdef void move_to(self, Py_ssize_t i, long long number, const long long[::1] named) noexcept nogil
+    cdef Py_ssize_t play_in(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef set_loop(self, Contexts contexts, random, count)

@@ -1,0 +1,260 @@
+"""The core of learners that play one round after the other: the loops, and the steps they call.
+
+A step works on the round that the core is at: `number`, `context`, how the context reads
+(`contexts` at `i`), and which arms reveal each arm (`ranges` from `shift` on). Loops and single
+calls set these, and then call the same steps.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from crossbandit.core import shim as cython  # type: ignore[no-redef]
+
+if not cython.compiled:  # the .pxd names what machine code imports
+    from crossbandit.core.arithmetic import (
+        Batch,
+        Contexts,
+        EstimateCore,
+        Losses,
+        Ranges,
+        loss_of,
+    )
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+# The rows that every core has; those of an algorithm follow.
+WEIGHTS = cython.declare(cython.Py_ssize_t, 0)  # the weight of each arm's loss in this round
+CHOSEN = cython.declare(cython.Py_ssize_t, 1)  # the policy of this round's context
+GIVEN = cython.declare(cython.Py_ssize_t, 2)  # scratch: the weights of feedback
+
+
+class CoreProblem(NamedTuple):
+    """What a core knows of the problem of its learner."""
+
+    shape: tuple[int, ...]  # of the coefficients by which a context reads: (K or 1, width)
+    ranges: tuple[Any, Any]  # which arms reveal each arm, and which each reveals, in every round
+    loopless: tuple[int, ...]  # the arms without self-loop
+    apart: bool = False  # whether each context learns from its own rounds only, in a copy
+    changing: bool = False  # whether each round has a graph of its own
+
+
+@cython.cclass
+class RoundCore(EstimateCore):
+    """What a learner keeps, and its steps: `set_policy`, `choose`, `learn_losses` and `count`."""
+
+    def __init__(self, estimates, problem, count, width=1) -> None:
+        bias, rows = np.zeros(estimates.shape[:2]), np.zeros((count, estimates.shape[1]))
+        EstimateCore.__init__(self, estimates, bias, rows, problem.shape, problem.apart)
+        self.in_ranges, self.out_ranges = Ranges(problem.ranges[0]), Ranges(problem.ranges[1])
+        self.changing = problem.changing
+        self.shift = self.i = self.number = self.context = self.last = 0
+        self.one_number = np.zeros((1, width))
+        self.numbers = self.one_number
+        self.contexts, self.ranges, self.shown = self.now, self.in_ranges, self.out_ranges
+        self.baseline = np.nan
+        self.arrays = {
+            "estimates": estimates,
+            "bias": bias,
+            "weights": rows[0],
+            "chosen": rows[1],
+            "sums": np.asarray(self.sums),
+            "revealed": np.asarray(self.revealed),
+        }
+
+    # --- steps that algorithms override --------------------------------------------------------
+
+    def set_policy(self, out):
+        """Set row `out` to the policy of the round."""
+
+    def choose(self):
+        """Return the arm to play; set its `probability`, and WEIGHTS."""
+        self.set_policy(CHOSEN)
+        arm: cython.Py_ssize_t = self.draw(CHOSEN, self.numbers[self.i, 0])
+        self.probability = self.rows[CHOSEN, arm]
+        return arm
+
+    def learn_losses(self, arm, losses, t, weights, count, by_arm):
+        """Learn the losses of the first `count` arms of `revealed` in round t of a block.
+
+        arm: the arm that was played. weights: the row of weights. by_arm: whether the losses have a
+        row for every arm, or only for those in `revealed`.
+        """
+        if self.apart:
+            self.add_own(losses, t, weights, count, by_arm)
+        else:
+            self.add_revealed(0, losses, t, weights, count, by_arm)
+
+    def add_own(self, losses, t, weights, count, by_arm):
+        """Add its weight times its loss in the round's context to the copy of that context."""
+        j: cython.Py_ssize_t
+        b: cython.Py_ssize_t
+        added: cython.double
+        for j in range(count):
+            b = self.revealed[j]
+            added = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
+            added *= self.rows[weights, b]
+            if self.single:
+                self.narrow[self.context, b, 0] += added
+            else:
+                self.estimates[self.context, b, 0] += added
+
+    def count(self):
+        """Make the changes of `choose` that need no feedback, for a round played elsewhere."""
+
+    # --- single rounds -------------------------------------------------------------------------
+
+    def weigh_revealed(self, arm):
+        """Set WEIGHTS for a play without feedback, if `choose` does not."""
+
+    def at_round(self, number, context, reading, graph):
+        self.read_context(reading)
+        self.number, self.context, self.i, self.shift = number, context, 0, 0
+        self.contexts, self.numbers = self.now, self.one_number
+        self.ranges, self.shown = self.in_ranges, self.out_ranges
+        if graph is not None:
+            self.ranges, self.shown = Ranges(graph.in_ranges), Ranges(graph.out_ranges)
+
+    def policy(self, number, context, reading):
+        """Return the policy of a round."""
+        self.at_round(number, context, reading, None)
+        self.set_policy(GIVEN)
+        return np.array(self.rows[GIVEN])
+
+    def play(self, number, context, reading, graph, random):
+        """Play a round; return the arm, its probability, and the baseline (NaN if it has none)."""
+        self.at_round(number, context, reading, graph)
+        np.asarray(self.one_number)[0] = random
+        arm: cython.Py_ssize_t = self.choose()
+        self.weigh_revealed(arm)
+        return arm, self.probability, self.baseline
+
+    def count_round(self, number, context, reading, graph, last: cython.longlong) -> None:
+        """Count a round that was played elsewhere."""
+        self.at_round(number, context, reading, graph)
+        self.last = last
+        self.count()
+
+    def learn(
+        self,
+        number,
+        context,
+        reading,
+        last: cython.longlong,
+        arm: cython.Py_ssize_t,
+        weights,
+        baseline: cython.double,
+        arms,
+        rows,
+    ) -> None:
+        """Learn from one round."""
+        self.at_round(number, context, reading, None)
+        self.last, self.baseline = last, baseline
+        losses: Losses = self.read_feedback(weights, GIVEN, arms, rows)
+        self.learn_losses(arm, losses, 0, GIVEN, losses.base.shape[1], False)
+
+    # --- loops ---------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def move_to(
+        self,
+        i: cython.Py_ssize_t,
+        number: cython.longlong,
+        named: cython.const[cython.longlong][::1],
+    ) -> cython.void:
+        self.i, self.number = i, number
+        self.context = named[i] if named.shape[0] > 0 else 0
+
+    def play_in(self, batch, i, number):
+        """Play round i of a batch; list the revealed arms, and return how many there are."""
+        self.move_to(i, number, batch.numbers)
+        if self.changing:
+            self.shift = batch.graph[i] * self.arms
+        batch.arms[i] = self.choose()
+        if self.changing:
+            return self.list_neighbors(batch.out_ranges, self.shift, batch.arms[i])
+        return self.list_revealed(self.out_ranges, batch, i, batch.arms[i])
+
+    def simulate_round(self, batch, i, number):
+        count: cython.Py_ssize_t = self.play_in(batch, i, number)
+        self.learn_losses(batch.arms[i], batch.losses, i, WEIGHTS, count, True)
+
+    def simulate(self, rounds, start: cython.longlong, random, settle) -> None:
+        """Play a batch of rounds. Fills in the arms."""
+        i: cython.Py_ssize_t
+        batch: Batch = Batch(rounds)
+        count: cython.Py_ssize_t = batch.arms.shape[0]
+        self.set_loop(batch.contexts, random, count)
+        if self.changing:
+            self.ranges = batch.in_ranges
+        if settle is not None:
+            for i in range(count):
+                self.simulate_round(batch, i, start + i)
+                settle(i, batch.arms[i])
+            return
+        with cython.nogil:
+            for i in range(count):
+                self.simulate_round(batch, i, start + i)
+
+    def play_many(self, contexts, named, start: cython.longlong, random, plays) -> None:
+        """Play rounds, and learn nothing. Fills `plays`."""
+        i: cython.Py_ssize_t
+        a: cython.Py_ssize_t
+        numbers: cython.const[cython.longlong][::1] = named
+        arms: cython.longlong[::1] = plays.arms
+        probabilities: cython.double[::1] = plays.probabilities
+        baselines: cython.double[::1] = plays.baselines
+        weights: cython.double[:, ::1] = plays.weights
+        self.set_loop(Contexts(*contexts), random, arms.shape[0])
+        with cython.nogil:
+            for i in range(arms.shape[0]):
+                self.move_to(i, start + i, numbers)
+                arms[i] = self.choose()
+                self.weigh_revealed(arms[i])
+                probabilities[i], baselines[i] = self.probability, self.baseline
+                for a in range(self.arms):
+                    weights[i, a] = self.rows[WEIGHTS, a]
+
+    def learn_many(self, contexts, named, last: cython.longlong, answers) -> None:
+        """Learn from decisions in their order."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        a: cython.Py_ssize_t
+        count: cython.Py_ssize_t
+        numbers: cython.const[cython.longlong][::1] = named
+        rounds: cython.const[cython.longlong][::1] = answers.rounds
+        arms: cython.const[cython.longlong][::1] = answers.arms
+        new: cython.const[cython.uchar][::1] = answers.new.view(np.uint8)
+        weights: cython.const[cython.double][:, ::1] = answers.weights
+        baselines: cython.const[cython.double][::1] = answers.baselines
+        starts: cython.const[cython.longlong][::1] = answers.starts
+        revealed: cython.const[cython.longlong][::1] = answers.revealed
+        losses: Losses = Losses(answers.losses)
+        self.set_loop(Contexts(*contexts), self.one_number, 0)
+        self.last = last
+        with cython.nogil:
+            for i in range(rounds.shape[0]):
+                self.move_to(i, rounds[i], numbers)
+                self.baseline = baselines[i]
+                if new[i]:
+                    self.last += 1
+                    self.count()
+                self.place, count = starts[i], starts[i + 1] - starts[i]
+                for j in range(count):
+                    self.revealed[j] = revealed[starts[i] + j]
+                for a in range(self.arms):
+                    self.rows[GIVEN, a] = weights[i, a]
+                self.learn_losses(arms[i], losses, 0, GIVEN, count, False)
+        self.place = 0
+
+    def set_loop(self, contexts, random, count):
+        self.contexts, self.numbers = contexts, random
+        self.ranges, self.shown, self.shift = self.in_ranges, self.out_ranges, 0
+        if self.numbers.shape[0] < count:
+            raise ValueError("each round needs its random numbers")

@@ -1,0 +1,553 @@
+"""Made-up losses: the paper's benchmark, independent draws, and losses that mislead."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
+from itertools import permutations
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from crossbandit.core.blocks import LossBlock
+from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
+from crossbandit.environments.environment import BlockEnvironment, check_rounds, register, row_block
+from crossbandit.errors import InvalidParameterError
+from crossbandit.graphs import paper_ring
+from crossbandit.problem import Problem, required_graph, set_fields
+from crossbandit.streams import stream, uniforms
+from crossbandit.validation import MAX_SIZE, boolean, integer, number, reject, verbatim
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.graphs import FeedbackGraph
+    from crossbandit.types import Floats, Integers
+
+
+PERIOD = 2000
+AMPLITUDE = 0.1
+
+# Coefficients up to this size are computed once and kept; larger ones batch by batch.
+_KEPT_BYTES = 2**26
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperBenchmark(BlockEnvironment):
+    """One fixed, nonstationary loss table on the paper's ring.
+
+        l_{t,c}(a) = clip(B_{c,a} + 0.1 sin(2 pi (t + 1) / 2000 + phi_c + psi_a), 0, 1),
+
+    with B uniform in [0.15, 0.85] and the phases uniform in [0, 2 pi), drawn once from
+    `table_seed`. Contexts are uniform unless a `context_distribution` is given. By the
+    angle-addition formula, the moving part is a product of two coefficients per round and arm with
+    two features per context.
+    """
+
+    horizon: int
+    radius: int
+    arms: int = 9
+    contexts: int = 1000
+    table_seed: int = 0
+    context_distribution: ContextDistribution = UNIFORM
+    owner: InitVar[str] = "paper_benchmark"  # the name for error messages
+    problem: Problem = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self, owner: str) -> None:
+        check_rounds(owner, self.horizon, self.table_seed)
+        integer(owner, "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        graph = paper_ring(self.arms, self.radius)
+        problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
+        distribution = distribution_over(owner, self.context_distribution, self.contexts)
+        set_fields(self, problem=problem, context_distribution=distribution)
+
+    @cached_property
+    def _table(self) -> tuple[Floats, Floats, Floats]:
+        """B (contexts, arms), phi (contexts,) and psi (arms,)."""
+        generator = stream(self.table_seed, "losses")
+        base = generator.uniform(0.15, 0.85, (self.contexts, self.arms))
+        phi = generator.uniform(0.0, 2 * np.pi, self.contexts)
+        psi = generator.uniform(0.0, 2 * np.pi, self.arms)
+        return base, phi, psi
+
+    @cached_property
+    def _base_and_features(self) -> tuple[Floats, Floats]:
+        base, phi, _ = self._table
+        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)])
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        base, features = self._base_and_features
+        return LossBlock(base, self._coefficients(start, stop), features, clip=True)
+
+    def _coefficients(self, start: int, stop: int) -> Floats:
+        if self.horizon * self.arms * 16 <= _KEPT_BYTES:
+            return self._all_coefficients[start:stop]
+        return self._phases(start, stop)
+
+    @cached_property
+    def _all_coefficients(self) -> Floats:
+        return self._phases(0, self.horizon)
+
+    def factored(self) -> BlockEnvironment:
+        """Return the benchmark in linear form: its losses stay within [0.05, 0.95]."""
+        return cast("BlockEnvironment", super().factored())
+
+    def _phases(self, start: int, stop: int) -> Floats:
+        time = 2 * np.pi * (np.arange(start, stop) + 1) / PERIOD
+        angle = time[:, None] + self._table[2]
+        return AMPLITUDE * np.stack([np.sin(angle), np.cos(angle)], axis=2)
+
+
+@register("paper-benchmark")
+def paper_benchmark(
+    horizon: int,
+    *,
+    alpha: int | None = None,
+    radius: int | None = None,
+    arms: int = 9,
+    contexts: int = 1000,
+    table_seed: int = 0,
+) -> PaperBenchmark:
+    """Return the paper's benchmark, with the ring given by its independence number or its radius.
+
+    Args:
+        horizon: The number of rounds.
+        alpha: The independence number of the ring; give this or `radius`.
+        radius: The radius of the ring; give this or `alpha`.
+        arms: The number of arms, at least 2.
+        contexts: The number of contexts.
+        table_seed: The seed of the loss table, at least 0.
+
+    >>> paper_benchmark(10_000, alpha=4).problem.graph.independence_number
+    4
+    """
+    return PaperBenchmark(
+        horizon=horizon,
+        radius=_given_radius("paper_benchmark", arms, alpha, radius),
+        arms=arms,
+        contexts=contexts,
+        table_seed=table_seed,
+    )
+
+
+@register("paper-benchmark-zipf")
+def zipf_benchmark(
+    horizon: int,
+    *,
+    alpha: int | None = None,
+    radius: int | None = None,
+    arms: int = 9,
+    contexts: int = 1000,
+    exponent: float = 1.0,
+    table_seed: int = 0,
+) -> PaperBenchmark:
+    """Return the paper's benchmark with Zipf's distribution: few contexts are frequent.
+
+    Args:
+        horizon: The number of rounds.
+        alpha: The independence number of the ring; give this or `radius`.
+        radius: The radius of the ring; give this or `alpha`.
+        arms: The number of arms, at least 2.
+        contexts: The number of contexts.
+        exponent: The exponent of Zipf's distribution, at least 0.
+        table_seed: The seed of the loss table, at least 0.
+
+    >>> zipf_benchmark(10_000, alpha=4, contexts=3).context_distribution.probabilities.round(3)
+    array([0.545, 0.273, 0.182])
+    """
+    return PaperBenchmark(
+        horizon=horizon,
+        radius=_given_radius("zipf_benchmark", arms, alpha, radius),
+        arms=arms,
+        contexts=contexts,
+        table_seed=table_seed,
+        context_distribution=zipf(contexts, exponent),
+        owner="zipf_benchmark",
+    )
+
+
+def _given_radius(owner: str, arms: int, alpha: int | None, radius: int | None) -> int:
+    """Return the radius, given itself or by the independence number."""
+    if (alpha is None) == (radius is None):
+        got = "neither" if alpha is None else "both"
+        raise InvalidParameterError(
+            f"{owner} must be given either 'alpha', the independence number of the ring, or "
+            f"'radius'. Got {got}."
+        )
+    if radius is None:
+        radius = _radius(owner, arms, integer(owner, "alpha", alpha, at_least=1))
+    return radius
+
+
+def _radius(owner: str, arms: int, alpha: int) -> int:
+    """Return the largest radius at which the paper's ring has this independence number.
+
+    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
+    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
+    """
+    integer(owner, "arms", arms, at_least=2, at_most=MAX_SIZE)
+    if alpha <= arms // 2 and arms // (arms // alpha) == alpha:
+        return arms // alpha - 1
+    if alpha != arms - 1:
+        expected = f"an independence number of a ring of {arms} arms: {_attained(arms)}"
+        reject(owner, "alpha", expected, alpha)
+    return 0
+
+
+def _attained(arms: int) -> str:
+    """Return the independence numbers of the paper's rings, the first ten if there are many."""
+    numbers, spacing = {arms - 1}, 2
+    while spacing <= arms:
+        numbers.add(arms // spacing)
+        spacing = arms // (arms // spacing) + 1  # the next that gives another number
+    found = sorted(numbers)
+    return str(found) if len(found) <= 20 else f"{str(found[:10])[:-1]}, ...]"
+
+
+# For `misleading`: the share of rounds after which means change, and the means before and after.
+_CHANGE = 0.3
+_BEST, _SHOWING, _HIDING, _OTHER = (0.9, 0.1), (0.4, 0.9), (0.5, 0.5), (0.75, 0.75)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stochastic(BlockEnvironment):
+    """Bernoulli losses whose means (arms, contexts) are constant in each phase.
+
+    `phases` are pairs: the share of the horizon at which a phase begins, the first at 0, and its
+    means. Arm a has one uniform number u_{t,a} in each round, and loses 1 in the contexts in which
+    its mean is above this number. So the losses of every context are Bernoulli, and all contexts
+    share the noise of a round. With `noisy=False`, the means themselves are the losses.
+
+    So losses are linear. With v_0 < v_1 < ... the different means of a phase and v_{-1} = 0,
+
+        1{u < mean}  =  sum_j 1{v_{j-1} <= u < v_j} 1{mean >= v_j},
+
+    a coefficient per round and arm times a feature per context and arm. The time of a round depends
+    on the number of different means, not on the number of contexts.
+    """
+
+    graph: FeedbackGraph
+    horizon: int
+    phases: Sequence[tuple[float, Any]]
+    noisy: bool = True
+    table_seed: int = 0
+    context_distribution: ContextDistribution = UNIFORM
+    problem: Problem = field(init=False, repr=False)
+    _means: Floats = field(init=False, repr=False)
+    _starts: Integers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arms = required_graph("stochastic", self.graph).arms
+        check_rounds("stochastic", self.horizon, self.table_seed)
+        boolean("stochastic", "noisy", self.noisy)
+        pairs = _pairs(self.phases)
+        shares = [number("stochastic", "phases", share) for share, _ in pairs]
+        if not shares or shares[0] != 0 or not (np.diff([*shares, 1.0]) > 0).all():
+            expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
+            reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
+        means = _means([means for _, means in pairs], arms)
+        distribution = distribution_over("stochastic", self.context_distribution, means.shape[2])
+        set_fields(self, _means=means, _starts=(np.array(shares) * self.horizon).astype(np.int64))
+        problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
+        set_fields(self, problem=problem, context_distribution=distribution)
+
+    def _features(self) -> Floats:
+        """1{mean >= v_j} for each context, arm and level of each phase."""
+        at_least = [
+            means.T[:, :, None] >= levels
+            for means, levels in zip(self._means, self._levels, strict=True)
+        ]
+        return np.concatenate(at_least, axis=2).astype(np.float64)
+
+    @cached_property
+    def _levels(self) -> list[Floats]:
+        return [np.unique(means) for means in self._means]
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        rounds, arms = np.arange(start, stop), self.graph.arms
+        phase = np.searchsorted(self._starts, rounds, side="right") - 1
+        noise = uniforms(self.table_seed, "losses", start, stop, arms)
+        rows = np.zeros((stop - start, arms, self.problem.form.columns))
+        column = 0
+        for index, levels in enumerate(self._levels):
+            now = np.flatnonzero(phase == index)
+            for below, level in zip([0.0, *levels], levels, strict=False):
+                if self.noisy:
+                    rows[now, :, column] = (below <= noise[now]) & (noise[now] < level)
+                else:
+                    rows[now, :, column] = level - below
+                column += 1
+        return row_block(rows)
+
+    def expected_block(self, start: int, stop: int) -> LossBlock:
+        """Return the means of the losses of some rounds; see `Run.pseudo_regret`."""
+        return self._noiseless.block(start, stop)
+
+    @cached_property
+    def _noiseless(self) -> Stochastic:
+        return replace(self, noisy=False)
+
+
+@register("stochastic", random_losses=True)
+def stochastic(
+    graph: FeedbackGraph,
+    horizon: int,
+    *,
+    contexts: int = 10,
+    gap: float = 0.1,
+    best: int | None = None,
+    late: float = 0.0,
+    table_seed: int = 0,
+    context_distribution: ContextDistribution | None = None,
+) -> Stochastic:
+    """Return Bernoulli losses of mean 1/2; the best arm of a context has a mean lower by `gap`.
+
+    Args:
+        graph: The feedback graph.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        gap: The difference of the means, above 0 and at most 0.5.
+        best: The best arm of all contexts; random for each context if None.
+        late: The share of the rounds, at the beginning, in which the later best arm is the worst:
+            its mean is higher by `gap`.
+        table_seed: The seed of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    Raises:
+        InvalidParameterError: A number is outside its range, or `best` is no arm.
+
+    >>> from crossbandit import graphs
+    >>> environment = stochastic(graphs.singletons(4), 1_000, contexts=3, gap=0.2, best=2)
+    >>> environment.best_arms
+    array([2, 2, 2])
+    """
+    arms = required_graph("stochastic", graph).arms
+    integer("stochastic", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
+    integer("stochastic", "table_seed", table_seed, at_least=0, at_most=None)
+    number("stochastic", "gap", gap, above=0, at_most=0.5)
+    number("stochastic", "late", late, at_least=0, below=1)
+    if best is not None and integer("stochastic", "best", best, at_least=0) >= arms:
+        reject("stochastic", "best", f"an arm, an integer from 0 to {arms - 1}", best)
+    drawn = stream(table_seed, "best arms").integers(arms, size=contexts)
+    chosen = drawn if best is None else np.full(contexts, best)
+    advantage = np.zeros((arms, contexts))
+    advantage[chosen, np.arange(contexts)] = gap
+    phases = [(0.0, 0.5 + advantage)] if late > 0 else []
+    return Stochastic(
+        graph=graph,
+        horizon=horizon,
+        phases=[*phases, (late, 0.5 - advantage)],
+        table_seed=table_seed,
+        context_distribution=distribution_over("stochastic", context_distribution, contexts),
+    )
+
+
+def _pairs(phases: Any) -> list[tuple[object, Any]]:
+    try:
+        return [(share, means) for share, means in phases]
+    except (TypeError, ValueError):
+        expected = "pairs: the share of the horizon at which a phase begins, and its means"
+        reject("stochastic", "phases", expected, phases)
+
+
+def _means(phases: list[Any], arms: int) -> Floats:
+    """Return the means of all phases, (phases, arms, contexts); a vector is for one context."""
+    expected = f"pairs with means from 0 to 1, all of shape ({arms}, contexts)"
+    try:
+        means = np.array([np.asarray(mean).reshape(len(mean), -1) for mean in phases], np.float64)
+    except (TypeError, ValueError):
+        reject("stochastic", "phases", expected, phases)
+    if means.shape[1] != arms or means.size == 0:
+        reject("stochastic", "phases", expected, verbatim(f"means of shape {means.shape[1:]}"))
+    if not ((means >= 0) & (means <= 1)).all():
+        got = verbatim(f"means from {means.min()} to {means.max()}")
+        reject("stochastic", "phases", expected, got)
+    return means
+
+
+@register("misleading", random_losses=True)
+def misleading(
+    graph: FeedbackGraph,
+    horizon: int,
+    *,
+    contexts: int = 10,
+    table_seed: int = 0,
+    context_distribution: ContextDistribution | None = None,
+) -> Stochastic:
+    """Return Bernoulli losses whose best arm is bad while it is seen, and good while it is not.
+
+    Three arms have roles, the same in all contexts. They are drawn among those with an edge
+    showing -> best and without an edge hiding -> best. Means change once:
+
+    | arm | first 3/10 of the rounds | later |
+    |---|---:|---:|
+    | best | 0.9 | 0.1 |
+    | showing | 0.4 | 0.9 |
+    | hiding | 0.5 | 0.5 |
+    | others | 0.75 | 0.75 |
+
+    A learner that plays what was good so far plays the showing arm first, and observes that the
+    best arm is bad. Then it plays the hiding arm, which does not reveal that the best arm is now
+    good. The learner trusts its mean of many losses and does not try the best arm again. Its regret
+    grows like 0.16 T. A learner that explores at a constant rate, or divides losses by the
+    probabilities of observing them, notices the change. From 0.6 T on, the best arm has the least
+    total loss.
+
+    If there are no three such arms, only the best and the hiding arm have roles. If every arm
+    reveals every other one, nothing can be hidden, and the losses are not hard.
+
+    Args:
+        graph: The feedback graph, of at least 2 arms.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        table_seed: The seed of the roles and of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    Raises:
+        InvalidParameterError: A number is outside its range, or there is one arm only.
+
+    >>> from crossbandit import graphs, simulate
+    >>> from crossbandit.algorithms import SuccessiveElimination
+    >>> environment = misleading(graphs.loopy_star(4), 20_000, contexts=1)
+    >>> run = simulate(SuccessiveElimination(), environment, seed=1)
+    >>> bool(run.final_regret > 0.1 * 20_000)
+    True
+    """
+    arms = required_graph("misleading", graph).arms
+    integer("misleading", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
+    integer("misleading", "table_seed", table_seed, at_least=0, at_most=None)
+    if arms < 2:
+        got = verbatim(f"{arms} arm")
+        reject("misleading", "graph", "a FeedbackGraph of at least 2 arms", got)
+    best, hiding, showing = _roles(graph, table_seed)
+    phases = []
+    for phase, share in enumerate((0.0, _CHANGE)):
+        means = np.full((arms, contexts), _OTHER[phase])
+        if showing is not None:
+            means[showing] = _SHOWING[phase]
+        means[best], means[hiding] = _BEST[phase], _HIDING[phase]
+        phases.append((share, means))
+    return Stochastic(
+        graph=graph,
+        horizon=horizon,
+        phases=phases,
+        table_seed=table_seed,
+        context_distribution=distribution_over("misleading", context_distribution, contexts),
+    )
+
+
+def _roles(graph: FeedbackGraph, table_seed: int) -> tuple[int, int, int | None]:
+    """Return the best arm, one that hides it, and one that shows it, if there is one."""
+    edges = graph.adjacency
+    pairs = list(permutations(range(graph.arms), 2))
+    hidden = [(best, hiding) for best, hiding in pairs if not edges[hiding, best]]
+    found: list[tuple[int, int, int | None]] = [
+        (best, hiding, int(showing))
+        for best, hiding in hidden
+        for showing in np.flatnonzero(edges[:, best])
+        if showing != best
+    ]
+    found = found or [(best, hiding, None) for best, hiding in hidden or pairs]
+    return found[stream(table_seed, "roles of arms").integers(len(found))]
+
+
+# Contexts differ from their group by up to this share of the gap. It does not change the best arm.
+_SPREAD = 0.25
+
+
+@register("switching")
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Switching(BlockEnvironment):
+    """Losses whose best arm changes at random rounds.
+
+    The contexts form groups. Each group has one *champion*, the best arm over the horizon, and
+    `switches + 1` phases that begin at random rounds. In the first phase, and in every second one,
+    a random other arm is best by `gap`, and the champion is worst by `gap`. In the other phases the
+    champion is best by twice the gap. So the best arm of every context changes at every switch.
+    More switches and a smaller gap make the problem harder.
+
+    Args:
+        graph: The feedback graph, of at least 3 arms.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        groups: The number of groups of contexts.
+        switches: How often the best arm changes, less than the horizon.
+        gap: The difference between the best arm and the others, above 0 and at most 0.2.
+        table_seed: The seed of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    >>> from crossbandit import graphs
+    >>> environment = switching(graphs.complete(5), 1_000, switches=3)
+    >>> [int(environment.losses(t)[:, 0].argmin()) for t in (0, 999)]
+    [2, 0]
+    """
+
+    graph: FeedbackGraph = field(kw_only=False)
+    horizon: int = field(kw_only=False)
+    contexts: int = 100
+    groups: int = 4
+    switches: int = 5
+    gap: float = 0.2
+    table_seed: int = 0
+    context_distribution: ContextDistribution = UNIFORM
+    problem: Problem = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        required_graph("switching", self.graph)
+        integer("switching", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        integer("switching", "groups", self.groups, at_least=1, at_most=MAX_SIZE)
+        check_rounds("switching", self.horizon, self.table_seed)
+        integer("switching", "switches", self.switches, at_least=1)
+        if self.switches >= self.horizon:
+            expected = f"an integer below the horizon, {self.horizon}"
+            reject("switching", "switches", expected, self.switches)
+        number("switching", "gap", self.gap, above=0, at_most=0.2)
+        if self.graph.arms < 3:
+            got = verbatim(f"{self.graph.arms} arms")
+            reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
+        problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
+        distribution = distribution_over("switching", self.context_distribution, self.contexts)
+        set_fields(self, problem=problem, context_distribution=distribution)
+
+    @cached_property
+    def _schedule(self) -> tuple[npt.NDArray[np.int64], Floats]:
+        """The first round of each phase (groups, phases), and its losses (groups, phases, K)."""
+        generator = stream(self.table_seed, "losses")
+        phases = self.switches + 1
+        starts = np.zeros((self.groups, phases), dtype=np.int64)
+        offsets = np.zeros((self.groups, phases, self.graph.arms))
+        for group in range(self.groups):
+            rounds = generator.choice(self.horizon - 1, size=self.switches, replace=False) + 1
+            starts[group, 1:] = np.sort(rounds)
+            champion = generator.integers(self.graph.arms)
+            for phase in range(phases):
+                if phase % 2 == 0:
+                    decoy = (champion + generator.integers(1, self.graph.arms)) % self.graph.arms
+                    offsets[group, phase, decoy] = -self.gap
+                    offsets[group, phase, champion] = self.gap
+                else:
+                    offsets[group, phase, champion] = -2 * self.gap
+        return starts, offsets
+
+    @cached_property
+    def _base(self) -> tuple[Floats, Floats]:
+        generator = stream(self.table_seed, "contexts of losses")
+        width = _SPREAD * self.gap
+        spread = generator.uniform(-width, width, (1, self.graph.arms, self.contexts))
+        membership = np.arange(self.contexts) % self.groups == np.arange(self.groups)[:, None]
+        return 0.5 + spread, membership.astype(np.float64)
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        starts, offsets = self._schedule
+        base, features = self._base
+        rounds = np.arange(start, stop)
+        coefficients = np.empty((stop - start, self.graph.arms, self.groups))
+        for group in range(self.groups):
+            phase = np.searchsorted(starts[group], rounds, side="right") - 1
+            coefficients[:, :, group] = offsets[group, phase]
+        return LossBlock(base, coefficients, features, clip=True)
+
+
+switching = Switching

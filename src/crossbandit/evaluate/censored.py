@@ -1,0 +1,538 @@
+"""A log of auctions as a bidder has it, and what estimates need to know of a whole log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from crossbandit.errors import InvalidParameterError, LogError
+from crossbandit.logs.auctions import OutcomeCounts
+from crossbandit.logs.survey import doubt_about_units
+from crossbandit.validation import array, as_array, choice, number, reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import numpy.typing as npt
+
+    from crossbandit.evaluate.reading import StoredLog
+    from crossbandit.types import Booleans, Floats, Integers
+
+
+_OWNER = "CensoredLog"
+BOTH = "both"  # equal bids won in some auctions and lost in others
+
+
+@dataclass(frozen=True, eq=False)
+class CensoredLog:
+    """First-price auctions in which one bidder took part, in the order of time.
+
+    What had to be bid to win, the *price*, is known where it was told. Elsewhere a bid that won
+    shows that the price was at most as high, and a bid that lost shows that it was higher.
+
+    Args:
+        values: What winning was worth, in each auction.
+        bids: What was bid; 0 where no bid was made.
+        won: Whether the bid won.
+        prices: The highest bid of the others; NaN where it is not known. None if it never is.
+        propensities: The probability with which each bid was drawn, if bids were drawn at random
+            from a few amounts.
+        classes: Columns of levels by name, such as {"site": [...]}.
+        reserve: The lowest bid that can win: one for all auctions, or one for each.
+        ties: "win" if a bid beats an equal competing bid, otherwise "lose". It becomes "both" if
+            equal bids won in some auctions and lost in others, because amounts were rounded. Then
+            nothing is known of other bids in these auctions, nor of bids that equal the price.
+
+    Attributes:
+        low: Bids up to here lose for sure.
+        high: Bids from here on win for sure. It is infinite after a loss without a price.
+        price_low: The least bid that beats the others is above this, whatever the reserve.
+        price_high: It is at most this.
+
+    Raises:
+        InvalidParameterError: A column has the wrong form or length.
+        LogError: The log contradicts itself, or auctions are missing from it.
+
+    >>> log = CensoredLog([5.0, 5.0, 5.0], [2.0, 3.0, 2.5], [True, False, False], [np.nan, 3.5, 4])
+    >>> log.feedback
+    'after-loss'
+    >>> log.high.tolist()
+    [2.0, 3.5, 4.0]
+    """
+
+    values: Floats
+    bids: Floats
+    won: Booleans
+    prices: Floats | None = None
+    propensities: Floats | None = None
+    classes: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    reserve: float | Floats = field(default=0.0, kw_only=True)
+    ties: str = field(default="win", kw_only=True)
+    low: Floats = field(init=False, repr=False)
+    high: Floats = field(init=False, repr=False)
+    price_low: Floats = field(init=False, repr=False)
+    price_high: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        choice(_OWNER, "ties", self.ties, ("win", "lose", BOTH))
+        values = _amounts("values", self.values, None)
+        size = values.size
+        given = np.full(size, np.nan) if self.prices is None else self.prices
+        if np.ndim(self.reserve) > 0:
+            reserve: float | Floats = _amounts("reserve", self.reserve, size)
+        else:
+            reserve = number(_OWNER, "reserve", self.reserve, at_least=0)
+        chances = self.propensities
+        self._set(
+            values=values,
+            bids=_amounts("bids", self.bids, size),
+            prices=_amounts("prices", given, size, missing=True),
+            reserve=reserve,
+            won=_flags(self.won, size),
+            classes=_levels(self.classes, size),
+            propensities=None if chances is None else _probabilities(chances, size),
+        )
+        if self.outcomes.rounded:
+            self._set(ties=BOTH)
+        self._check()
+        self._find_intervals()
+
+    def _set(self, **fields: object) -> None:
+        for name, column in fields.items():
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return int(self.values.size)
+
+    @property
+    def reserves(self) -> Floats:
+        """The lowest bid that can win in each auction."""
+        return np.broadcast_to(np.asarray(self.reserve, dtype=float), self.values.shape)
+
+    @property
+    def informative(self) -> Booleans:
+        """Whether each bid reached the reserve, so that its outcome depended on the others."""
+        return self.won | ((self.bids >= self.reserves) & (self.bids > 0))
+
+    @property
+    def told(self) -> Booleans:
+        """Whether the price of each auction is known."""
+        return ~np.isnan(self._prices)
+
+    @property
+    def _prices(self) -> Floats:
+        return np.asarray(self.prices, dtype=float)
+
+    @property
+    def feedback(self) -> str:
+        """Who was told the price: one of the kinds of feedback, or "mixed"."""
+        return self.outcomes.feedback
+
+    @property
+    def outcomes(self) -> OutcomeCounts:
+        """How many auctions were won and lost, and in how many the price is known."""
+        return OutcomeCounts.of(self.bids, self.won, self._prices, self.reserves)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of the whole log, if this is all of it."""
+        rows = np.arange(0, len(self), distance(len(self)))
+        return Facts(self.outcomes, self.taken(rows), *ranges(self))
+
+    def known(self, rows: Integers, bids: Floats) -> tuple[Booleans, Booleans]:
+        """Return whether the log shows what bids would have done in some auctions.
+
+        Args:
+            rows: The numbers of auctions.
+            bids: A bid in each of them.
+
+        Returns:
+            Whether it is known, and whether it is known to win.
+        """
+        wins: Booleans = bids >= self.high[rows]
+        return wins | (bids <= self.low[rows]), wins
+
+    def taken(self, rows: Integers) -> LogPiece:
+        """Return some of the auctions; they are not checked again.
+
+        Args:
+            rows: Their numbers, ascending.
+        """
+        return LogPiece(
+            self.values[rows],
+            self.bids[rows],
+            self.won[rows],
+            self._prices[rows],
+            None if self.propensities is None else self.propensities[rows],
+            {name: np.asarray(column)[rows] for name, column in self.classes.items()},
+            reserve=self.reserves[rows],
+            ties=self.ties,
+        )
+
+    def _check(self) -> None:
+        if len(self) < 2:
+            raise LogError(f"The log has {len(self)} auctions. An evaluation needs at least 2.")
+        self.check_auctions()
+        self.outcomes.require_both_outcomes()
+
+    def check_auctions(self, first: int = 0) -> None:
+        """Check that no bid is above its value, and that outcomes fit prices.
+
+        Args:
+            first: The number of the first auction in the log that these are a piece of.
+
+        Raises:
+            LogError: A bid is above its value, or an outcome contradicts its price.
+        """
+        values, bids = self.values, self.bids
+        dear = np.flatnonzero(bids > values)
+        if dear.size:
+            value, bid = (
+                float(np.median(one[one > 0])) if one.any() else 0.0 for one in (values, bids)
+            )
+            doubts = list(doubt_about_units(value, bid, "own bids"))
+            raise LogError(
+                f"{dear.size:,} of {self._all(first, 'bids')} are above their values. The first is "
+                f"in auction {first + dear[0] + 1:,}: a bid of {bids[dear[0]]:.15g} at a value of "
+                f"{values[dear[0]]:.15g}. "
+                f"{(doubts or ['Are the columns swapped, or in different units?'])[0]} "
+                "Such bids earn nothing if they win. Correct the values, or drop these auctions."
+            )
+        self._check_outcomes(first)
+
+    def _all(self, first: int, what: str) -> str:
+        last = f", {first + 1:,} to {first + len(self):,} of the log," if first else ""
+        return f"the {len(self):,} {what}{last}"
+
+    def _check_outcomes(self, first: int) -> None:
+        told = self.told
+        reached = self._to_reach(np.where(told, self._prices, 0.0))
+        possible = self.bids >= np.maximum(reached, self.reserves)
+        wrong = np.flatnonzero(np.where(told, possible != self.won, self.won & ~possible))
+        if not wrong.size:
+            return
+        i = int(wrong[0])
+        price = self._prices[i] if told[i] else None
+        against = (
+            f" against a highest competing bid of {price:.15g}" if price is not None else ""
+        ) + (f" and a reserve price of {self.reserves[i]:.15g}" if self.reserves[i] else "")
+        equal = (self.bids[wrong] == self._prices[wrong]).all()
+        other = "lose" if self.ties == "win" else "win"
+        ties = self.bids == self._prices
+        hint = "The price is the highest bid of the others, not what you paid."
+        if equal and (self.won[ties].any() and not self.won[ties].all()):
+            hint = (
+                "Bids that equal the price lost in some auctions, and won in most that you won. Is "
+                "the price what you paid? It should be the highest bid of the others. If amounts "
+                "were rounded, give them with more digits."
+            )
+        elif equal:
+            hint = f"Equal bids are taken to {self.ties} here: try --ties {other} (ties={other!r})."
+        raise LogError(
+            f"{wrong.size:,} of {self._all(first, 'auctions')} contradict themselves. The first is "
+            f"auction {first + i + 1:,}: a bid of {self.bids[i]:.15g}{against} cannot have "
+            f"{'won' if self.won[i] else 'lost'}. {hint}"
+        )
+
+    @property
+    def _equal(self) -> Booleans:
+        """Whether the own bid equals the price, and could win."""
+        equal: Booleans = (self.bids == self._prices) & self.informative
+        return equal
+
+    def _to_reach(self, prices: Floats) -> Floats:
+        """Return the least bid that beats the others; a bid of 0 means not to bid."""
+        above = self._equal & ~self.won if self.ties == BOTH else self.ties == "lose"
+        least = np.where(above, np.nextafter(prices, np.inf), prices)
+        found: Floats = np.maximum(least, np.nextafter(0.0, 1.0))
+        return found
+
+    def _find_intervals(self) -> None:
+        told, won = self.told, self.won
+        exact = self._to_reach(np.where(told, self._prices, 0.0))
+        lost = np.where(self.informative, self.bids, 0.0)
+        floors = np.maximum(self.reserves, np.nextafter(0.0, 1.0))
+        low = np.where(told, np.nextafter(exact, -np.inf), np.where(won, 0.0, lost))
+        high = np.where(told, exact, np.where(won, self.bids, np.inf))
+        self._set(price_low=low, price_high=high)
+        if self.ties == BOTH:
+            equal = self._equal
+            low = np.where(equal, np.where(won, 0.0, self.bids), low)
+            above = np.where(won, self.bids, np.inf)
+            high = np.where(equal, above, np.where(told, np.nextafter(exact, np.inf), high))
+        self._set(low=np.maximum(low, np.nextafter(floors, -np.inf)), high=np.maximum(high, floors))
+
+
+class LogPiece(CensoredLog):
+    """Some auctions of a log that was checked as a whole: perhaps all of them were won."""
+
+    def _check(self) -> None:
+        """Check nothing."""
+
+
+def _amounts(name: str, given: object, count: int | None, *, missing: bool = False) -> Floats:
+    """Return a column of amounts as numbers; they may be missing, as NaN, if `missing`."""
+    expected = "numbers of at least 0, one per auction" + (", or NaN" if missing else "")
+    column = array(_OWNER, name, expected, given)
+    wrong = np.isinf(column) | (column < 0) | (np.isnan(column) & (not missing))
+    if column.ndim != 1 or (count is not None and column.size != count):
+        reject(_OWNER, name, expected, given)
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        reject(_OWNER, name, expected, f"{column[i]:.15g} in auction {i + 1:,}")
+    return column
+
+
+def _flags(given: object, count: int) -> Booleans:
+    """Return a column that says who won."""
+    expected = "True or False for each auction"
+    column = as_array(_OWNER, "won", expected, given)
+    if column.shape != (count,) or not np.isin(column, (0, 1)).all():
+        reject(_OWNER, "won", expected, given)
+    return column.astype(bool)
+
+
+def _levels(given: object, count: int) -> dict[str, npt.NDArray[np.generic]]:
+    """Return columns of classes by name."""
+    if not isinstance(given, Mapping):
+        reject(_OWNER, "classes", "a mapping from names to columns", given)
+    columns = {str(name): np.asarray(column) for name, column in given.items()}
+    for name, column in columns.items():
+        if column.shape != (count,):
+            reject(_OWNER, "classes", "columns with a level per auction", f"{name!r}")
+    return columns
+
+
+def _probabilities(given: object, count: int) -> Floats:
+    """Return a column of probabilities."""
+    expected = "probabilities above 0 and of at most 1, one per auction"
+    column = array(_OWNER, "propensities", expected, given)
+    if column.shape != (count,):
+        reject(_OWNER, "propensities", expected, given)
+    wrong = np.flatnonzero(~((column > 0) & (column <= 1)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise InvalidParameterError(
+            f"The 'propensities' parameter of {_OWNER} must be {expected}. Got {column[i]:.15g} in "
+            f"auction {i + 1:,}. A propensity is the probability of the bid that was made; a "
+            "density cannot be used."
+        )
+    return column
+
+
+SAMPLE = 50_000  # the most auctions in the sample
+_DIGITS = 9  # fractions of the value that agree in these digits are the same
+_MOST = 100  # the most different bids
+_FEWEST = 20  # the fewest auctions of each bid
+_UNITS = tuple(10.0**-k for k in range(10))  # to which bids may be rounded
+_FINE = 0.02  # the largest unit, as a share of the median bid
+_NEARLY = 1e-6  # a bid that is so little off a multiple of a unit, in units, is one
+
+
+class Range(NamedTuple):
+    """The least and the greatest of some numbers; the least is infinite if there are none."""
+
+    least: float = np.inf
+    most: float = -np.inf
+
+    @classmethod
+    def of(cls, numbers: Floats) -> Range:
+        """Return the range of some numbers."""
+        return cls(float(numbers.min()), float(numbers.max())) if numbers.size else cls()
+
+    def joined(self, other: Range) -> Range:
+        """Return the range of both."""
+        return Range(min(self.least, other.least), max(self.most, other.most))
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What is known of a whole log."""
+
+    outcomes: OutcomeCounts
+    sample: CensoredLog  # some of its auctions, at equal distances in time
+    values: Range
+    bids: Range  # of those above 0
+    fractions: Range  # of these bids as fractions of the value
+
+    @property
+    def auctions(self) -> int:
+        """The number of auctions."""
+        return self.outcomes.auctions
+
+    @cached_property
+    def feedback(self) -> str:
+        """Who was told the price: one of the kinds of feedback, or "mixed"."""
+        return self.outcomes.feedback
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit to which bids are rounded, such as 0.01.
+
+        It is 0 if they are not, or if the unit is so large that bids were rather drawn from its
+        multiples.
+        """
+        bids = self.sample.bids[self.sample.bids > 0]
+        for unit in _UNITS:
+            if (np.abs(bids / unit - np.rint(bids / unit)) <= _NEARLY).all():
+                return unit if bids.size and unit <= _FINE * np.median(bids) else 0.0
+        return 0.0
+
+    @cached_property
+    def typical(self) -> float:
+        """A typical value above 0; 1 if there is none."""
+        above = self.sample.values[self.sample.values > 0]
+        return float(np.median(above)) if above.size else 1.0
+
+
+def distance(auctions: int) -> int:
+    """Return the distance between consecutive auctions of the sample."""
+    return -(-auctions // SAMPLE)
+
+
+def ranges(log: CensoredLog) -> tuple[Range, Range, Range]:
+    """Return the ranges of values, of bids above 0, and of these as fractions of the value."""
+    made = log.bids > 0
+    bids = log.bids[made]
+    return Range.of(log.values), Range.of(bids), Range.of(bids / log.values[made])
+
+
+class _BidLevels(NamedTuple):
+    """Different bids, ascending, and their counts. If there are too many, only some are kept."""
+
+    levels: Floats
+    counts: Integers
+
+    @classmethod
+    def of(cls, bids: Floats) -> _BidLevels:
+        return cls(*np.unique(bids, return_counts=True))
+
+    def plus(self, other: _BidLevels) -> _BidLevels:
+        levels, places = np.unique(np.append(self.levels, other.levels), return_inverse=True)
+        counts = np.bincount(places, np.append(self.counts, other.counts)).astype(np.int64)
+        kept = 2 * _MOST  # enough to know that there are too many
+        return _BidLevels(levels[:kept], counts[:kept])
+
+
+class BidFrequencies(NamedTuple):
+    """How often each bid was made."""
+
+    levels: Floats  # the bids, ascending: fractions of the value, or amounts
+    shares: Floats  # the share of the auctions in which each was made
+    fractions: bool  # whether bids are fractions of the value
+    unit: float = 0.0  # the unit to which fractions of the value were rounded; 0 if they were not
+    errors: Floats | float = 0.0  # how far each level may be off, if bids were rounded
+
+    def propensities(self, log: CensoredLog) -> Floats:
+        """Return how often the bid of each auction was made.
+
+        If bids were rounded, several fractions may have become the same bid. Then it was made as
+        often as they together.
+        """
+        if self.unit:
+            found = np.zeros(len(log))
+            for share, same in zip(self.shares, self.possible(log), strict=True):
+                found += share * same
+            return found
+        bids = _fractions(log) if self.fractions else log.bids
+        chances: Floats = self.shares[np.searchsorted(self.levels, bids)]
+        return chances
+
+    def possible(self, log: CensoredLog) -> Iterator[Booleans]:
+        """Yield for each fraction of the value in which auctions it is the bid, once rounded."""
+        errors = np.broadcast_to(self.errors, self.levels.shape)
+        for level, error in zip(self.levels, errors, strict=True):
+            off = np.abs(level * log.values - log.bids)
+            yield off <= self.unit * (0.5 + _NEARLY) + error * log.values
+
+
+def with_propensities(log: CensoredLog | StoredLog) -> CensoredLog | StoredLog:
+    """Return a log with the propensities that it has, or else with estimated ones."""
+    if log.facts.sample.propensities is not None:
+        return log
+    if not isinstance(log, CensoredLog):
+        return log.with_frequencies(_frequencies(log.in_time, log.facts))
+    return replace(log, propensities=_frequencies(lambda: [log], log.facts).propensities(log))
+
+
+def _fractions(log: CensoredLog) -> Floats:
+    return np.round(log.bids / np.where(log.values > 0, log.values, 1.0), _DIGITS)
+
+
+def _frequencies(pieces: Callable[[], Iterable[CensoredLog]], facts: Facts) -> BidFrequencies:
+    found: list[_BidLevels] = []
+    for piece in pieces():
+        new = [_BidLevels.of(one) for one in (_fractions(piece), piece.bids)]
+        found = [one.plus(other) for one, other in zip(found, new, strict=True)] if found else new
+    exact = min(found, key=lambda one: one.levels.size)
+    rounded = _rounded_frequencies(pieces, facts) if facts.unit else None
+    if rounded is not None and rounded.levels.size < exact.levels.size:
+        return rounded
+    rarest = int(exact.counts.min())
+    if exact.levels.size > _MOST or rarest < _FEWEST:
+        more = "at least " if exact.levels.size > _MOST else ""
+        raise LogError(
+            f"The log has {more}{exact.levels.size:,} different bids, and the rarest was made "
+            f"{rarest:,} times. Propensities can be estimated for at most {_MOST} amounts, "
+            f"or fractions of the value, each bid at least {_FEWEST} times. Amounts may be "
+            "rounded. Log the probability of each bid, and name its column with "
+            "--propensity-column."
+        )
+    return BidFrequencies(exact.levels, exact.counts / facts.auctions, exact is found[0])
+
+
+def _rounded_frequencies(
+    pieces: Callable[[], Iterable[CensoredLog]], facts: Facts
+) -> BidFrequencies | None:
+    """Return how often fractions of the value were bid, if bids are some of these, rounded.
+
+    The fractions are the fewest of which every bid of the sample can be one, made more precise by
+    least squares. They are counted where values are so high that no two become the same bid.
+    """
+    sample = facts.sample
+    worth = sample.values > 0
+    values, bids = sample.values[worth], sample.bids[worth]
+    half = facts.unit * (0.5 + _NEARLY)
+    levels = _fewest_points((bids - half) / values, (bids + half) / values)
+    if levels is None:
+        return None
+    nearest = np.searchsorted((levels[1:] + levels[:-1]) / 2, bids / values)
+    high = values >= np.median(values)  # rounding matters least there
+    squares = np.bincount(nearest[high], values[high] ** 2, levels.size)
+    if not squares.all():
+        return None
+    levels = np.bincount(nearest[high], values[high] * bids[high], levels.size) / squares
+    errors = 4 * facts.unit / np.sqrt(12 * squares)  # four standard deviations
+    frequencies = BidFrequencies(
+        levels, np.zeros(levels.size), fractions=True, unit=facts.unit, errors=errors
+    )
+    counts = np.zeros(levels.size)
+    for piece in pieces():
+        apart = np.diff(levels).min(initial=np.inf) * piece.values > 2 * facts.unit
+        known = np.zeros(len(piece), dtype=np.bool_)
+        for i, same in enumerate(frequencies.possible(piece)):
+            counts[i] += (same & apart).sum()
+            known |= same
+        if not known.all():
+            return None
+    if counts.min() < _FEWEST:
+        return None
+    return frequencies._replace(shares=counts / counts.sum())
+
+
+def _fewest_points(lows: Floats, highs: Floats) -> Floats | None:
+    """Return the fewest numbers of which each interval has one; None if they are too many."""
+    points: list[float] = []
+    order = np.argsort(highs)
+    lows, highs = lows[order], highs[order]
+    while lows.size:
+        if len(points) == _MOST:
+            return None
+        points.append(float(highs[0]))
+        missed = lows > highs[0]
+        lows, highs = lows[missed], highs[missed]
+    return np.array(points)

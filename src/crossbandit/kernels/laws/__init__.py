@@ -1,1 +1,0 @@
-"""Compiled steps of `crossbandit.laws`. They take and fill arrays, and validate nothing."""

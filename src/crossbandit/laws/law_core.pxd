@@ -1,0 +1,85 @@
+from crossbandit.laws.test_core cimport TestCore
+
+cdef class LawCore:
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, born, rounds, flat
+    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
+    cdef double share, optimism, probing
+    cdef bint mirrored, strict
+    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads
+    cdef long long[:, ::1] children, rows
+    cdef long long[::1] roots, owners, used, classes, uses
+    cdef long long combined
+    cdef double u, v, w, probability, plays
+    cdef tuple made_of
+    cdef void count_uses(self, TestCore test, Py_ssize_t mark) noexcept nogil
+    cdef Py_ssize_t settle_one(self, TestCore test, double context, double amount, bint reached, double number, bint tried) noexcept nogil
+    cdef check(self, Py_ssize_t first, Py_ssize_t last, const double[::1] uniforms)
+    cdef void set_classes(self, const long long[::1] slots) noexcept nogil
+    cdef void take_classes(self, const long long[:, ::1] slots, Py_ssize_t i) noexcept nogil
+    cdef void set_uniforms(self, const double[::1] uniforms) noexcept nogil
+    cdef void take_row(self, const long long[:, ::1] slots, const double[:, ::1] uniforms, Py_ssize_t i) noexcept nogil
+    cdef Py_ssize_t band_of(self, double context) noexcept nogil
+    cdef Py_ssize_t first_row(self, Py_ssize_t memory) noexcept nogil
+    cdef Py_ssize_t node_of(self, Py_ssize_t band, Py_ssize_t depth) noexcept nogil
+    cdef Py_ssize_t column_of(self, Py_ssize_t kind, Py_ssize_t index) noexcept nogil
+    cdef bint is_told(self, Py_ssize_t kind) noexcept nogil
+    cdef Py_ssize_t place_of(self, double number, bint strict) noexcept nogil
+    cdef Py_ssize_t grid_place(self, double amount) noexcept nogil
+    cdef Py_ssize_t show(self, double amount, bint reached, double number) noexcept nogil
+    cdef Py_ssize_t root_of(self, Py_ssize_t feature) noexcept nogil
+    cdef Py_ssize_t root_for(self, long long number) noexcept nogil
+    cdef void release_below(self, Py_ssize_t root) noexcept nogil
+    cdef Py_ssize_t release(self, Py_ssize_t row) noexcept nogil
+    cdef void clear(self, Py_ssize_t row, double born) noexcept nogil
+    cdef void add_children(self, Py_ssize_t first, Py_ssize_t row) noexcept nogil
+    cdef Py_ssize_t find_pair(self, Py_ssize_t first, Py_ssize_t row) noexcept nogil
+    cdef double busy(self, Py_ssize_t row) noexcept nogil
+    cdef void find_rows(self, Py_ssize_t band) noexcept nogil
+    cdef Py_ssize_t read_law(self, double context) noexcept nogil
+    cdef void read_near(self, Py_ssize_t column) noexcept nogil
+    cdef void read_experts(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low) noexcept nogil
+    cdef void set_variances(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef void multiply_up(self, Py_ssize_t low) noexcept nogil
+    cdef void add_up(self) noexcept nogil
+    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
+    cdef double chance_of(self, Py_ssize_t amount) noexcept nogil
+    cdef Py_ssize_t best_amount(self, double noise, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef Py_ssize_t scatter(self, Py_ssize_t best, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef Py_ssize_t choose(self, Py_ssize_t band, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef bint may_try(self) noexcept nogil
+    cdef Py_ssize_t without_tries(self, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef Py_ssize_t set_try(self, Py_ssize_t row, Py_ssize_t best, double worth, Py_ssize_t first) noexcept nogil
+    cdef double highest_chance(self, Py_ssize_t row, Py_ssize_t amount) noexcept nogil
+    cdef Py_ssize_t probe(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double uniform) noexcept nogil
+    cdef void weigh_tries(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double weight, double[::1] out) noexcept nogil
+    cdef void learn_at(self, Py_ssize_t band, Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil
+    cdef void absorb_cell(self, Py_ssize_t band, Py_ssize_t amount, Py_ssize_t cell, Py_ssize_t tried) noexcept nogil
+    cdef bint shows_nothing(self, Py_ssize_t amount, Py_ssize_t cell) noexcept nogil
+    cdef void absorb(self, Py_ssize_t band, Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil
+    cdef void weigh(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
+    cdef void share_out(self) noexcept nogil
+    cdef void reweigh(self, Py_ssize_t kind, Py_ssize_t old, Py_ssize_t new_kind, Py_ssize_t new) noexcept nogil
+    cdef void move(self, Py_ssize_t row, double unit, bint was_told, Py_ssize_t old, bint now_told, Py_ssize_t new) noexcept nogil
+    cdef void grow(self, Py_ssize_t memory) noexcept nogil
+    cdef void begin(self, Py_ssize_t row) noexcept nogil
+    cdef void count(self, Py_ssize_t row, Py_ssize_t column, bint told, double unit) noexcept nogil
+    cdef void ask(self, Py_ssize_t row, Py_ssize_t column) noexcept nogil
+    cdef bint due(self, Py_ssize_t row, Py_ssize_t parent, double unit) noexcept nogil
+    cdef void learn_class(self, Py_ssize_t feature, long long slot, Py_ssize_t band, Py_ssize_t column, bint told) noexcept nogil
+    cdef void refresh(self, Py_ssize_t group, Py_ssize_t row, Py_ssize_t parent, Py_ssize_t place, Py_ssize_t level) noexcept nogil
+    cdef void set_flat(self, Py_ssize_t row) noexcept nogil
+    cdef void at_risk(self, Py_ssize_t row, double unit) noexcept nogil
+    cdef double sum_of(self, Py_ssize_t line) noexcept nogil
+    cdef double heterogeneity(self, double found, double weight, double noise, Py_ssize_t row, Py_ssize_t kind, Py_ssize_t at, double most) noexcept nogil
+    cdef void shrink_blocks(self, Py_ssize_t row, double unit, double noise, Py_ssize_t kind) noexcept nogil
+    cdef void shrink_columns(self, Py_ssize_t row, double unit, double noise, Py_ssize_t kind) noexcept nogil
+    cdef void draw_near(self, Py_ssize_t row, double unit, double differs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void shrink_odds(self, Py_ssize_t row, double unit, double noise, bint root, Py_ssize_t kind) noexcept nogil
+    cdef void move_odds(self, Py_ssize_t row, double unit, double differs, double fading) noexcept nogil
+    cdef void raise_odds(self, Py_ssize_t row) noexcept nogil
+
+cdef bint tells(Py_ssize_t feedback, bint reached) noexcept nogil
+cdef Py_ssize_t outcome_kind(Py_ssize_t feedback, Py_ssize_t amount, Py_ssize_t cell) noexcept nogil
+cdef double reaches(Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil

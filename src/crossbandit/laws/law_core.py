@@ -1,0 +1,2030 @@
+"""The core of a law: counts by node, the laws computed from them, choices, and learning.
+
+The hidden number of a round is seen on a grid of K amounts: its *cell* is the number of the lowest
+amount that reaches it, or K if none does. So amount k reaches the number iff the cell is at most k.
+
+Every *node* counts outcomes of some rounds. There are three kinds of nodes, one per row:
+
+- pool: a full binary tree over bands of the context, in the order of a heap (row 0 is the root);
+- recent: such a tree, less deep, for every half-life: its counts are discounted;
+- class: a tree for every level of a categorical feature, grown where there are many rounds.
+
+Counts are in *risk order*: with feedback that hides high cells, cell j is kept in column K - j and
+amount k in column K - 1 - k ("mirrored"). Then in all cases only low columns are ever hidden.
+
+The law of a node is a row of hazards, h_j = P(cell = j | cell <= j), in risk order. In a node, n_j
+outcomes were told in column j, and r_j rounds were at risk there. It begins with the hazards h_j of
+its parent and their variances V_j. If d is the variance of the node's hazards around these (like
+V_j, relative to h_j (1 - h_j)), then
+
+    h_j <- (n_j + h_j / d) / (r_j + 1 / d)                                    `draw_near`
+    V_j <- 1 / (r_j + 1 / d) + ((1 / d) / (r_j + 1 / d))^2 V_j
+
+So the parent's law counts as 1 / d rounds. At the root, d = 1. Elsewhere it is estimated, by
+empirical Bayes (James-Stein), from 0 to 1:
+
+    e_j = r_j h_j (1 - h_j),   w_j = e_j / (e_j + 1)
+    d = sum_j w_j ((n_j - r_j h_j)^2 / e_j - 1) / sum_j w_j (r_j - 1)         `shrink_columns`
+
+and the result is shrunk towards that of other nodes of the same kind and depth (`heterogeneity`).
+This is done twice: first for a few blocks of columns, each with one ratio of node to parent, then
+for single columns. If it is only seen whether an amount reached the number, a law is a row of log
+odds instead (`shrink_odds`).
+
+Lower amounts are tried in contexts where the law of these amounts comes from other contexts. If a
+band of contexts always plays high amounts, and these reach the number, it never sees what lower
+amounts would have earned. If lower amounts could earn far more than the best one, they are
+sometimes tried, at first half of the best amount. A lower amount reaches the number less often. So
+if half of the best amount hardly ever does, nothing below it needs to be tried. Otherwise it is
+tried again, and then lower amounts are.
+
+A class has a *number*: its place among the `slots`, plus `slots` for each class that had the place
+before it. So a number tells whether the place still belongs to the same class. A node of a class
+gets two children at once, in consecutive rows. There is always room for the root of every place.
+Children use the rest.
+
+Sums over columns are computed as eight sums at a time: in one sum, each addition must wait for the
+one before it. The order of the additions is fixed.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from crossbandit.core import shim as cython  # type: ignore[no-redef]
+
+if cython.compiled:
+    from cython.cimports.crossbandit.laws.test_core import TestCore
+    from cython.cimports.libc.math import INFINITY, cos, exp, floor, log, pow, sin, sqrt
+else:
+    from ctypes import c_uint16
+    from math import cos, exp, floor, log, pow, sin, sqrt
+    from math import inf as INFINITY  # noqa: N812
+
+    from crossbandit.laws.test_core import TestCore
+
+import numpy as np
+
+# What is told: the number if the amount did not reach it, if it did, always, never.
+AFTER_LOSS = cython.declare(cython.Py_ssize_t, 0)
+AFTER_WIN = cython.declare(cython.Py_ssize_t, 1)
+ALWAYS = cython.declare(cython.Py_ssize_t, 2)
+WON_LOST = cython.declare(cython.Py_ssize_t, 3)
+# What amount a earns with a worth w and a cost c: w - a if it reaches the number, minus c * a in
+# any case; a - c if it does not reach the number; w * min(number, a) - c * a.
+FIRST_PRICE = cython.declare(cython.Py_ssize_t, 0)
+POSTED_PRICE = cython.declare(cython.Py_ssize_t, 1)
+NEWSVENDOR = cython.declare(cython.Py_ssize_t, 2)
+# What an outcome says: the cell; that the cell is at most an amount; that it is above an amount.
+TOLD = cython.declare(cython.Py_ssize_t, 0)
+AT_MOST = cython.declare(cython.Py_ssize_t, 1)
+ABOVE = cython.declare(cython.Py_ssize_t, 2)
+
+FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # added to the code of an outcome
+LEVELS = cython.declare(cython.Py_ssize_t, 10)  # more than any tree is deep
+BROAD = cython.declare(cython.Py_ssize_t, 7)  # nodes of the pool in which amounts are tried
+DEEPEST = cython.declare(cython.Py_ssize_t, 5)  # the largest depth of the tree of a class
+SPLIT = cython.declare(cython.double, 512.0)  # a node with fewer rounds has no children
+MATURE = cython.declare(cython.double, 32.0)  # a child, or a class, with fewer is not used
+FRESH = cython.declare(cython.double, 0.03125)  # growth after which a law is computed again
+BLOCKS = cython.declare(cython.double, 8.0)  # of columns, with the same expected outcomes
+COVERED = cython.declare(cython.double, 8.0)  # rounds at risk for which a block's ratio holds
+CERTAIN = cython.declare(cython.double, 0.999)  # no hazard is larger
+TINY = cython.declare(cython.double, 1e-9)  # added to hazards in ratios; the least likelihood
+TRIED = cython.declare(cython.double, 32.0)  # amounts with fewer rounds count as untried
+LARGE = cython.declare(cython.double, 1e15)  # a larger scale is reset to 1
+BUSIER = cython.declare(cython.double, 2.0)  # a node loses its children to one this much busier
+CONTRADICTION = cython.declare(cython.double, 5.0)  # in standard errors
+DIFFERENT = cython.declare(cython.double, 16.0)  # no variance of log odds is larger
+HIGHEST = cython.declare(cython.double, 12.0)  # no log odds are larger
+WIDTH = cython.declare(cython.double, 0.04)  # of an amount's neighbourhood, as a share of all
+SCATTER = cython.declare(cython.double, 0.25)  # relative deviation of an amount at the beginning
+LOG_2 = cython.declare(cython.double, 0.6931471805599453)
+TWO_PI = cython.declare(cython.double, 6.283185307179586)
+
+# Tries of lower amounts.
+FAR = cython.declare(cython.double, 0.5)  # the next lower amount, as a share of an amount
+TWICE = cython.declare(cython.double, 2.0)  # what they must be able to earn, times the best
+CLEARLY = cython.declare(cython.double, 1.2)  # the same, if judged by the rounds of tries
+ENOUGH = cython.declare(cython.double, 128.0)  # rounds after which an amount is not tried again
+FEW = cython.declare(cython.double, 16.0)  # with fewer, the share that reached says too little
+ERRORS = cython.declare(cython.double, 2.0)  # by how many errors that share may be too low
+SHARE = cython.declare(cython.double, 0.0078125)  # mean cost, as a share of the possible gain
+MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many times the best
+OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
+
+
+@cython.cclass
+class LawCore:
+    """The settings, the counts and the steps of one law."""
+
+    def __init__(self, rules, state, scratch, uses=None) -> None:
+        self.made_of = (rules, state, scratch, uses)
+        self.amounts, self.cuts = rules.amounts, rules.cuts
+        self.depth, self.recent_depth = rules.depth, rules.recent_depth
+        self.growth, self.half_lives = rules.growth, rules.half_lives
+        self.share, self.feedback, self.payoff = rules.share, rules.feedback, rules.payoff
+        self.mirrored, self.strict = rules.mirrored, rules.strict
+        self.features, self.optimism = rules.features, rules.optimism
+        self.probing = rules.probing
+        self.size, self.memories = len(rules.amounts), len(rules.growth)
+        self.told, self.hidden = state.told, state.hidden
+        self.visits, self.since = state.visits, state.since
+        self.law, self.spread = state.law, state.spread
+        self.evidence, self.totals = state.evidence, state.totals
+        self.scale, self.weights, self.asked = state.scale, state.weights, state.asked
+        self.untried, self.reached = state.untried, state.reached
+        self.children, self.roots, self.owners = state.children, state.roots, state.owners
+        self.born, self.used, self.rounds = state.born, state.used, state.rounds
+        self.experts = len(state.weights)
+        # The lowest amount that means to act: a bid of 0 means not to bid.
+        self.lowest = 1 if self.payoff == FIRST_PRICE and rules.amounts[0] == 0.0 else 0
+        self.uses = np.zeros(1, dtype=np.int64) if uses is None else uses
+        self.work, self.chances = scratch.work, scratch.chances
+        self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
+        self.classes = np.full(max(len(scratch.rows) - self.memories, 1), -1)
+
+    def __reduce__(self):
+        return type(self), self.made_of
+
+    # --- what Python calls ---------------------------------------------------------------------
+
+    def decide(
+        self,
+        context: cython.double,
+        slots: cython.const[cython.longlong][::1],
+        worth: cython.double,
+        cost: cython.double,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        uniforms: cython.const[cython.double][::1],
+    ) -> int:
+        """Return the amount to play. The counts are not changed."""
+        self.check(first, last, uniforms)
+        self.set_classes(slots)
+        self.set_uniforms(uniforms)
+        return self.choose(self.read_law(context), worth, cost, first, last)
+
+    def chance(self, amount: cython.Py_ssize_t) -> float:
+        """Return the chance that an amount reaches the number, by the law that was read last."""
+        if not 0 <= amount < self.size:
+            raise IndexError("there is no such amount")
+        return self.chance_of(amount)
+
+    def decide_all(
+        self,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        worths: cython.const[cython.double][::1],
+        costs: cython.const[cython.double][::1],
+        firsts: cython.const[cython.longlong][::1],
+        lasts: cython.const[cython.longlong][::1],
+        uniforms: cython.const[cython.double][:, ::1],
+        out: cython.longlong[::1],
+        chances: cython.double[::1],
+    ) -> None:
+        """Decide in n rounds. slots: (n, width). uniforms: (n, 3). All other arrays: (n,).
+
+        If firsts[i] > lasts[i], no amount may be played, and out[i] = -1. chances: set to the
+        probability that the amount reaches the number, by the law.
+        """
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                out[i] = -1
+                chances[i] = 0.0
+                if firsts[i] <= lasts[i]:
+                    self.take_row(slots, uniforms, i)
+                    out[i] = self.choose(
+                        self.read_law(contexts[i]), worths[i], costs[i], firsts[i], lasts[i]
+                    )
+                    chances[i] = self.chance_of(out[i])
+
+    def weigh_choices(
+        self,
+        context: cython.double,
+        slots: cython.const[cython.longlong][::1],
+        worth: cython.double,
+        cost: cython.double,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        lowest: cython.double,
+        uniforms: cython.const[cython.double][:, ::1],
+        weights: cython.const[cython.double][::1],
+        out: cython.double[::1],
+    ) -> None:
+        """Add the weight of each row of random numbers to `out` (K,), at the amount chosen with it.
+
+        lowest: if the best amount is below this one, no lower amount is tried. uniforms: (n, 2).
+        weights: (n,).
+        """
+        i: cython.Py_ssize_t
+        best: cython.Py_ssize_t
+        self.set_classes(slots)
+        band: cython.Py_ssize_t = self.read_law(context)
+        for i in range(weights.shape[0]):
+            self.u, self.v = uniforms[i, 0], uniforms[i, 1]
+            best = self.without_tries(worth, cost, first, last)
+            if self.may_try() and self.amounts[best] >= lowest:
+                self.weigh_tries(band, best, worth, first, weights[i], out)
+            else:
+                out[best] += weights[i]
+
+    def read(self, context: cython.double, slots: cython.const[cython.longlong][::1]) -> None:
+        """Read the law at a context into the scratch arrays."""
+        self.set_classes(slots)
+        self.read_law(context)
+
+    def learn(
+        self,
+        context: cython.double,
+        slots: cython.const[cython.longlong][::1],
+        kind: cython.Py_ssize_t,
+        index: cython.Py_ssize_t,
+        amount: cython.Py_ssize_t,
+    ) -> None:
+        """Count an outcome: the cell was TOLD, or it is known to be AT_MOST or ABOVE an amount."""
+        self.set_classes(slots)
+        self.learn_at(self.band_of(context), kind, index, amount)
+
+    def learn_all(
+        self,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        kinds: cython.const[cython.longlong][::1],
+        indices: cython.const[cython.longlong][::1],
+        amounts: cython.const[cython.longlong][::1],
+    ) -> None:
+        """Learn from n outcomes. slots: (n, features + 1). All other arrays: (n,)."""
+        i: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                if kinds[i] != TOLD and 0 <= amounts[i] < self.lowest:
+                    continue  # no bid was made, and nothing is told
+                self.take_classes(slots, i)
+                self.learn_at(self.band_of(contexts[i]), kinds[i], indices[i], amounts[i])
+
+    def play(
+        self,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        worths: cython.const[cython.double][::1],
+        costs: cython.const[cython.double][::1],
+        firsts: cython.const[cython.longlong][::1],
+        lasts: cython.const[cython.longlong][::1],
+        cells: cython.const[cython.longlong][::1],
+        uniforms: cython.const[cython.double][:, ::1],
+        out: cython.longlong[::1],
+    ) -> None:
+        """Decide and learn in n rounds. slots: (n, features + 1). uniforms: (n, 3). Others: (n,).
+
+        If firsts[i] > lasts[i], no amount may be played, and out[i] = -1.
+        """
+        i: cython.Py_ssize_t
+        band: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                out[i] = -1
+                if firsts[i] <= lasts[i]:
+                    self.take_row(slots, uniforms, i)
+                    band = self.read_law(contexts[i])
+                    out[i] = self.choose(band, worths[i], costs[i], firsts[i], lasts[i])
+                    self.absorb_cell(band, out[i], cells[i], out[i])
+
+    def shown(self, amount: cython.double, reached: cython.bint, number: cython.double):
+        """Return what an outcome says on the grid: its kind, what it is about, the amount played.
+
+        If an amount between two amounts of the grid has reached the number, the higher of the two
+        reaches it as well. If it has not, the lower of the two does not reach it either. The kind
+        is negative if nothing is known about any amount of the grid. The amount played is -1 if it
+        is not on the grid. number: used only if it is told; it agrees with `reached`, up to
+        rounding.
+        """
+        code: cython.Py_ssize_t = self.show(amount, reached, number)
+        return (code & 3) - 1, (code >> 2) - 1, self.grid_place(amount)
+
+    def rebuild(self, table: cython.const[cython.longlong][:, ::1]) -> None:
+        """Compute the laws of all nodes in use, parents first.
+
+        table: (nodes, 5): row, parent or -1, place in the pool, depth, and group.
+        """
+        i: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        parent: cython.Py_ssize_t
+        group: cython.Py_ssize_t
+        unit: cython.double
+        for i in range(table.shape[0]):
+            row, parent, group = table[i, 0], table[i, 1], table[i, 4]
+            unit = self.scale[group] if group < self.memories else 1.0
+            if self.visits[row] <= 0.0 or (parent >= 0 and self.visits[row] < MATURE * unit):
+                continue
+            if parent >= 0 and group < self.memories and self.visits[parent] < SPLIT * unit:
+                continue
+            self.refresh(group, row, parent, table[i, 2], table[i, 3])
+
+    def settle(
+        self,
+        test: TestCore,
+        context: cython.double,
+        slots: cython.const[cython.longlong][::1],
+        amount: cython.double,
+        reached: cython.bint,
+        number: cython.double,
+        tried: cython.bint,
+        own: cython.bint,
+        address: cython.size_t,
+    ) -> None:
+        """Learn from the outcome of an amount, and remember that: in one call.
+
+        So no interrupt can come between the two. The test of independence learns as well. It counts
+        outcomes, and answered decisions of the learner's own.
+        """
+        self.set_classes(slots)
+        mark: cython.Py_ssize_t = self.settle_one(test, context, amount, reached, number, tried)
+        self.count_uses(test, mark)
+        test.answered[0] += own
+        if cython.compiled:
+            cython.cast(cython.pointer(cython.ushort), address)[0] = FIRST_CODE + mark
+        else:
+            c_uint16.from_address(address).value = FIRST_CODE + mark
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def count_uses(self, test: TestCore, mark: cython.Py_ssize_t) -> cython.void:
+        f: cython.Py_ssize_t
+        if mark >= 0:
+            test.tested[0] += 1
+        for f in range(self.classes.shape[0]):
+            if self.classes[f] >= 0:
+                self.uses[self.classes[f] % self.uses.shape[0]] += 1
+
+    def settle_all(
+        self,
+        test: TestCore,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        amounts: cython.const[cython.double][::1],
+        reached: cython.const[cython.uchar][::1],
+        numbers: cython.const[cython.double][::1],
+        counts: cython.bint,
+        codes: cython.longlong[::1],
+    ) -> None:
+        """Learn from n outcomes, and set their codes. slots: (n, features + 1). Others: (n,).
+
+        counts: whether the uses of levels are counted. Answered decisions are not counted.
+        """
+        i: cython.Py_ssize_t
+        mark: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                self.take_classes(slots, i)
+                mark = self.settle_one(
+                    test, contexts[i], amounts[i], reached[i] != 0, numbers[i], True
+                )
+                if counts:
+                    self.count_uses(test, mark)
+                elif mark >= 0:
+                    test.tested[0] += 1
+                codes[i] = FIRST_CODE + mark
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def settle_one(
+        self,
+        test: TestCore,
+        context: cython.double,
+        amount: cython.double,
+        reached: cython.bint,
+        number: cython.double,
+        tried: cython.bint,
+    ) -> cython.Py_ssize_t:
+        code: cython.Py_ssize_t = self.show(amount, reached, number)
+        kind: cython.Py_ssize_t = (code & 3) - 1
+        index: cython.Py_ssize_t = (code >> 2) - 1
+        played: cython.Py_ssize_t = self.grid_place(amount)
+        if kind < 0:
+            return -1
+        band: cython.Py_ssize_t = self.band_of(context)
+        self.learn_at(band, kind, index, played if tried else -1)
+        test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
+        return 4 * index + kind
+
+    def correct(
+        self,
+        test: TestCore,
+        context: cython.double,
+        slots: cython.const[cython.longlong][::1],
+        kind: cython.Py_ssize_t,
+        index: cython.Py_ssize_t,
+        new_kind: cython.Py_ssize_t,
+        new_index: cython.Py_ssize_t,
+        amount: cython.Py_ssize_t,
+    ) -> None:
+        """Replace an outcome that was learned by another; see `learn` for what they are.
+
+        One round is moved from the old column to the new one in every node of the context, and the
+        laws of these nodes are computed again.
+        """
+        m: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        level: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        parent: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        asked: cython.Py_ssize_t
+        unit: cython.double
+        band: cython.Py_ssize_t = self.band_of(context)
+        self.set_classes(slots)
+        self.find_rows(band)
+        old: cython.Py_ssize_t = self.column_of(kind, index)
+        new: cython.Py_ssize_t = self.column_of(new_kind, new_index)
+        self.reweigh(kind, old, new_kind, new)
+        was_told: cython.bint = self.is_told(kind)
+        now_told: cython.bint = self.is_told(new_kind)
+        for m in range(self.memories):
+            start, unit = self.first_row(m), self.scale[m]
+            for level in range((self.depth if m == 0 else self.recent_depth) + 1):
+                place = self.node_of(band, level)
+                row = start + place
+                self.move(row, unit, was_told, old, now_told, new)
+                if m == 0 and place < BROAD and amount >= 0:
+                    asked = self.size - 1 - amount if self.mirrored else amount
+                    self.reached[place, asked] -= reaches(kind, index, amount)
+                    self.reached[place, asked] += reaches(new_kind, new_index, amount)
+                parent = -1 if level == 0 else start + self.node_of(band, level - 1)
+                if parent < 0 or (
+                    self.visits[parent] >= SPLIT * unit and self.visits[row] >= MATURE * unit
+                ):
+                    self.refresh(m, row, parent, place, level)
+        for f in range(self.rows.shape[0] - self.memories):
+            row, parent, level = self.root_of(f), -1, 0
+            while row >= 0:
+                place = self.node_of(band, level)
+                self.move(row, 1.0, was_told, old, now_told, new)
+                if parent < 0 or self.visits[row] >= MATURE:
+                    self.refresh(self.memories + f, row, parent, place, level)
+                parent = row
+                row = self.children[row, (band >> (self.depth - level - 1)) & 1]
+                level += 1
+        test.move(self.feedback, 0, kind, old, new_kind, new)
+        row = test.known_row(self.combined)
+        if row >= 0:
+            test.move(self.feedback, row, kind, old, new_kind, new)
+
+    @cython.cfunc
+    def check(
+        self,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        uniforms: cython.const[cython.double][::1],
+    ):
+        if not 0 <= first <= last < self.size or uniforms.shape[0] < 3:
+            raise IndexError("there are no such amounts, or too few random numbers")
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_classes(self, slots: cython.const[cython.longlong][::1]) -> cython.void:
+        """Note the classes of a round; -1 for none. The last number is that of all together."""
+        f: cython.Py_ssize_t
+        for f in range(self.classes.shape[0]):
+            self.classes[f] = slots[f] if f < slots.shape[0] else -1
+        self.combined = slots[slots.shape[0] - 1] if slots.shape[0] > 0 else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take_classes(
+        self, slots: cython.const[cython.longlong][:, ::1], i: cython.Py_ssize_t
+    ) -> cython.void:
+        f: cython.Py_ssize_t
+        for f in range(self.classes.shape[0]):
+            self.classes[f] = slots[i, f] if f < slots.shape[1] else -1
+        self.combined = slots[i, slots.shape[1] - 1] if slots.shape[1] > 0 else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_uniforms(self, uniforms: cython.const[cython.double][::1]) -> cython.void:
+        """Note the random numbers of a round."""
+        self.u, self.v, self.w = uniforms[0], uniforms[1], uniforms[2]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def take_row(
+        self,
+        slots: cython.const[cython.longlong][:, ::1],
+        uniforms: cython.const[cython.double][:, ::1],
+        i: cython.Py_ssize_t,
+    ) -> cython.void:
+        self.take_classes(slots, i)
+        self.u, self.v, self.w = uniforms[i, 0], uniforms[i, 1], uniforms[i, 2]
+
+    # --- where things are ----------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def band_of(self, context: cython.double) -> cython.Py_ssize_t:
+        """Return the number of the finest band in which a context lies."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.cuts.shape[0]
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) >> 1
+            if context < self.cuts[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def first_row(self, memory: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the root of a memory's tree."""
+        one: cython.Py_ssize_t = 1
+        if memory == 0:
+            return 0
+        return (one << (self.depth + 1)) - 1 + (memory - 1) * ((one << (self.recent_depth + 1)) - 1)
+
+    @cython.cfunc
+    @cython.inline
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def node_of(self, band: cython.Py_ssize_t, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the pool's node of a band at a depth. It is also the place in any full tree."""
+        one: cython.Py_ssize_t = 1
+        return (one << depth) - 1 + (band >> (self.depth - depth))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def column_of(self, kind: cython.Py_ssize_t, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the column, in risk order, of a cell that was told or of an amount."""
+        if self.mirrored:
+            return self.size - (0 if kind == TOLD else 1) - index
+        return index
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def is_told(self, kind: cython.Py_ssize_t) -> cython.bint:
+        """Return whether an outcome is counted in `told`."""
+        return kind == (AT_MOST if self.feedback == WON_LOST else TOLD)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def place_of(self, number: cython.double, strict: cython.bint) -> cython.Py_ssize_t:
+        """Return the lowest amount that is at least `number`, by number; above it, if `strict`."""
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.size
+        middle: cython.Py_ssize_t
+        while low < high:
+            middle = (low + high) >> 1
+            if self.amounts[middle] < number or (strict and self.amounts[middle] == number):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def grid_place(self, amount: cython.double) -> cython.Py_ssize_t:
+        """Return the number of an amount; -1 if it is not on the grid."""
+        place: cython.Py_ssize_t = self.place_of(amount, False)
+        return place if place < self.size and self.amounts[place] == amount else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def show(
+        self, amount: cython.double, reached: cython.bint, number: cython.double
+    ) -> cython.Py_ssize_t:
+        """Return kind and index of `shown` as one number: 4 * (index + 1) + kind + 1.
+
+        Nothing is written: other threads may call this while the law learns.
+        """
+        above: cython.Py_ssize_t = self.place_of(amount, False)
+        below: cython.Py_ssize_t = above if self.grid_place(amount) >= 0 else above - 1
+        kind: cython.Py_ssize_t
+        index: cython.Py_ssize_t
+        if tells(self.feedback, reached):
+            kind, index = TOLD, self.place_of(number, self.strict)
+            index = min(index, above) if reached else max(index, below + 1)
+        elif reached:
+            kind, index = AT_MOST if above < self.size else -1, above
+        else:
+            kind, index = ABOVE if below >= 0 else -1, below
+        return 4 * (index + 1) + kind + 1
+
+    # --- the nodes of classes ------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def root_of(self, feature: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the root of a round's class, or -1 if it has none."""
+        if self.classes[feature] < 0:
+            return -1
+        place: cython.Py_ssize_t = self.classes[feature] % self.roots.shape[0]
+        return self.roots[place] if self.owners[place] == self.classes[feature] else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def root_for(self, number: cython.longlong) -> cython.Py_ssize_t:
+        """Return the root of a class, which is given one if it has none; -1 if there is no room.
+
+        The counts of the class that had the place before are dropped.
+        """
+        place: cython.Py_ssize_t = number % self.roots.shape[0]
+        row: cython.Py_ssize_t = self.roots[place]
+        if self.owners[place] == number and row >= 0:
+            return row
+        if row < 0:
+            if self.used[0] >= self.visits.shape[0]:
+                return -1
+            row = self.used[0]
+            self.used[0] += 1
+        self.release_below(row)
+        self.clear(row, self.rounds[0])
+        self.roots[place] = row
+        self.owners[place] = number
+        return row
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def release_below(self, root: cython.Py_ssize_t) -> cython.void:
+        """Remove all children from a tree, the deepest first."""
+        row: cython.Py_ssize_t
+        left: cython.Py_ssize_t
+        deeper: cython.bint
+        while self.children[root, 0] >= 0:
+            row, deeper = root, True
+            while deeper:
+                left = self.children[row, 0]
+                deeper = self.children[left, 0] >= 0 or self.children[left + 1, 0] >= 0
+                if deeper:
+                    row = left if self.children[left, 0] >= 0 else left + 1
+            self.release(row)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def release(self, row: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Remove the children of a node, which have no children; return the row of the first."""
+        left: cython.Py_ssize_t = self.children[row, 0]
+        self.children[row, 0] = -1
+        self.children[row, 1] = -1
+        self.clear(left, -1.0)
+        self.clear(left + 1, -1.0)
+        return left
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def clear(self, row: cython.Py_ssize_t, born: cython.double) -> cython.void:
+        """Clear the counts of a node.
+
+        Its part of the sums in `totals` stays: what it said about how much nodes differ still
+        holds.
+        """
+        j: cython.Py_ssize_t
+        for j in range(self.size + 1):
+            self.told[row, j] = 0.0
+            self.hidden[row, j] = 0.0
+        for j in range(6):
+            self.evidence[row, j] = 0.0
+        self.visits[row] = 0.0
+        self.since[row] = 0.0
+        self.born[row] = born
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_children(self, first: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.void:
+        """Give a node children, if there is room. first: the first row of the nodes of classes.
+
+        If no rows are free, rows of less busy nodes are looked for. That takes as long as several
+        rounds, so it is done only when the number of rounds of the node is a power of 2.
+        """
+        child: cython.Py_ssize_t
+        left: cython.Py_ssize_t = -1
+        most: cython.Py_ssize_t = self.visits.shape[0] - first - self.roots.shape[0]
+        rounds: cython.longlong = cython.cast(cython.longlong, self.visits[row])
+        if self.used[1] + 2 <= most and self.used[0] + 2 <= self.visits.shape[0]:
+            left = self.used[0]
+            self.used[0] += 2
+            self.used[1] += 2
+        elif rounds & (rounds - 1) == 0:
+            left = self.find_pair(first, row)
+        if left >= 0:
+            for child in range(2):
+                self.children[row, child] = left + child
+                self.born[left + child] = self.rounds[0]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find_pair(self, first: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.Py_ssize_t:
+        """Return the first of two free rows, or -1.
+
+        If none are free, a node whose children have no children loses them: the least busy such
+        node. How busy a node is means its share of the rounds since it was given its row. So the
+        nodes of classes that do not come any more become less busy.
+        """
+        other: cython.Py_ssize_t
+        left: cython.Py_ssize_t
+        busy: cython.double
+        best: cython.Py_ssize_t = -1
+        least: cython.double = self.busy(row) / BUSIER
+        for other in range(first, self.used[0]):
+            if self.born[other] < 0.0:
+                return other
+            left = self.children[other, 0]
+            if left < 0 or left == row or left + 1 == row:
+                continue
+            if self.children[left, 0] >= 0 or self.children[left + 1, 0] >= 0:
+                continue
+            busy = self.busy(other)
+            if busy < least:
+                best, least = other, busy
+        return self.release(best) if best >= 0 else -1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def busy(self, row: cython.Py_ssize_t) -> cython.double:
+        return self.visits[row] / (self.rounds[0] - self.born[row] + 1.0)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def find_rows(self, band: cython.Py_ssize_t) -> cython.void:
+        """Set rows[i] to the deepest node in use of memory or class i, and the pool's there."""
+        m: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        limit: cython.Py_ssize_t
+        depth: cython.Py_ssize_t
+        child: cython.Py_ssize_t
+        pool_depth: cython.Py_ssize_t = 0
+        for m in range(self.memories):
+            start = self.first_row(m)
+            limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
+            depth = 0
+            while depth < limit:
+                if self.visits[start + self.node_of(band, depth)] < SPLIT * self.scale[m]:
+                    break
+                if self.visits[start + self.node_of(band, depth + 1)] < MATURE * self.scale[m]:
+                    break
+                depth += 1
+            if m == 0:
+                pool_depth = depth
+            self.rows[m, 0] = start + self.node_of(band, depth)
+            self.rows[m, 1] = self.node_of(band, depth)
+        for f in range(self.rows.shape[0] - self.memories):
+            self.rows[self.memories + f, 0] = -1
+            self.rows[self.memories + f, 1] = 0
+            row, depth = self.root_of(f), 0
+            if row < 0 or self.visits[row] < MATURE:
+                continue
+            while depth < pool_depth and self.children[row, 0] >= 0:
+                child = self.children[row, (band >> (self.depth - depth - 1)) & 1]
+                if self.visits[child] < MATURE:
+                    break
+                row = child
+                depth += 1
+            self.rows[self.memories + f, 0] = row
+            self.rows[self.memories + f, 1] = self.node_of(band, depth)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_law(self, context: cython.double) -> cython.Py_ssize_t:
+        """Set the laws at a context, and return its band."""
+        e: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        weight: cython.double
+        last: cython.Py_ssize_t = self.experts
+        band: cython.Py_ssize_t = self.band_of(context)
+        self.find_rows(band)
+        self.read_experts(0, self.size - 1, True)
+        for k in range(self.size):
+            self.chances[last, k] = 0.0
+            self.spreads[last, k] = 0.0
+        for e in range(self.experts):
+            weight = self.weights[e]
+            for k in range(self.size):
+                self.chances[last, k] += weight * self.chances[e, k]
+                self.spreads[last, k] += weight * self.spreads[e, k]
+        if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
+            k = self.size - 1 if self.mirrored else 0
+            self.chances[last, k] = 1.0 if self.mirrored else 0.0
+            self.spreads[last, k] = 0.0
+        return band
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_near(self, column: cython.Py_ssize_t) -> cython.void:
+        """Set each expert's chances at one column and the one below it, as `read_law` would."""
+        low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
+        self.read_experts(low, min(column, self.size - 1), False)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_experts(
+        self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, with_spreads: cython.bint
+    ) -> cython.void:
+        """Set the chance of each expert that an amount reaches the number, in risk order.
+
+        The first experts are the memories. With features, the memories with classes follow. With
+        two or more features, the memories with the combination of classes follow. Only the columns
+        from `low` to `high` are needed; others may or may not be set. Spreads are set only if
+        `with_spreads`, which needs `low` = 0.
+        """
+        e: cython.Py_ssize_t
+        memory: cython.Py_ssize_t
+        mode: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        last: cython.Py_ssize_t
+        for e in range(self.experts):
+            memory, mode = e % self.memories, e // self.memories
+            first, last = self.memories, self.memories + self.features - 1
+            if mode == 2:
+                first = last = self.memories + self.features
+            if mode == 0:
+                first, last = 1, 0
+            if self.feedback == WON_LOST:
+                self.add_odds(e, memory, first, last, low, high, with_spreads)
+                continue
+            self.set_hazards(e, memory, first, last, low)
+            if with_spreads:
+                self.set_variances(e, memory, first, last)
+        if self.feedback != WON_LOST:
+            self.multiply_up(low)
+            if with_spreads:
+                self.add_up()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_hazards(
+        self,
+        e: cython.Py_ssize_t,
+        memory: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        low: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        pool: cython.Py_ssize_t = self.rows[0, 0]
+        own: cython.Py_ssize_t = self.rows[memory, 0]
+        other: cython.Py_ssize_t = self.rows[memory, 1]
+        if memory == 0:
+            for k in range(low, self.size):
+                self.chances[e, k] = self.law[pool, k + 1]
+        else:
+            for k in range(low, self.size):
+                self.chances[e, k] = self.law[pool, k + 1] * (
+                    (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
+                )
+        for i in range(first, last + 1):
+            own, other = self.rows[i, 0], self.rows[i, 1]
+            if own >= 0:
+                for k in range(low, self.size):
+                    self.chances[e, k] *= (self.law[own, k + 1] + TINY) / (
+                        self.law[other, k + 1] + TINY
+                    )
+        for k in range(low, self.size):
+            self.chances[e, k] = 1.0 - min(self.chances[e, k], CERTAIN)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_variances(
+        self,
+        e: cython.Py_ssize_t,
+        memory: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Set what each column adds to the variance of one expert's law."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        own: cython.Py_ssize_t = self.rows[memory, 0]
+        for k in range(self.size):
+            self.spreads[e, k] = self.spread[own, k + 1]
+        for i in range(first, last + 1):
+            own = self.rows[i, 0]
+            if own >= 0:
+                for k in range(self.size):
+                    self.spreads[e, k] = max(self.spreads[e, k], self.spread[own, k + 1])
+        for k in range(self.size):
+            self.spreads[e, k] *= (1.0 - self.chances[e, k]) / self.chances[e, k]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def multiply_up(self, low: cython.Py_ssize_t) -> cython.void:
+        """Replace each chance of an expert by the product of all from there on.
+
+        Three experts are done at a time: each product depends on the one before, experts do not.
+        """
+        k: cython.Py_ssize_t
+        e: cython.Py_ssize_t = 0
+        a: cython.double
+        b: cython.double
+        c: cython.double
+        while e + 3 <= self.experts:
+            a = b = c = 1.0
+            for k in range(self.size - 1, low - 1, -1):
+                a *= self.chances[e, k]
+                b *= self.chances[e + 1, k]
+                c *= self.chances[e + 2, k]
+                self.chances[e, k] = a
+                self.chances[e + 1, k] = b
+                self.chances[e + 2, k] = c
+            e += 3
+        while e < self.experts:
+            a = 1.0
+            for k in range(self.size - 1, low - 1, -1):
+                a *= self.chances[e, k]
+                self.chances[e, k] = a
+            e += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_up(self) -> cython.void:
+        """Replace each spread of an expert by the sum of all from there on; see `multiply_up`."""
+        k: cython.Py_ssize_t
+        e: cython.Py_ssize_t = 0
+        a: cython.double
+        b: cython.double
+        c: cython.double
+        while e + 3 <= self.experts:
+            a = b = c = 0.0
+            for k in range(self.size - 1, -1, -1):
+                a += self.spreads[e, k]
+                b += self.spreads[e + 1, k]
+                c += self.spreads[e + 2, k]
+                self.spreads[e, k] = a
+                self.spreads[e + 1, k] = b
+                self.spreads[e + 2, k] = c
+            e += 3
+        while e < self.experts:
+            a = 0.0
+            for k in range(self.size - 1, -1, -1):
+                a += self.spreads[e, k]
+                self.spreads[e, k] = a
+            e += 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add_odds(
+        self,
+        e: cython.Py_ssize_t,
+        memory: cython.Py_ssize_t,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+        low: cython.Py_ssize_t,
+        high: cython.Py_ssize_t,
+        with_spreads: cython.bint,
+    ) -> cython.void:
+        """Set chances and variances of an expert from sums of log odds."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        base: cython.Py_ssize_t
+        pool: cython.Py_ssize_t = self.rows[0, 0]
+        own: cython.Py_ssize_t = self.rows[memory, 0]
+        other: cython.Py_ssize_t = self.rows[memory, 1]
+        for k in range(high + 1):
+            self.chances[e, k] = self.law[pool, k] + self.law[own, k] - self.law[other, k]
+        for i in range(first, last + 1):
+            row, base = self.rows[i, 0], self.rows[i, 1]
+            if row >= 0:
+                for k in range(high + 1):
+                    self.chances[e, k] += self.law[row, k] - self.law[base, k]
+        if with_spreads:
+            for k in range(self.size):
+                self.spreads[e, k] = self.spread[own, k]
+                for i in range(first, last + 1):
+                    if self.rows[i, 0] >= 0:
+                        self.spreads[e, k] = max(
+                            self.spreads[e, k], self.spread[self.rows[i, 0], k]
+                        )
+        highest: cython.double = -30.0
+        for k in range(high + 1):
+            highest = max(highest, self.chances[e, k])
+            if k >= low:
+                self.chances[e, k] = 1.0 / (1.0 + exp(-highest))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def likelihood(
+        self, e: cython.Py_ssize_t, kind: cython.Py_ssize_t, column: cython.Py_ssize_t
+    ) -> cython.double:
+        """Return the probability of an outcome by an expert. `column` is in risk order."""
+        upper: cython.double = self.chances[e, column] if column < self.size else 1.0
+        lower: cython.double = self.chances[e, column - 1] if column > 0 else 0.0
+        if kind == (ABOVE if self.mirrored else AT_MOST):
+            return upper
+        if kind == (AT_MOST if self.mirrored else ABOVE):
+            return 1.0 - upper
+        return upper - lower
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def chance_of(self, amount: cython.Py_ssize_t) -> cython.double:
+        if self.mirrored:
+            return 1.0 - self.chances[self.experts, self.size - 1 - amount]
+        return self.chances[self.experts, amount]
+
+    # --- choosing ------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def best_amount(
+        self,
+        noise: cython.double,
+        worth: cython.double,
+        cost: cython.double,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Return the amount from `first` to `last` that earns most; the lowest of equals.
+
+        noise: by how many standard deviations the law is moved to the side where more is earned.
+        """
+        k: cython.Py_ssize_t
+        column: cython.Py_ssize_t
+        chance: cython.double
+        moved: cython.double
+        earned: cython.double
+        missed: cython.double
+        mixture: cython.Py_ssize_t = self.experts
+        # In a first-price auction it is good to reach the number, otherwise it is bad. If the law
+        # is mirrored, its chances are those of not reaching it.
+        sign: cython.double = 1.0 if (self.payoff == FIRST_PRICE) != self.mirrored else -1.0
+        best: cython.Py_ssize_t = first
+        most: cython.double = -INFINITY
+        sold: cython.double = self.amounts[0]
+        before: cython.double = 0.0
+        start: cython.Py_ssize_t = 0 if self.payoff == NEWSVENDOR else first
+        for k in range(start, last + 1):
+            if self.payoff == FIRST_PRICE and most >= 0.0 and most >= worth - self.amounts[k]:
+                break  # no higher amount can earn more, even if it always wins
+            column = self.size - 1 - k if self.mirrored else k
+            chance = self.chances[mixture, column]
+            if noise != 0.0:
+                moved = sign * noise * sqrt(self.spreads[mixture, column])
+                if self.feedback != WON_LOST:
+                    moved /= 1.0 - chance + 1e-3
+                chance = chance / (chance + (1.0 - chance) * exp(-moved))
+            if self.mirrored:
+                chance = 1.0 - chance
+            if k > start and self.payoff == NEWSVENDOR:
+                # The units from amount k - 1 to k are sold if the number is above k - 1 (or at
+                # least k): exact for numbers on the grid of the amounts.
+                missed = chance if self.strict else before
+                sold += (self.amounts[k] - self.amounts[k - 1]) * (1.0 - missed)
+            before = chance
+            if self.payoff == FIRST_PRICE:
+                earned = (worth - self.amounts[k]) * chance - cost * self.amounts[k]
+            elif self.payoff == POSTED_PRICE:
+                earned = (self.amounts[k] - cost) * (1.0 - chance)
+            else:
+                earned = worth * sold - cost * self.amounts[k]
+            if k >= first and earned > most:
+                most = earned
+                best = k
+        return best
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def scatter(
+        self, best: cython.Py_ssize_t, first: cython.Py_ssize_t, last: cython.Py_ssize_t
+    ) -> cython.Py_ssize_t:
+        """Return a random amount near `best`. It is nearer the more rounds the node has.
+
+        If it is only seen whether the amount reached the number, the slope of the law can be
+        learned only if amounts vary. Near the best amount, that costs little. Otherwise the slope
+        would be learned from other contexts, which play other amounts because their numbers are
+        different.
+        """
+        visits: cython.double = self.visits[self.rows[0, 0]]
+        normal: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * sin(TWO_PI * self.v)
+        width: cython.double = SCATTER * self.probing * pow(1.0 + visits, -0.25)
+        near: cython.double = floor(best + normal * width * (best + 1.0) + 0.5)
+        least: cython.double = max(first, min(best, self.lowest))
+        return cython.cast(cython.Py_ssize_t, min(max(near, least), last))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def choose(
+        self,
+        band: cython.Py_ssize_t,
+        worth: cython.double,
+        cost: cython.double,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Return the amount to play, by the law that was read last."""
+        best: cython.Py_ssize_t = self.without_tries(worth, cost, first, last)
+        if not self.may_try():
+            return best
+        return self.probe(band, best, worth, first, self.w)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def may_try(self) -> cython.bint:
+        """Return whether lower amounts are sometimes tried."""
+        return self.feedback == AFTER_LOSS and self.payoff == FIRST_PRICE and self.probing > 0.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def without_tries(
+        self,
+        worth: cython.double,
+        cost: cython.double,
+        first: cython.Py_ssize_t,
+        last: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Return what `choose` returns if it does not try a lower amount."""
+        noise: cython.double = 0.0
+        if self.feedback != ALWAYS:
+            noise = self.optimism * (sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v))
+            if self.feedback != WON_LOST:
+                noise = max(noise, 0.0)
+        best: cython.Py_ssize_t = self.best_amount(noise, worth, cost, first, last)
+        if self.feedback == WON_LOST:
+            return self.scatter(best, first, last)
+        return best
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_try(
+        self,
+        row: cython.Py_ssize_t,
+        best: cython.Py_ssize_t,
+        worth: cython.double,
+        first: cython.Py_ssize_t,
+    ) -> cython.Py_ssize_t:
+        """Return an amount below `best` to try in a broad node; set the `probability` of a try.
+
+        It is chosen so that, by the law that was read last, tries cost on average a share SHARE of
+        what could be gained.
+        """
+        mixture: cython.Py_ssize_t = self.experts
+        amount: cython.Py_ssize_t
+        factor: cython.double
+        possible: cython.double
+        most: cython.double = (worth - self.amounts[best]) * self.chances[mixture, best]
+        tried: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.untried[row]) - 1
+        upper: cython.double = self.chances[mixture, best]
+        lowest: cython.Py_ssize_t = max(first, self.lowest)
+        self.probability = 0.0
+        if most <= 0.0 or self.visits[row] <= 0.0:
+            return best
+        if tried > best * FAR:
+            amount, factor = max(cython.cast(cython.Py_ssize_t, best * FAR), lowest), TWICE
+            possible = (worth - self.amounts[first]) * upper
+        else:
+            upper = self.highest_chance(row, tried)
+            amount, factor = max(tried, lowest), CLEARLY
+            possible = (worth - self.amounts[amount]) * upper
+            if self.plays >= ENOUGH or possible < factor * most:
+                amount = max(cython.cast(cython.Py_ssize_t, tried * FAR), lowest)
+                possible = (worth - self.amounts[first]) * upper
+                if amount >= tried:
+                    return best
+        if amount >= best or possible < factor * most:
+            return best
+        cost: cython.double = most - (worth - self.amounts[amount]) * self.chances[mixture, amount]
+        allowed: cython.double = self.probing * SHARE * min(possible - most, MOST * most)
+        self.probability = OFTEN if allowed >= OFTEN * cost else allowed / cost
+        return amount
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def highest_chance(self, row: cython.Py_ssize_t, amount: cython.Py_ssize_t) -> cython.double:
+        """Return an upper bound on an amount's chance, by a node's rounds with amounts up to it.
+
+        The chance is that of reaching the number. Lower amounts reach it less often, so the rounds
+        with the highest of these amounts say most. Sets `plays` to how many rounds there are.
+        """
+        k: cython.Py_ssize_t
+        chance: cython.double
+        reached: cython.double = 0.0
+        upper: cython.double = 0.0
+        self.plays = 0.0
+        for k in range(amount, -1, -1):
+            self.plays += self.asked[row, k]
+            reached += self.reached[row, k]
+            if self.plays >= FEW:
+                chance = reached / self.plays
+                upper = max(upper, chance + ERRORS * sqrt(chance * (1.0 - chance) / self.plays))
+        return min(upper, 1.0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def probe(
+        self,
+        band: cython.Py_ssize_t,
+        best: cython.Py_ssize_t,
+        worth: cython.double,
+        first: cython.Py_ssize_t,
+        uniform: cython.double,
+    ) -> cython.Py_ssize_t:
+        """Return `best`, or sometimes a lower amount; `uniform` is a random number from [0, 1)."""
+        depth: cython.Py_ssize_t
+        amount: cython.Py_ssize_t
+        if uniform >= OFTEN:
+            return best
+        for depth in range(1, 3):
+            amount = self.set_try(self.node_of(band, depth), best, worth, first)
+            if uniform < self.probability:
+                return amount
+        return best
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def weigh_tries(
+        self,
+        band: cython.Py_ssize_t,
+        best: cython.Py_ssize_t,
+        worth: cython.double,
+        first: cython.Py_ssize_t,
+        weight: cython.double,
+        out: cython.double[::1],
+    ) -> cython.void:
+        """Add a weight to `out`, divided among the amounts that `probe` may return."""
+        depth: cython.Py_ssize_t
+        amount: cython.Py_ssize_t
+        used: cython.double = 0.0
+        for depth in range(1, 3):
+            amount = self.set_try(self.node_of(band, depth), best, worth, first)
+            if self.probability > used:
+                out[amount] += weight * (self.probability - used)
+                used = self.probability
+        out[best] += weight * (1.0 - used)
+
+    # --- learning ------------------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def learn_at(
+        self,
+        band: cython.Py_ssize_t,
+        kind: cython.Py_ssize_t,
+        index: cython.Py_ssize_t,
+        amount: cython.Py_ssize_t,
+    ) -> cython.void:
+        self.find_rows(band)
+        self.read_near(self.column_of(kind, index))
+        self.absorb(band, kind, index, amount)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def absorb_cell(
+        self,
+        band: cython.Py_ssize_t,
+        amount: cython.Py_ssize_t,
+        cell: cython.Py_ssize_t,
+        tried: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Learn what playing an amount shows if the number is in this cell."""
+        kind: cython.Py_ssize_t = outcome_kind(self.feedback, amount, cell)
+        if not self.shows_nothing(amount, cell):
+            self.absorb(band, kind, cell if kind == TOLD else amount, tried)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def shows_nothing(self, amount: cython.Py_ssize_t, cell: cython.Py_ssize_t) -> cython.bint:
+        """Return whether no bid is made, and nothing is told."""
+        return amount < self.lowest and outcome_kind(self.feedback, amount, cell) != TOLD
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def absorb(
+        self,
+        band: cython.Py_ssize_t,
+        kind: cython.Py_ssize_t,
+        index: cython.Py_ssize_t,
+        amount: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Do what `learn` does, if the laws at the context were read."""
+        m: cython.Py_ssize_t
+        f: cython.Py_ssize_t
+        level: cython.Py_ssize_t
+        depth: cython.Py_ssize_t
+        place: cython.Py_ssize_t
+        row: cython.Py_ssize_t
+        parent: cython.Py_ssize_t
+        start: cython.Py_ssize_t
+        asked: cython.Py_ssize_t
+        column: cython.Py_ssize_t = self.column_of(kind, index)
+        told: cython.bint = self.is_told(kind)
+        self.weigh(kind, column)
+        self.rounds[0] += 1.0
+        for m in range(self.memories):
+            self.grow(m)
+            start = self.first_row(m)
+            depth = self.depth if m == 0 else self.recent_depth
+            for level in range(depth + 1):
+                place = self.node_of(band, level)
+                row = start + place
+                if self.visits[row] == 0.0:
+                    self.begin(row)
+                self.count(row, column, told, self.scale[m])
+                if m == 0 and place < BROAD and amount >= 0:
+                    asked = self.size - 1 - amount if self.mirrored else amount
+                    self.ask(place, asked)
+                    self.reached[place, asked] += reaches(kind, index, amount)
+                parent = -1 if level == 0 else start + self.node_of(band, level - 1)
+                if self.due(row, parent, self.scale[m]):
+                    self.refresh(m, row, parent, place, level)
+        for f in range(self.rows.shape[0] - self.memories):
+            if self.classes[f] >= 0:
+                self.learn_class(f, self.classes[f], band, column, told)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def weigh(self, kind: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.void:
+        """Multiply the weight of each expert by the likelihood of the outcome under its law."""
+        e: cython.Py_ssize_t
+        if self.experts == 1:
+            return
+        for e in range(self.experts):
+            self.weights[e] *= max(self.likelihood(e, kind, column), TINY)
+        self.share_out()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def share_out(self) -> cython.void:
+        """Normalise the weights of the experts; a small share is spread evenly over all of them."""
+        e: cython.Py_ssize_t
+        total: cython.double = 0.0
+        experts: cython.double = self.experts
+        even: cython.double = self.share / experts
+        for e in range(self.experts):
+            total += self.weights[e]
+        for e in range(self.experts):
+            self.weights[e] = (1.0 - self.share) * self.weights[e] / total + even
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def reweigh(
+        self,
+        kind: cython.Py_ssize_t,
+        old: cython.Py_ssize_t,
+        new_kind: cython.Py_ssize_t,
+        new: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Correct the weights of the experts: the new outcome replaces the old, by present laws."""
+        e: cython.Py_ssize_t
+        experts: cython.double = self.experts
+        if self.experts == 1:
+            return
+        for e in range(self.experts):
+            self.weights[e] = max(self.weights[e] - self.share / experts, TINY)
+        self.read_near(old)
+        for e in range(self.experts):
+            self.weights[e] *= 1.0 / max(self.likelihood(e, kind, old), TINY)
+        self.read_near(new)
+        for e in range(self.experts):
+            self.weights[e] *= max(self.likelihood(e, new_kind, new), TINY)
+        self.share_out()
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def move(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        was_told: cython.bint,
+        old: cython.Py_ssize_t,
+        now_told: cython.bint,
+        new: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Move one round, with its present weight, to another column; at most what is counted."""
+        taken: cython.double
+        if was_told:
+            taken = min(unit, self.told[row, old])
+            self.told[row, old] -= taken
+        else:
+            taken = min(unit, self.hidden[row, old])
+            self.hidden[row, old] -= taken
+        if now_told:
+            self.told[row, new] += taken
+        else:
+            self.hidden[row, new] += taken
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def grow(self, memory: cython.Py_ssize_t) -> cython.void:
+        """Let a new round count more than the last one: this discounts the past."""
+        row: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        one: cython.Py_ssize_t = 1
+        self.scale[memory] *= self.growth[memory]
+        if self.scale[memory] <= LARGE:
+            return
+        start: cython.Py_ssize_t = self.first_row(memory)
+        for row in range(start, start + (one << (self.recent_depth + 1)) - 1):
+            self.visits[row] /= self.scale[memory]
+            for j in range(self.size + 1):
+                self.told[row, j] /= self.scale[memory]
+                self.hidden[row, j] /= self.scale[memory]
+        self.scale[memory] = 1.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def begin(self, row: cython.Py_ssize_t) -> cython.void:
+        """Set the law of a node that has seen nothing. Before its first round, nothing reads it."""
+        j: cython.Py_ssize_t
+        for j in range(self.size + 1):
+            self.law[row, j] = self.flat[j]
+            self.spread[row, j] = 1.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def count(
+        self,
+        row: cython.Py_ssize_t,
+        column: cython.Py_ssize_t,
+        told: cython.bint,
+        unit: cython.double,
+    ) -> cython.void:
+        """Count one outcome in one node."""
+        if told:
+            self.told[row, column] += unit
+        else:
+            self.hidden[row, column] += unit
+        self.visits[row] += unit
+        self.since[row] += 1.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def ask(self, row: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.void:
+        """Count an amount that was played, and find the lowest amount with enough rounds."""
+        total: cython.double = 0.0
+        lowest: cython.Py_ssize_t = 0
+        self.asked[row, column] += 1.0
+        if column > self.untried[row]:
+            return
+        while lowest < self.size:
+            total += self.asked[row, lowest]
+            if total >= TRIED:
+                break
+            lowest += 1
+        self.untried[row] = lowest + 1.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def due(
+        self, row: cython.Py_ssize_t, parent: cython.Py_ssize_t, unit: cython.double
+    ) -> cython.bint:
+        """Return whether a node's law is in use and has enough new rounds to be computed again."""
+        visits: cython.double = self.visits[row]
+        if parent >= 0 and (self.visits[parent] < SPLIT * unit or visits < MATURE * unit):
+            return False
+        return self.since[row] >= FRESH * visits / unit
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def learn_class(
+        self,
+        feature: cython.Py_ssize_t,
+        slot: cython.longlong,
+        band: cython.Py_ssize_t,
+        column: cython.Py_ssize_t,
+        told: cython.bint,
+    ) -> cython.void:
+        """Count an outcome in a class's tree, from its root down."""
+        place: cython.Py_ssize_t
+        group: cython.Py_ssize_t = self.memories + feature
+        row: cython.Py_ssize_t = self.root_for(slot)
+        parent: cython.Py_ssize_t = -1
+        level: cython.Py_ssize_t = 0
+        if row < 0:
+            return
+        while True:
+            place = self.node_of(band, level)
+            self.count(row, column, told, 1.0)
+            if (parent < 0 or self.visits[row] >= MATURE) and self.since[
+                row
+            ] >= FRESH * self.visits[row]:
+                self.refresh(group, row, parent, place, level)
+            if self.children[row, 0] < 0:
+                if self.visits[row] >= SPLIT and level < min(DEEPEST, self.depth):
+                    self.add_children(self.first_row(self.memories), row)
+                return
+            parent = row
+            row = self.children[row, (band >> (self.depth - level - 1)) & 1]
+            level += 1
+
+    # --- the law of a node ---------------------------------------------------------------------
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def refresh(
+        self,
+        group: cython.Py_ssize_t,
+        row: cython.Py_ssize_t,
+        parent: cython.Py_ssize_t,
+        place: cython.Py_ssize_t,
+        level: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Compute a node's law from its counts and its parent's law.
+
+        group: the memory, or M + the feature. place: the pool's node of the same band. For a node
+        of recent rounds or of a class, the parent's law is first changed by as much as the pool's
+        law changes from the parent's band to this one.
+        """
+        j: cython.Py_ssize_t
+        above: cython.Py_ssize_t = max(parent, 0)
+        base: cython.Py_ssize_t = (place - 1) >> 1
+        unit: cython.double = 1.0
+        noise: cython.double = 1.0
+        root: cython.bint = group == 0 and parent < 0
+        self.since[row] = 0.0
+        if root:
+            self.set_flat(row)
+        else:
+            for j in range(self.size + 1):
+                self.law[row, j] = self.law[above, j]
+                self.spread[row, j] = self.spread[above, j]
+        if group > 0 and parent >= 0 and self.visits[place] >= MATURE:
+            if self.feedback == WON_LOST:
+                for j in range(self.size + 1):
+                    self.law[row, j] += self.law[place, j] - self.law[base, j]
+            else:
+                for j in range(self.size + 1):
+                    self.law[row, j] = min(
+                        CERTAIN,
+                        self.law[row, j]
+                        * ((self.law[place, j] + TINY) / (self.law[base, j] + TINY)),
+                    )
+        if group < self.memories:
+            unit = 1.0 / self.scale[group]
+            # After many rounds, the variance of a discounted count is half of its mean.
+            noise = 1.0 - 0.5 * min(1.0, self.rounds[0] * LOG_2 / self.half_lives[group])
+        if self.feedback == WON_LOST:
+            self.shrink_odds(row, unit, noise, root, group * LEVELS + level)
+        else:
+            self.at_risk(row, unit)
+            if root:
+                self.draw_near(row, unit, 1.0, 1, self.size + 1)
+            else:
+                self.shrink_blocks(row, unit, noise, group * LEVELS + level)
+                self.shrink_columns(row, unit, noise, group * LEVELS + level)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def set_flat(self, row: cython.Py_ssize_t) -> cython.void:
+        """Set the law that is assumed before anything is seen: all cells are equally likely."""
+        j: cython.Py_ssize_t
+        size: cython.double = self.size
+        for j in range(self.size + 1):
+            if self.feedback == WON_LOST:
+                self.law[row, j] = log((j + 1.0) / max(size - j, 1.0))
+            else:
+                self.law[row, j] = 1.0 / (j + 1.0)
+            self.spread[row, j] = 1.0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def at_risk(self, row: cython.Py_ssize_t, unit: cython.double) -> cython.void:
+        """Set work[0, j], j >= 1, to the rounds in which a cell of column j would be told."""
+        i: cython.Py_ssize_t
+        s: cython.Py_ssize_t = 1
+        total: cython.double = self.told[row, 0]
+        part: cython.double
+        while s + 8 <= self.size + 1:
+            part = 0.0
+            for i in range(s, s + 8):
+                part += self.hidden[row, i - 1] + self.told[row, i]
+                self.work[0, i] = (total + part) * unit
+            total += part
+            s += 8
+        part = 0.0
+        for i in range(s, self.size + 1):
+            part += self.hidden[row, i - 1] + self.told[row, i]
+            self.work[0, i] = (total + part) * unit
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def sum_of(self, line: cython.Py_ssize_t) -> cython.double:
+        """Return the sum of work[line, 1:], as eight sums at a time."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.size
+        a: cython.double = 0.0
+        b: cython.double = 0.0
+        c: cython.double = 0.0
+        d: cython.double = 0.0
+        e: cython.double = 0.0
+        f: cython.double = 0.0
+        g: cython.double = 0.0
+        h: cython.double = 0.0
+        for i in range(n >> 3):
+            a += self.work[line, 8 * i + 1]
+            b += self.work[line, 8 * i + 2]
+            c += self.work[line, 8 * i + 3]
+            d += self.work[line, 8 * i + 4]
+            e += self.work[line, 8 * i + 5]
+            f += self.work[line, 8 * i + 6]
+            g += self.work[line, 8 * i + 7]
+            h += self.work[line, 8 * i + 8]
+        for i in range(n & 7):
+            a += self.work[line, n - i]
+        return ((a + b) + (c + d)) + ((e + f) + (g + h))
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def heterogeneity(
+        self,
+        found: cython.double,
+        weight: cython.double,
+        noise: cython.double,
+        row: cython.Py_ssize_t,
+        kind: cython.Py_ssize_t,
+        at: cython.Py_ssize_t,
+        most: cython.double,
+    ) -> cython.double:
+        """Return the variance of a node's ratios around its parent's: empirical Bayes.
+
+        `found / weight` is the node's own estimate, and `noise` is half of its squared error if
+        there is no variance. It is shrunk towards the estimate from all nodes of its kind and
+        depth. The three numbers replace the old ones in `evidence` from column `at` on, and in the
+        sums of `totals`.
+        """
+        usual: cython.double = 0.0
+        self.totals[kind, at] += found - self.evidence[row, at]
+        self.totals[kind, at + 1] += weight - self.evidence[row, at + 1]
+        self.totals[kind, at + 2] += noise - self.evidence[row, at + 2]
+        self.evidence[row, at] = found
+        self.evidence[row, at + 1] = weight
+        self.evidence[row, at + 2] = noise
+        if self.totals[kind, at + 1] > 0.0:
+            usual = max(self.totals[kind, at], 0.0) / self.totals[kind, at + 1]
+        pull: cython.double = sqrt(2.0 * max(noise, 0.0)) / max(usual, 1e-3)
+        return min(max((max(found, 0.0) + usual * pull) / (weight + pull + 1e-9), 0.0), most)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def shrink_blocks(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        noise: cython.double,
+        kind: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Multiply the hazards of each block of columns by one ratio.
+
+        The first block begins at the highest column. A block ends where it has its share of the
+        expected outcomes. Columns with too few rounds at risk keep the parent's hazard: what is
+        seen above them says little about them. work[1] has, at the highest column of each block,
+        its lowest column.
+        """
+        j: cython.Py_ssize_t
+        top: cython.Py_ssize_t
+        bottom: cython.Py_ssize_t
+        count: cython.double
+        mean: cython.double
+        variance: cython.double
+        share: cython.double
+        ratio: cython.double
+        found: cython.double = 0.0
+        weight: cython.double = 0.0
+        squares: cython.double = 0.0
+        for j in range(1, self.size + 1):
+            self.work[4, j] = self.work[0, j] * self.law[row, j]
+        expected: cython.double = self.sum_of(4)
+        self.work[1, self.size] = 1.0
+        if expected <= 0.0:
+            return
+        limit: cython.double = expected / BLOCKS
+        j = self.size
+        while j >= 1:
+            top, count, mean, variance = j, 0.0, 0.0, 0.0
+            while j >= 1 and mean < limit:
+                count += self.told[row, j] * unit
+                mean += self.work[4, j]
+                variance += self.work[4, j] * (1.0 - self.law[row, j])
+                j -= 1
+            self.work[1, top] = j + 1.0
+            self.work[2, top] = count
+            self.work[3, top] = -1.0
+            if variance > 1e-9:
+                self.work[3, top] = mean
+                share = variance / (variance + 1.0)
+                found += share * ((count - mean) * (count - mean) / variance - noise)
+                weight += share * mean * mean / variance
+                squares += share * share
+        differs: cython.double = self.heterogeneity(found, weight, squares, row, kind, 0, 1.0)
+        if differs <= 1e-9:
+            return
+        top = self.size
+        while top >= 1:
+            bottom, mean, ratio = (
+                cython.cast(cython.Py_ssize_t, self.work[1, top]),
+                self.work[3, top],
+                1.0,
+            )
+            if mean >= 0.0:
+                ratio = (self.work[2, top] * differs + 1.0) / (mean * differs + 1.0)
+            for j in range(bottom, top + 1):
+                if self.work[0, j] >= COVERED:
+                    self.law[row, j] = min(CERTAIN, self.law[row, j] * ratio)
+            top = bottom - 1
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def shrink_columns(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        noise: cython.double,
+        kind: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Shrink the share that was told in each column towards the hazard.
+
+        If a block of columns contradicts the parent's law by far more than chance, it is shrunk
+        less than the others: many rounds that agree elsewhere must not hide it.
+        """
+        j: cython.Py_ssize_t
+        bottom: cython.Py_ssize_t
+        top: cython.Py_ssize_t = self.size
+        end: cython.Py_ssize_t = self.size + 1
+        mean: cython.double
+        variance: cython.double
+        gap: cython.double
+        part: cython.double
+        share: cython.double
+        found: cython.double
+        weight: cython.double
+        square: cython.double
+        most: cython.double
+        for j in range(1, self.size + 1):
+            mean = self.work[0, j] * self.law[row, j]
+            variance = mean * (1.0 - self.law[row, j])
+            gap = self.told[row, j] * unit - mean
+            part = 1.0 / (variance + 1.0)
+            share = variance * part
+            if variance > 1e-12:
+                self.work[2, j] = (gap * gap - noise * variance) * part
+                self.work[3, j] = share * max(self.work[0, j] - noise, 0.0)
+                self.work[4, j] = share * share
+            else:
+                self.work[2, j] = 0.0
+                self.work[3, j] = 0.0
+                self.work[4, j] = 0.0
+        differs: cython.double = self.heterogeneity(
+            self.sum_of(2), self.sum_of(3), self.sum_of(4), row, kind, 3, 1.0
+        )
+        while top >= 1:
+            bottom, found, square = cython.cast(cython.Py_ssize_t, self.work[1, top]), 0.0, 0.0
+            for j in range(bottom, top + 1):
+                found += self.work[2, j]
+                square += self.work[4, j]
+            if found > CONTRADICTION * sqrt(2.0 * square):
+                weight = 0.0
+                for j in range(bottom, top + 1):
+                    weight += self.work[3, j]
+                most = min(max(differs, found / (weight + 1e-9)), 1.0)
+                self.draw_near(row, unit, differs, top + 1, end)
+                self.draw_near(row, unit, most, bottom, top + 1)
+                end = bottom
+            top = bottom - 1
+        self.draw_near(row, unit, differs, 1, end)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def draw_near(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        differs: cython.double,
+        start: cython.Py_ssize_t,
+        stop: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Update the hazards and variances from `start` to `stop` by the counts; `differs` is d."""
+        j: cython.Py_ssize_t
+        part: cython.double
+        for j in range(start, stop):
+            part = 1.0 / (1.0 + self.work[0, j] * differs)
+            self.law[row, j] = (self.told[row, j] * unit * differs + self.law[row, j]) * part
+            self.spread[row, j] = part * differs + part * part * self.spread[row, j]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def shrink_odds(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        noise: cython.double,
+        root: cython.bint,
+        kind: cython.Py_ssize_t,
+    ) -> cython.void:
+        """Turn the parent's log odds in `law` and `spread` into the node's.
+
+        First the log odds of neighbouring amounts are moved together, then those of each amount
+        alone. Then they are made nondecreasing.
+        """
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        step: cython.Py_ssize_t
+        width: cython.Py_ssize_t
+        gap: cython.double
+        variance: cython.double
+        chance: cython.double
+        plays: cython.double
+        share: cython.double
+        found: cython.double
+        weight: cython.double
+        squares: cython.double
+        differs: cython.double
+        fading: cython.double
+        size: cython.double = self.size
+        for step in range(2):
+            width = max(self.size // 8, 1) if step == 0 else 1
+            found = weight = squares = 0.0
+            k = 0
+            while k < self.size:
+                gap = variance = 0.0
+                for i in range(k, min(k + width, self.size)):
+                    chance = 1.0 / (1.0 + exp(-self.law[row, i]))
+                    plays = (self.told[row, i] + self.hidden[row, i]) * unit
+                    gap += self.told[row, i] * unit - plays * chance
+                    variance += plays * chance * (1.0 - chance)
+                k += width
+                if variance > 1e-9:
+                    share = variance / (variance + 1.0)
+                    found += share * (gap * gap / variance - noise)
+                    weight += share * variance
+                    squares += share * share
+            differs = self.heterogeneity(found, weight, squares, row, kind, 3 * step, DIFFERENT)
+            if root and step == 0:
+                differs = 4.0
+            if differs > 1e-9:
+                fading = exp(-1.0 / (WIDTH * size)) if step == 0 else 0.0
+                self.move_odds(row, unit, differs, fading)
+        self.raise_odds(row)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def move_odds(
+        self,
+        row: cython.Py_ssize_t,
+        unit: cython.double,
+        differs: cython.double,
+        fading: cython.double,
+    ) -> cython.void:
+        """Move each log odds by the counts of its neighbourhood; `fading` weighs a neighbour."""
+        k: cython.Py_ssize_t
+        count: cython.double
+        chance: cython.double
+        near: cython.double
+        all_plays: cython.double
+        expected: cython.double
+        rate: cython.double
+        variance: cython.double
+        added: cython.double
+        odds: cython.double
+        part: cython.double
+        wins: cython.double = 0.0
+        plays: cython.double = 0.0
+        mean: cython.double = 0.0
+        for k in range(self.size):
+            count = (self.told[row, k] + self.hidden[row, k]) * unit
+            wins = wins * fading + self.told[row, k] * unit
+            plays = plays * fading + count
+            mean = mean * fading + count / (1.0 + exp(-self.law[row, k]))
+            self.work[0, k] = wins
+            self.work[1, k] = plays
+            self.work[2, k] = mean
+        wins = plays = mean = 0.0
+        for k in range(self.size - 1, -1, -1):
+            count = (self.told[row, k] + self.hidden[row, k]) * unit
+            chance = 1.0 / (1.0 + exp(-self.law[row, k]))
+            near, all_plays = self.work[0, k] + wins, self.work[1, k] + plays
+            expected = self.work[2, k] + mean
+            wins = (wins + self.told[row, k] * unit) * fading
+            plays = (plays + count) * fading
+            mean = (mean + count * chance) * fading
+            if all_plays <= 1e-12:
+                self.spread[row, k] += differs
+                continue
+            rate = min(max(expected / all_plays, 1e-6), 1.0 - 1e-6)
+            variance = rate * (1.0 - rate)
+            added = 1.0 / (differs * variance)
+            odds = (near + added * rate) / (max(all_plays - near, 0.0) + added * (1.0 - rate))
+            self.law[row, k] = min(
+                max(self.law[row, k] + log(odds * (1.0 - rate) / rate), -HIGHEST), HIGHEST
+            )
+            part = 1.0 / (1.0 + differs * all_plays * variance)
+            self.spread[row, k] = differs * part + part * part * self.spread[row, k]
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def raise_odds(self, row: cython.Py_ssize_t) -> cython.void:
+        """Make log odds nondecreasing: the mean of maxima from below and minima from above."""
+        k: cython.Py_ssize_t
+        highest: cython.double = -HIGHEST
+        lowest: cython.double = HIGHEST
+        for k in range(self.size):
+            highest = max(highest, self.law[row, k])
+            self.work[0, k] = highest
+        for k in range(self.size - 1, -1, -1):
+            lowest = min(lowest, self.law[row, k])
+            self.law[row, k] = 0.5 * (self.work[0, k] + lowest)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def tells(feedback: cython.Py_ssize_t, reached: cython.bint) -> cython.bint:
+    """Return whether the number is told. reached: whether the amount has reached it."""
+    if feedback == ALWAYS:
+        return True
+    return feedback != WON_LOST and reached == (feedback == AFTER_WIN)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def outcome_kind(
+    feedback: cython.Py_ssize_t, amount: cython.Py_ssize_t, cell: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Return the kind of the outcome of an amount, if the number is in this cell."""
+    reached: cython.bint = cell <= amount
+    if tells(feedback, reached):
+        return TOLD
+    return AT_MOST if reached else ABOVE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def reaches(
+    kind: cython.Py_ssize_t, index: cython.Py_ssize_t, amount: cython.Py_ssize_t
+) -> cython.double:
+    """Return 1 if an outcome says that an amount reaches the number, else 0."""
+    return 1.0 if kind != ABOVE and index <= amount else 0.0

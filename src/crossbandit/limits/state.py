@@ -1,0 +1,75 @@
+"""The arrays of limits, and the numbers of their columns. `pace_core.py` works on them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from crossbandit.types import Floats, Integers
+
+BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target holds only in the long run
+# Columns of `PaceState.money`. A budget has its amount, what was spent, and what is reserved. A
+# target has the credits of wins, what was spent, and by how much the reserved bids could exceed
+# their credits.
+GIVEN, SPENT, RESERVED = range(3)
+# Columns of `PaceState.duals`: the logarithm s; the sum of squared gradients. Four are about bids
+# without an outcome: the sum of their expected gradients; the sum of the squares of these; what
+# those of this period are expected to cost; how many there are. The last two are the logarithm of
+# the cost of holding money, 0 for none, and its sum of squared gradients.
+LOG, SQUARES, OPEN, OPEN_SQUARES, DUE, WAITING, HOLDING, HOLDING_SQUARES = range(8)
+# Columns of a ticket: what was planned for the auction; 1 if the limit may be relaxed after it; the
+# period of the auction; what the bid is expected to cost.
+PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
+# Columns of `Reserved.held` and `Reserved.prices`.
+MADE_AT, BID_FOR = range(2)
+COSTS, WANTED = range(2)
+
+# How a budget is spread: not at all, over a number of auctions, or over time.
+AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
+# Columns of `PaceState.times`: when the period began and when it ends, in seconds or auctions; the
+# time of the latest auction; the number of auctions of the period; the mean share of the plan
+# between two auctions (the usual gap), and over how many it is averaged; the number of the period;
+# the mean share of the plan between two times at which auctions came (the usual step).
+START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD, STEP = range(8)
+BINS = 96  # bins of a period: quarters of an hour, if it is a day
+GROUPS = 16  # groups of amounts, each with its own share of wins
+
+MAX_JUMP = timedelta(days=1)  # by how much a time may be ahead of the clock and of the last one
+MOST_UNITS = 2**61  # the highest sum of credits: sums of it and of what is spent do not overflow
+
+
+class PaceRules(NamedTuple):
+    """The settings of L limits on K amounts. There are few arrays, as passing each takes time."""
+
+    amounts: Floats  # (K,), ascending
+    prices: Integers  # (K,): what each amount costs, in units, rounded up
+    unit: float  # of money
+    kinds: Integers  # (L,): BUDGET, TARGET or LOOSE_TARGET
+    plans: Integers  # (L,): AT_ONCE, BY_AUCTIONS or BY_TIME
+    # (L, 4): a win of value v has the credit credits[0] + credits[1] * v. The third number is a
+    # scale. The fourth is the lowest s, below which nothing is bid anyway.
+    credits: Floats
+    surplus: bool  # whether v - b is earned, not v
+
+
+class PaceState(NamedTuple):
+    """The state of the limits."""
+
+    money: Integers  # (L, 3), in units
+    duals: Floats  # (L, 8)
+    wins: Floats  # (GROUPS, 2): wins and bids, by groups of amounts
+    times: Floats  # (L, 8)
+    # (L, 2, BINS + 1). First row: the share of the period's budget that is planned up to each bin.
+    # Second row: the auctions in each bin; its last entry: those since the plan last advanced.
+    bins: Floats
+
+
+class Reserved(NamedTuple):
+    """Bids without an outcome, one per row; other rows are free."""
+
+    held: Floats  # (N, 2): when it was made; the value that was bid for
+    # (N, 2), in units: what it costs if it wins; what would have been bid without hard limits, or 0
+    # if it is not known whether the bid was made, and how much it costs is an upper bound.
+    prices: Integers
+    tickets: Floats  # (N, L, 4): what each limit needs to know when the auction is over

@@ -1,1 +1,0 @@
-"""Exact probabilities: the real learner plays every branch of its random numbers."""
