@@ -66,6 +66,22 @@ def test_an_interrupt_while_loading_is_one_line(module: str, tmp_path: Path) -> 
     assert re.fullmatch(r"(0 of 12 cells\n)?Stopped\.[^\n]*\n", result.stderr)
 
 
+INTERRUPTED_TEXT = """
+import crossbandit.cli.app
+from crossbandit.cli import main
+crossbandit.cli.app.run_command = lambda: exec("raise KeyboardInterrupt")
+main()
+"""
+
+
+# Typer evaluates annotations, which are texts. Only `python -m` ends by the signal then.
+def test_an_interrupt_of_code_that_is_evaluated_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED_TEXT)
+    command = [sys.executable, "-m", "interrupted"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (130, "Stopped.\n")
+
+
 def test_ctrl_c_at_any_time_is_one_line_and_the_status_130(tmp_path: Path) -> None:
     path = mischief(tmp_path, '{ id = "slow", seconds = 0.1 }', seeds="0..199")
     for delay in (0.3, 0.8, 1.4, 2.2):

@@ -34,6 +34,9 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done; Python cleans up
+        # CPython notes that an interrupt left `exec` or `eval` of a text, even if it is caught
+        # later, and would end by the signal instead of the status. Running a text clears the note.
+        exec("")  # noqa: S102
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
