@@ -417,7 +417,8 @@ def _notes(
     ]
     if beyond:
         yield (
-            "These strategies rest on bids near or beyond the outermost bids of the same bands: "
+            "These strategies rest on bids near or beyond the outermost bids of the same bands, or "
+            "between bids that are far apart: "
             f"{', '.join(beyond)}. The data leave that share of the value open, and the interval "
             "includes all of it."
         )
