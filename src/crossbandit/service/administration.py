@@ -116,9 +116,9 @@ class Administration:
         Args:
             name: The bidder.
         """
-        known = self.directory.find(name)
         with self._session() as store:
-            store.delete(known.row.id)
+            while not store.delete(self.directory.find(name).row.id):
+                self.directory.refresh()  # it was created again, at another node
         self.learner.look()
 
     def pause(self, name: str) -> None:
@@ -138,9 +138,9 @@ class Administration:
         self._pause(name, paused=False)
 
     def _pause(self, name: str, *, paused: bool) -> None:
-        known = self.directory.find(name)
         with self._session() as store:
-            store.pause(known.row.id, paused=paused)
+            while not store.pause(self.directory.find(name).row.id, paused=paused):
+                self.directory.refresh()  # as for `delete`
         self.learner.look()
 
     def change(self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET) -> None:
