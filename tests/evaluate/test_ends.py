@@ -103,6 +103,17 @@ def test_intervals_cover_between_few_fractions_of_the_value(fraction: float) -> 
     assert covered > 33
 
 
+@pytest.mark.parametrize("fractions", [(0.3, 0.5, 0.7), tuple(np.linspace(0.3, 0.9, 400))])
+def test_no_power_of_the_value_is_found_where_there_is_none(fractions: tuple[float, ...]) -> None:
+    """Three standard errors are clear: one of 8 logs would be so with probability 0.02."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        values = rng.uniform(1, 10, 1_500)
+        bids = values * rng.choice(fractions, 1_500)
+        log = censor(values, rng.exponential(2.5, 1_500), bids, "won-lost")
+        assert find_power(log.facts).clear == 0.0
+
+
 def test_a_gap_between_own_bids_is_open() -> None:
     """Inside dense bids nothing is open, and neither is a bid that was often made."""
     bids = np.concatenate(
