@@ -116,7 +116,9 @@ def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
 
 
 def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
-    options = ("--log-format", "json", "--log-level", "info")
+    (tmp_path / "key").write_text("a key that everybody can read")
+    (tmp_path / "key").chmod(0o644)
+    options = ("--log-format", "json", "--log-level", "info", "--key-file", "key")
     with serving(tmp_path, *options) as (url, process):
         with Transport(url) as transport:
             assert transport.request("GET", "/v1/bidders/example").status == 200
@@ -126,6 +128,7 @@ def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
     found = [json.loads(line) for line in err.splitlines()]  # every line is JSON
     requests = [one for one in found if "status" in one]
     assert [(one["bidder"], one["status"]) for one in requests] == [("example", 200), ("none", 404)]
+    assert "All users of this machine can read" in found[0]["message"]
     assert found[-1]["message"] == "Stopped."
     assert all({"time", "level", "logger", "message"} <= set(one) for one in found)
     with serving(tmp_path) as (url, process):
@@ -136,7 +139,8 @@ def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
     assert "/v1/bidders" not in err  # by default, warnings and errors only
 
 
-def test_another_host_needs_tokens() -> None:
+def test_another_host_needs_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crossbandit.service.log_lines.begin_log", lambda *_: None)
     with pytest.raises(InvalidParameterError, match="Other machines can reach") as caught:
         serve(host="0.0.0.0")  # noqa: S104 - refused
     assert "--without-tokens" in str(caught.value)

@@ -88,6 +88,43 @@ def test_intervals_cover_near_the_outermost_bids(fraction: float) -> None:
     assert abs(np.mean(errors)) < 0.08
 
 
+@pytest.mark.parametrize("fraction", [0.4, 0.45, 0.6])
+def test_intervals_cover_between_few_fractions_of_the_value(fraction: float) -> None:
+    """Nothing was bid there. 40 logs: at most 33 covered has probability 0.002, as above."""
+    covered = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        values = rng.uniform(1, 10, 800)
+        prices = np.where(rng.random(800) < 0.5, 1.5, 4.0) + rng.normal(0, 0.2, 800)
+        bids = values * rng.choice([0.3, 0.5, 0.7], 800)
+        found = evaluate_log(censor(values, prices, bids, "won-lost"), shadings=[fraction])
+        best = found.results[-1].best
+        covered += best.low <= earned(values, prices, fraction * values) <= best.high
+    assert covered > 33
+
+
+@pytest.mark.parametrize("fractions", [(0.3, 0.5, 0.7), tuple(np.linspace(0.3, 0.9, 400))])
+def test_no_power_of_the_value_is_found_where_there_is_none(fractions: tuple[float, ...]) -> None:
+    """Three standard errors are clear: one of 8 logs would be so with probability 0.02."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        values = rng.uniform(1, 10, 1_500)
+        bids = values * rng.choice(fractions, 1_500)
+        log = censor(values, rng.exponential(2.5, 1_500), bids, "won-lost")
+        assert find_power(log.facts).clear == 0.0
+
+
+def test_a_gap_between_own_bids_is_open() -> None:
+    """Inside dense bids nothing is open, and neither is a bid that was often made."""
+    bids = np.concatenate(
+        [np.linspace(1, 2, 500), np.linspace(3, 4, 500), np.full(500, 5.0), np.linspace(6, 7, 500)]
+    )
+    ends = Ends(bids, np.ones(2_000, dtype=bool), bids > 0)
+    tried = np.array([1.5, 1.999, 2.001, 2.5, 2.999, 3.001, 3.5, 4.5, 5.0, 5.5, 6.5])
+    expected = [False, False, True, True, True, False, False, True, False, True, False]
+    assert ends.hold(tried).tolist() == expected
+
+
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost", "mixed"])
 def test_intervals_cover_in_small_logs_with_prices_on_a_lattice(feedback: str) -> None:
     """60 logs of 20 to 60 auctions: at least 95 % are covered, whatever is bid."""

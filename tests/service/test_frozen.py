@@ -318,3 +318,33 @@ def test_requests_for_a_node_that_does_not_answer_do_not_delay_others(
     assert max(seconds for _, seconds in quick) < 3.0
     assert {status for status, _ in slow} == {503}
     assert max(seconds for _, seconds in slow) < 10.0
+
+
+def test_changes_of_a_locked_bidder_do_not_delay_others(node: Node, address: str) -> None:
+    """More requests wait for the row than there are threads that decide."""
+    for name in ("mine", "theirs"):
+        node.create(name, LIMITED)
+    row = f"SELECT 1 FROM bidders WHERE id = {number(node, 'theirs')} FOR UPDATE"
+    with served(create_app(node)) as mine, ThreadPoolExecutor(12) as threads:
+
+        def ask(method: str, path: str, body: Any = None) -> tuple[int, float]:
+            began = time.monotonic()
+            with Transport(mine, timeout=60.0) as transport:
+                status = transport.request(method, path, body).status
+            return status, time.monotonic() - began
+
+        with locked(address, row):
+            path = "/v1/bidders/theirs/pause"
+            waiting = [threads.submit(ask, "POST", path) for _ in range(12)]
+            time.sleep(0.5)
+            quick = [
+                ask("GET", "/readyz"),
+                ask("POST", "/v1/bidders/mine/decide-many", {"values": [5.0, 6.0]}),
+                ask("GET", "/v1/bidders/mine/figures"),
+                ask("POST", "/v1/bidders/mine/pause"),
+            ]
+            assert not any(one.done() for one in waiting)
+        slow = [one.result() for one in waiting]
+    assert [status for status, _ in quick] == [200] * 4
+    assert max(seconds for _, seconds in quick) < 3.0
+    assert {status for status, _ in slow} == {200}

@@ -366,6 +366,32 @@ def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
         node.decide("shop", 5.0)
 
 
+def test_a_bidder_that_another_node_has_created_again_is_meant_by_its_name(address: str) -> None:
+    """A node learns only later that the bidder that it knows was deleted."""
+    store = open_store(address)
+    first, second = Node(store, poll=60.0, lease=180.0), Node(store, poll=60.0, lease=180.0)
+    first.start()
+    first.create("shop", SETTINGS)
+    second.start()
+    session = store.session()
+
+    def create_again() -> None:
+        first.delete("shop")
+        first.create("shop", SETTINGS)
+
+    create_again()
+    second.pause("shop")
+    assert [one.paused for one in session.bidders()] == [True]
+    create_again()
+    second.delete("shop")
+    assert session.bidders() == []
+    with pytest.raises(UnknownBidderError):
+        first.delete("shop")
+    session.close()
+    second.close()
+    first.close()
+
+
 def test_the_amounts_of_limits_are_changed_while_running(node: Node) -> None:
     node.create("shop", LIMITED)
     for seed in range(8):

@@ -119,9 +119,9 @@ def serve(
     if url is not None:
         address_parts("serve", url)
     wanted = {} if bidders is None else read_bidders(bidders)
+    begin_log(log_level, log_format)  # before a warning about a file with secrets
     tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
     key = read_key(key_file, os.environ)
-    begin_log(log_level, log_format)
     tell = notify if log_format == LineFormat.text else _log.info  # so that every line is JSON
     with ExitStack() as stack:
         listening = stack.enter_context(bound_socket(host, port))

@@ -117,11 +117,14 @@ def trends(groups: Groups, columns: Mapping[str, Floats]) -> dict[str, Floats]:
     sums = {name: np.zeros(2) for name in columns}
     bids = groups.log.bids / groups.scales
     for members, prices in zip(groups.members, groups.prices, strict=True):
-        own = _ranks(bids[members])
+        own, fitted = _ranks(bids[members]), None
+        if feedback == "won-lost":
+            won = groups.log.won[members]
+            fitted = prices.cumulative[np.where(won, prices.last, prices.first)]
         for name, column in columns.items():
             ranks = _ranks(column[members])
             if feedback in BOTH_SIDES:
-                sums[name] += by_expected_ranks(prices, _apart_from(own, ranks))
+                sums[name] += by_expected_ranks(prices, _apart_from(own, ranks, fitted))
             else:
                 upper = feedback == "after-loss"
                 sums[name] += log_rank(prices, told[members], ranks, upper=upper)
@@ -164,12 +167,18 @@ def by_expected_ranks(prices: PriceDistribution, ranks: Floats) -> tuple[float, 
     return float(products.sum()), float((products**2).sum())
 
 
-def _apart_from(others: Floats, ranks: Floats) -> Floats:
-    """Return what is left of ranks after linear regression on other ranks."""
-    centred = others - others.mean()
-    square = float((centred**2).sum())
-    slope = float((centred * ranks).sum()) / square if square else 0.0
-    rest: Floats = ranks - slope * centred
+def _apart_from(others: Floats, ranks: Floats, fitted: Floats | None) -> Floats:
+    """Return what is left of ranks after linear regression on other ranks.
+
+    Bids with the same fitted chance to win have a regression of their own. Isotonic regression has
+    put them together because the higher ones won less often, so outcomes fall with bids among them.
+    """
+    blocks = np.zeros(ranks.size) if fitted is None else fitted
+    _, block, counts = np.unique(blocks, return_inverse=True, return_counts=True)
+    centred = others - (np.bincount(block, others) / counts)[block]
+    squares = np.bincount(block, centred**2)
+    slopes = np.bincount(block, centred * ranks) / np.where(squares > 0, squares, 1.0)
+    rest: Floats = ranks - slopes[block] * centred
     return rest
 
 
@@ -224,6 +233,9 @@ def find_power(facts: Facts) -> ValuePower:
             high = middle
     power = (low + high) / 2
     slope = (score(power - _APART) - score(power + _APART)) / (2 * _APART)
+    if facts.feedback == "won-lost" and power:
+        # The score jumps where bids are a few fractions of the value. Its slope says little then.
+        slope = min(slope, abs(score(0.0) / power))
     return ValuePower(power, min(1 / slope, 1.0) if slope > 0 else 1.0)
 
 
@@ -417,7 +429,8 @@ def _notes(
     ]
     if beyond:
         yield (
-            "These strategies rest on bids near or beyond the outermost bids of the same bands: "
+            "These strategies rest on bids near or beyond the outermost bids of the same bands, or "
+            "between bids that are far apart: "
             f"{', '.join(beyond)}. The data leave that share of the value open, and the interval "
             "includes all of it."
         )

@@ -225,6 +225,7 @@ class Ends:
 
     Bids that have fewer than n^(2/3) of the n own bids on one side, or fewer than 40, are near an
     end. The most likely distribution differs there from what it is inside by more than its error.
+    A gap between own bids, wider than those of sqrt(n) own bids beside it, has two such ends.
     The bounds are means of at least sqrt(n) own bids.
     """
 
@@ -240,10 +241,19 @@ class Ends:
         self._near = max(round(count ** (2 / 3)), min(_SMALL // 2, count))
 
     def hold(self, bids: Floats) -> Booleans:
-        """Return whether each bid is near an end."""
+        """Return whether each bid is near an end, or in a gap."""
         above, below = self._places(bids)
         near: Booleans = (below < self._near) | (self._bids.size - above < self._near)
+        inside = ~near
+        near[inside] = self._gap(above[inside], below[inside])
         return near
+
+    def _gap(self, above: Integers, below: Integers) -> Booleans:
+        """Return whether bids are between own bids that are far apart."""
+        low, high = self._bids[below - 1], self._bids[above]
+        lower, higher = self._bids[below - self._size], self._bids[above + self._size - 1]
+        far: Booleans = high - low > (low - lower + higher - high) / 2
+        return far
 
     def _places(self, bids: Floats) -> tuple[Integers, Integers]:
         """Return how many own bids are lower than each bid, and how many are not higher."""

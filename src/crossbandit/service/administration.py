@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,8 +16,7 @@ from crossbandit.service.settings import checked_name, settings_from
 from crossbandit.service.store.session import CHANGE, Append
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from threading import Lock
+    from collections.abc import Callable, Iterator
 
     from crossbandit.service.known import Directory, KnownBidder
     from crossbandit.service.learner import LearnerThread
@@ -40,8 +40,16 @@ class Administration:
     clock: Callable[[], float]
     directory: Directory
     learner: LearnerThread
-    _store: Session
-    _store_lock: Lock
+    _connect: Callable[[], Session]
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        """Open a connection: with one for all, a row that is locked would delay every change."""
+        session = self._connect()
+        try:
+            yield session
+        finally:
+            session.close()
 
     def names(self) -> list[str]:
         """Return the names of all bidders."""
@@ -72,8 +80,8 @@ class Administration:
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
         owner = live.bidder.learner.learner
-        with self._store_lock:
-            made = self._store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+        with self._session() as store:
+            made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."
@@ -108,9 +116,9 @@ class Administration:
         Args:
             name: The bidder.
         """
-        known = self.directory.find(name)
-        with self._store_lock:
-            self._store.delete(known.row.id)
+        with self._session() as store:
+            while not store.delete(self.directory.find(name).row.id):
+                self.directory.refresh()  # it was created again, at another node
         self.learner.look()
 
     def pause(self, name: str) -> None:
@@ -130,9 +138,9 @@ class Administration:
         self._pause(name, paused=False)
 
     def _pause(self, name: str, *, paused: bool) -> None:
-        known = self.directory.find(name)
-        with self._store_lock:
-            self._store.pause(known.row.id, paused=paused)
+        with self._session() as store:
+            while not store.pause(self.directory.find(name).row.id, paused=paused):
+                self.directory.refresh()  # as for `delete`
         self.learner.look()
 
     def change(self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET) -> None:
@@ -159,8 +167,8 @@ class Administration:
 
     def _write(self, append: Append) -> bool:
         """Log a change. If another change came first, write nothing and return False."""
-        with self._store_lock:
-            return bool(self._store.write([append], self.clock())[0])
+        with self._session() as store:
+            return bool(store.write([append], self.clock())[0])
 
     def _changed(self, known: KnownBidder, budget: Budgets, target: Targets) -> Append:
         """Return the log entry that changes the limits of a bidder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
-from threading import Lock
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.applications.money import amount_of, flag_of
@@ -126,10 +126,11 @@ class Node(Administration):
         if url is not None:
             address_parts("Node", url)
         self.clock = clock
-        self._store, self._store_lock = store.session(lease), Lock()
+        self._connect = partial(store.session, lease)
         self.gives_key = self.key is None
         if self.gives_key:
-            self.key = self._store.key()
+            with self._session() as session:
+                self.key = session.key()
         self.directory = Directory(store.session(lease), self.key, clock)
         self.learner = LearnerThread(
             store,
@@ -170,7 +171,6 @@ class Node(Administration):
         self.writer.close()
         self.learner.end_leases()
         self.directory.close()
-        self._store.close()
 
     # --- decisions -----------------------------------------------------------------------------
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 
-from crossbandit.service.http.access import OPEN
+from crossbandit.service.http.access import ADMIN, OPEN
 from crossbandit.service.http.bodies import JSON, Answer, Refusal, refusal_of, send_answer
 
 if TYPE_CHECKING:
@@ -146,7 +148,9 @@ class Endpoint:
             await self.service.find(name)
         call = Call(name, body, query, headers)
         if operation.method in self._threaded:
-            done = await asyncio.to_thread(operation.handler, self.service, call)
+            threads = self.service.changing if operation.role == ADMIN else None
+            run = partial(copy_context().run, operation.handler, self.service, call)
+            done = await asyncio.get_running_loop().run_in_executor(threads, run)
         else:
             done = await operation.handler(self.service, call)
         if isinstance(done, Answer):

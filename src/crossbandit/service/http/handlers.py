@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _FORWARDING = 32  # requests that are forwarded to one node at the same time
+_CHANGING = 16  # changes of bidders at the same time
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
 
 
@@ -87,6 +88,10 @@ class Service:
     metrics: RequestMetrics  # counts requests
     document: bytes = b""
     others: dict[str, OtherNode] = field(default_factory=dict)
+    # Changes of bidders may wait for a row that is locked. Decisions must not wait for them.
+    changing: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(_CHANGING, "crossbandit-changes")
+    )
     _finished: deque[asyncio.Future[Any]] = field(default_factory=deque)
     _woken: bool = False
 
@@ -360,7 +365,7 @@ async def healthz(service: Service, call: Call) -> Alive:
 
 
 @operation("GET", "/readyz", OPEN, answer=Ready, codes=_NOT_READY)
-def readyz(service: Service, call: Call) -> Ready:
+async def readyz(service: Service, call: Call) -> Ready:
     """Check whether the service can store outcomes and decide."""
     del call
     found = service.node.health()

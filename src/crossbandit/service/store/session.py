@@ -293,17 +293,20 @@ class Session(Connection):
             self._keep_checkpoint(bidder, checkpoint)
         return True
 
-    def delete(self, bidder: int) -> None:
-        """Delete a bidder and its log."""
+    def delete(self, bidder: int) -> bool:
+        """Delete a bidder and its log; return False if it does not exist."""
+        found = []
         with self._transaction():
             for table in TABLES_OF_A_BIDDER:
-                column = "id" if table == "bidders" else "bidder"
-                self._rows(f"DELETE FROM {table} WHERE {column} = ?", [bidder])
+                where = "id = ? RETURNING id" if table == "bidders" else "bidder = ?"
+                found += self._rows(f"DELETE FROM {table} WHERE {where}", [bidder])
+        return bool(found)
 
-    def pause(self, bidder: int, *, paused: bool) -> None:
-        """Pause or resume a bidder."""
+    def pause(self, bidder: int, *, paused: bool) -> bool:
+        """Pause or resume a bidder; return False if it does not exist."""
+        change = "UPDATE bidders SET paused = ? WHERE id = ? RETURNING id"
         with self._transaction():
-            self._rows("UPDATE bidders SET paused = ? WHERE id = ?", [int(paused), bidder])
+            return bool(self._rows(change, [int(paused), bidder]))
 
     # --- writing -------------------------------------------------------------------------------
 
