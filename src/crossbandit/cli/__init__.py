@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from crossbandit.errors import MissingPackageError
 from crossbandit.extras import require
@@ -31,12 +32,26 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         print(STOPPED, file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        _leave()
+    except SystemExit as done:
+        if done.code == INTERRUPTED:
+            _leave()
+        raise
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command is done; Python cleans up
-        # CPython notes that an interrupt left `exec` or `eval` of a text, even if it is caught
-        # later, and would end by the signal instead of the status. Running a text clears the note.
-        exec("")  # noqa: S102
+
+
+def _leave() -> NoReturn:
+    """End an interrupted command with its status, whatever it was doing.
+
+    Python would end by the signal if the interrupt met `exec` or `eval` of a text, and would abort
+    if a thread of DuckDB asked for the interpreter while this was being taken down.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit._run_exitfuncs()  # noqa: SLF001
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:

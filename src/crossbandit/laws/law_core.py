@@ -58,7 +58,6 @@ if cython.compiled:
     from cython.cimports.crossbandit.laws.test_core import TestCore
     from cython.cimports.libc.math import INFINITY, cos, exp, floor, log, pow, sin, sqrt
 else:
-    from ctypes import c_uint16
     from math import cos, exp, floor, log, pow, sin, sqrt
     from math import inf as INFINITY  # noqa: N812
 
@@ -144,6 +143,7 @@ class LawCore:
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
         self.classes = np.full(max(len(scratch.rows) - self.memories, 1), -1)
+        self.combined = -1
 
     def __reduce__(self):
         return type(self), self.made_of
@@ -322,32 +322,6 @@ class LawCore:
             if parent >= 0 and group < self.memories and self.visits[parent] < SPLIT * unit:
                 continue
             self.refresh(group, row, parent, table[i, 2], table[i, 3])
-
-    def settle(
-        self,
-        test: TestCore,
-        context: cython.double,
-        slots: cython.const[cython.longlong][::1],
-        amount: cython.double,
-        reached: cython.bint,
-        number: cython.double,
-        tried: cython.bint,
-        own: cython.bint,
-        address: cython.size_t,
-    ) -> None:
-        """Learn from the outcome of an amount, and remember that: in one call.
-
-        So no interrupt can come between the two. The test of independence learns as well. It counts
-        outcomes, and answered decisions of the learner's own.
-        """
-        self.set_classes(slots)
-        mark: cython.Py_ssize_t = self.settle_one(test, context, amount, reached, number, tried)
-        self.count_uses(test, mark)
-        test.answered[0] += own
-        if cython.compiled:
-            cython.cast(cython.pointer(cython.ushort), address)[0] = FIRST_CODE + mark
-        else:
-            c_uint16.from_address(address).value = FIRST_CODE + mark
 
     @cython.cfunc
     @cython.nogil
