@@ -164,7 +164,7 @@ class LawCore:
         self.check(first, last, uniforms)
         self.set_classes(slots)
         self.set_uniforms(uniforms)
-        return self.choose(self.read_law(context), worth, cost, first, last)
+        return self.choose(self.read_to_choose(context), worth, cost, first, last)
 
     def chance(self, amount: cython.Py_ssize_t) -> float:
         """Return the chance that an amount reaches the number, by the law that was read last."""
@@ -197,7 +197,7 @@ class LawCore:
                 if firsts[i] <= lasts[i]:
                     self.take_row(slots, uniforms, i)
                     out[i] = self.choose(
-                        self.read_law(contexts[i]), worths[i], costs[i], firsts[i], lasts[i]
+                        self.read_to_choose(contexts[i]), worths[i], costs[i], firsts[i], lasts[i]
                     )
                     chances[i] = self.chance_of(out[i])
 
@@ -288,7 +288,7 @@ class LawCore:
                 out[i] = -1
                 if firsts[i] <= lasts[i]:
                     self.take_row(slots, uniforms, i)
-                    band = self.read_law(contexts[i])
+                    band = self.read_to_choose(contexts[i])
                     out[i] = self.choose(band, worths[i], costs[i], firsts[i], lasts[i])
                     self.absorb_cell(band, out[i], cells[i], out[i])
 
@@ -790,13 +790,26 @@ class LawCore:
     @cython.exceptval(check=False)
     def read_law(self, context: cython.double) -> cython.Py_ssize_t:
         """Set the laws at a context, and return its band."""
+        return self.read_chances(context, True)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_to_choose(self, context: cython.double) -> cython.Py_ssize_t:
+        """Do what `read_law` does, for one choice: it needs no spreads if it is not noisy."""
+        return self.read_chances(context, self.noise() != 0.0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def read_chances(self, context: cython.double, with_spreads: cython.bint) -> cython.Py_ssize_t:
         e: cython.Py_ssize_t
         k: cython.Py_ssize_t
         weight: cython.double
         last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
         self.find_rows(band)
-        self.read_experts(0, self.size - 1, True)
+        self.read_experts(0, self.size - 1, with_spreads)
         for k in range(self.size):
             self.chances[last, k] = 0.0
             self.spreads[last, k] = 0.0
@@ -804,7 +817,9 @@ class LawCore:
             weight = self.weights[e]
             for k in range(self.size):
                 self.chances[last, k] += weight * self.chances[e, k]
-                self.spreads[last, k] += weight * self.spreads[e, k]
+            if with_spreads:
+                for k in range(self.size):
+                    self.spreads[last, k] += weight * self.spreads[e, k]
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
             self.chances[last, k] = 1.0 if self.mirrored else 0.0
@@ -1144,6 +1159,17 @@ class LawCore:
     @cython.cfunc
     @cython.nogil
     @cython.exceptval(check=False)
+    def noise(self) -> cython.double:
+        """Return by how many standard deviations a choice moves the law; see `best_amount`."""
+        if self.feedback == ALWAYS:
+            return 0.0
+        noise: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v)
+        noise *= self.optimism
+        return noise if self.feedback == WON_LOST else max(noise, 0.0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
     def without_tries(
         self,
         worth: cython.double,
@@ -1152,12 +1178,7 @@ class LawCore:
         last: cython.Py_ssize_t,
     ) -> cython.Py_ssize_t:
         """Return what `choose` returns if it does not try a lower amount."""
-        noise: cython.double = 0.0
-        if self.feedback != ALWAYS:
-            noise = self.optimism * (sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v))
-            if self.feedback != WON_LOST:
-                noise = max(noise, 0.0)
-        best: cython.Py_ssize_t = self.best_amount(noise, worth, cost, first, last)
+        best: cython.Py_ssize_t = self.best_amount(self.noise(), worth, cost, first, last)
         if self.feedback == WON_LOST:
             return self.scatter(best, first, last)
         return best

@@ -105,7 +105,9 @@ class LawShell:
                 law.set_classes(self.law.levels.slots(labels))
             u, v = uniforms.next(), uniforms.next()
             law.u, law.v, law.w = u, v, uniforms.next()
-            arm: cython.Py_ssize_t = law.choose(law.read_law(context), worth, cost, first, last)
+            arm: cython.Py_ssize_t = law.choose(
+                law.read_to_choose(context), worth, cost, first, last
+            )
             return self.decided(arm, first, last)
         finally:
             lock.release()
