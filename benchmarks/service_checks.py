@@ -10,7 +10,7 @@ from crossbandit.learners.tokens import Token, to_text, token_bytes
 from crossbandit.service import BidderSettings, BudgetSettings, open_store
 from crossbandit.service.contents import Row, rows_of
 from crossbandit.service.live import LiveBidder, restore, restored
-from crossbandit.service.store.session import OUTCOMES, Checkpoint
+from crossbandit.service.store import OUTCOMES, Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path

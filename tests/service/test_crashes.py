@@ -26,7 +26,7 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.live import restore
-from crossbandit.service.store import sqlite
+from crossbandit.service.store import SqliteSession
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until
 
@@ -62,15 +62,15 @@ def test_processes_are_killed_and_stopped_at_random_moments(address: str) -> Non
 def test_a_full_disk_refuses_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = sqlite.SqliteSession._connect
+    connect = SqliteSession._connect
     limit = {"pages": 1_000_000}
 
-    def limited(self: sqlite.SqliteSession) -> Any:
+    def limited(self: SqliteSession) -> Any:
         made = connect(self)
         made.execute(f"PRAGMA max_page_count = {limit['pages']}")
         return made
 
-    monkeypatch.setattr(sqlite.SqliteSession, "_connect", limited)
+    monkeypatch.setattr(SqliteSession, "_connect", limited)
     address = str(tmp_path / "service.db")
     node = Node(open_store(address), poll=0.05)
     node.start()

@@ -21,7 +21,7 @@ import pytest
 from crossbandit.client.transport import Transport
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
 from crossbandit.service.http import create_app
-from crossbandit.service.store.session import (
+from crossbandit.service.store import (
     OUTCOMES,
     Append,
     Checkpoint,

@@ -23,7 +23,7 @@ from crossbandit.service.contents import (
 )
 from crossbandit.service.figures import learned_figures
 from crossbandit.service.live import LiveBidder, restored
-from crossbandit.service.store.session import CHANGE, OUTCOMES, DecisionRow, Entries
+from crossbandit.service.store import CHANGE, OUTCOMES, DecisionRow, Entries
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
 LIMITED = BidderSettings(

@@ -30,7 +30,7 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.contents import Change, change_of
-from crossbandit.service.store.session import Keep
+from crossbandit.service.store import Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service import StoreError, open_store
-from crossbandit.service.store.session import (
+from crossbandit.service.store import (
     CHANGE,
     OUTCOMES,
     Append,

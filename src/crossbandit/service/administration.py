@@ -12,7 +12,7 @@ from crossbandit.service.causes import BidderExistsError, NotReadyError
 from crossbandit.service.contents import Change, encode
 from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
-from crossbandit.service.store.session import CHANGE, Append
+from crossbandit.service.store import CHANGE, Append
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.learner import HeldBidder
     from crossbandit.service.settings import BidderSettings
-    from crossbandit.service.store import Session
-    from crossbandit.service.store.session import BidderRow, Policy
+    from crossbandit.service.store import BidderRow, Policy, Session
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)

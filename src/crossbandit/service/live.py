@@ -32,7 +32,7 @@ from crossbandit.service.causes import ReportedOtherwiseError, cause_of
 from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
 from crossbandit.service.figures import Tally
 from crossbandit.service.settings import limits_of
-from crossbandit.service.store.session import CHANGE, Checkpoint, DecisionRow, Entries, Policy
+from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -37,7 +37,7 @@ from crossbandit.service.contents import (
 )
 from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread
-from crossbandit.service.store.session import LEASE
+from crossbandit.service.store import LEASE
 from crossbandit.service.writer import Writer
 from crossbandit.validation import reject, verbatim
 

@@ -23,7 +23,7 @@ from crossbandit.service.causes import (
 )
 from crossbandit.service.contents import encode
 from crossbandit.service.figures import Histogram
-from crossbandit.service.store.session import OUTCOMES, Append, Decide, Keep
+from crossbandit.service.store import OUTCOMES, Append, Decide, Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.service.contents import Row
     from crossbandit.service.learner import HeldBidder
     from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store import Session
-    from crossbandit.service.store.session import Checkpoint, DecisionRow, Policy, Write
+    from crossbandit.service.store import Checkpoint, DecisionRow, Policy, Session, Write
 
 _LARGEST = 5_000  # the most outcomes that are committed together
 _AGAIN = 0.05  # seconds until a locked row is tried again

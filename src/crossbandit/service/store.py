@@ -1,17 +1,27 @@
-"""Read and write a store, with SQL that SQLite and PostgreSQL share: rows, connections, tables."""
+"""The stores of the service: SQLite for one machine, PostgreSQL for one or more.
+
+Both use the same SQL. What differs is in `SqliteSession` and `PostgresqlSession`.
+"""
 
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from crossbandit.service.causes import LockedError, StoreError
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+LEASE = 5.0  # how many seconds a lease lasts by default
+_KEPT = 2  # the number of checkpoints that are kept
+_PIECE = 1000  # the number of rows that are deleted at once
+_PATIENCE = 10.0  # seconds that SQLite waits for another process that writes
 
 OUTCOMES, CHANGE = "outcomes", "change"  # kinds of entries
 
@@ -106,7 +116,7 @@ class Keep(NamedTuple):
 Write = Append | Decide | Keep
 
 
-# --- connections ---------------------------------------------------------------------------------
+# --- sessions ------------------------------------------------------------------------------------
 
 
 _VERSION = 1  # the version of the tables
@@ -141,34 +151,57 @@ _TABLES = (
 TABLES_OF_A_BIDDER = ("leases", "bidders", "entries", "decisions", "checkpoints", "policies")
 
 
-class Connection(ABC):
-    """A connection that is opened when it is first used."""
+class Session(ABC):
+    """A connection to a store, for one thread at a time. Every method is one transaction.
+
+    It is opened when it is first used. All methods raise `StoreError` if the store cannot be
+    reached or written. Then nothing has changed, with one exception: if the answer to a commit was
+    lost, the commit may have been made.
+    """
 
     types: ClassVar[dict[str, str]]  # the names of column types in this database
     now: ClassVar[str]  # an SQL expression for the time of the database
     errors: ClassVar[tuple[type[Exception], ...]]  # the errors that the driver raises
-    locked: ClassVar[tuple[type[Exception], ...]]  # those of them that say that a row is locked
+    locked: ClassVar[tuple[type[Exception], ...]] = ()  # those that say that a row is locked
     remedy: ClassVar[str]  # the advice to a user whose store cannot be opened
     _connection: Any = None
+
+    def __init__(
+        self, address: str, lease: float, patience: float, file: int | None = None
+    ) -> None:
+        self._address, self._lease, self._patience, self._file = address, lease, patience, file
 
     @abstractmethod
     def _begin(self, *, write: bool) -> None:
         """Begin a transaction, on a new connection if there is none."""
 
     @abstractmethod
-    def _end(self, *, commit: bool) -> None:
-        """End the transaction. If that fails, close the connection."""
-
-    @abstractmethod
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement and return its rows."""
 
-    @abstractmethod
     def _lock(self, strength: str, *, wait: bool) -> str:
         """Return the end of a SELECT statement that locks its rows until the transaction ends.
 
-        If `wait` is False, the statement leaves out rows that another transaction has locked.
+        If `wait` is False, the statement leaves out rows that another transaction has locked. By
+        default it locks nothing, for a database with one writer at a time.
         """
+        del strength, wait
+        return ""
+
+    def file(self) -> int | None:
+        """Return the number of the file of the store; None if it is no file."""
+        return None
+
+    def _end(self, *, commit: bool) -> None:
+        """End the transaction. If that fails, close the connection, which rolls back."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.execute("COMMIT" if commit else "ROLLBACK")
+        except self.errors:
+            self.close()
+            if commit:
+                raise
 
     def close(self) -> None:
         """Close the connection."""
@@ -228,22 +261,6 @@ class Connection(ABC):
                 f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
                 f"{_VERSION}. Use the version that made it, or another store."
             )
-
-
-# --- sessions ------------------------------------------------------------------------------------
-
-
-LEASE = 5.0  # how many seconds a lease lasts by default
-_KEPT = 2  # the number of checkpoints that are kept
-_PIECE = 1000  # the number of rows that are deleted at once
-
-
-class Session(Connection):
-    """A connection to a store, for one thread at a time. Every method is one transaction.
-
-    All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
-    changed, with one exception: if the answer to a commit was lost, the commit may have been made.
-    """
 
     def key(self) -> bytes | None:
         """Return the key that the store keeps for signing tokens; None if it has none."""
@@ -316,7 +333,7 @@ class Session(Connection):
             range(len(writes)), key=lambda i: (writes[i].bidder, not isinstance(writes[i], Append))
         )
         with self._transaction():
-            leases = {bidder: self._lease(bidder, wait=wait) for bidder in fenced}
+            leases = {bidder: self._fence(bidder, wait=wait) for bidder in fenced}
             for i in order:
                 one = writes[i]
                 if isinstance(one, Append):
@@ -329,7 +346,7 @@ class Session(Connection):
                         leases[one.bidder] = []
         return done
 
-    def _lease(self, bidder: int, *, wait: bool) -> list[Any] | None:
+    def _fence(self, bidder: int, *, wait: bool) -> list[Any] | None:
         """Return the row with the fence, which nobody can change until the transaction ends.
 
         The lock keeps others from taking the lease over, or from deleting the bidder. It does not
@@ -462,7 +479,7 @@ class Session(Connection):
         """
         # A lease that ends too late was taken before the clock of the database was set back.
         free = f"holder <> ? AND (expires < {self.now} OR expires > {self.now} + ?)"
-        # Whoever writes under the present fence has locked the row (`_lease`). That must keep
+        # Whoever writes under the present fence has locked the row (`_fence`). That must keep
         # others from taking the lease, so they lock the row for more than this UPDATE needs.
         take = (
             f"UPDATE leases SET fence = fence + 1, holder = ?, url = ?, expires = {self.now} + ? "
@@ -525,8 +542,74 @@ class Session(Connection):
         return len(old)
 
 
-class Store(Protocol):
-    """A database. Processes that open the same one share its bidders."""
+# --- stores --------------------------------------------------------------------------------------
+
+
+class SqliteSession(Session):
+    """A connection to an SQLite file with a write-ahead log. Every commit is on the disk."""
+
+    types: ClassVar[dict[str, str]] = {
+        "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "real": "REAL",
+        "bytes": "BLOB",
+    }
+    now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
+    errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+    remedy: ClassVar[str] = (
+        "Give the path of a store, or of a new file in a folder that exists and can be written."
+    )
+
+    def file(self) -> int | None:
+        try:
+            return Path(self._address).stat().st_ino
+        except OSError:
+            return None
+
+    def _connect(self) -> sqlite3.Connection:
+        made = sqlite3.connect(
+            self._address, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("PRAGMA synchronous = FULL")
+        return made
+
+    def _begin(self, *, write: bool) -> None:
+        if self._file is not None and self.file() != self._file:
+            # Data written to a deleted file would be lost when the process ends.
+            self.close()
+            raise sqlite3.OperationalError(
+                f"{self._address} was deleted or replaced. Put it back and start the service again"
+            )
+        if self._connection is None:
+            self._connection = self._connect()
+        self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def _end(self, *, commit: bool) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            super()._end(commit=commit)
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._connection is None:
+            raise sqlite3.ProgrammingError("the connection is closed")
+        found: list[Any] = self._connection.execute(statement, values).fetchall()
+        return found
+
+
+class Store:
+    """A database. Processes that open the same one share its bidders.
+
+    Args:
+        kind: The class of its connections.
+        address: The path of a file, or an address.
+        name: Its name in messages.
+    """
+
+    def __init__(self, kind: type[Session], address: str, name: str) -> None:
+        self._kind, self._address = kind, address
+        self._file: int | None = None
+        with closing(self.session()) as session:
+            session.set_up(name)
+            self._file = session.file()
 
     def session(self, lease: float = LEASE, patience: float | None = None) -> Session:
         """Return a new connection.
@@ -535,3 +618,28 @@ class Store(Protocol):
             lease: How many seconds leases last. No stopped process keeps locks for longer.
             patience: How many seconds to wait for a locked row; None for the length of a lease.
         """
+        patience = lease if patience is None else patience
+        return self._kind(self._address, lease, patience, self._file)
+
+
+def open_store(address: str | Path) -> Store:
+    """Return a store.
+
+    Args:
+        address: The path of an SQLite file, `sqlite:///path`, or `postgresql://...`.
+
+    Raises:
+        StoreError: The store cannot be opened.
+        InvalidParameterError: The address has another form.
+    """
+    text = str(address)
+    if text.startswith(("postgresql://", "postgres://")):
+        from crossbandit.service.postgresql import PostgresqlSession
+
+        return Store(PostgresqlSession, text, "in PostgreSQL")
+    path = text.removeprefix("sqlite:///")
+    if not path or "://" in path:
+        expected = "the path of a file, 'sqlite:///path' or 'postgresql://...'"
+        got = verbatim(f"one that begins with {path.partition('://')[0]!r}")  # hides passwords
+        reject("open_store", "address", expected, got)
+    return Store(SqliteSession, str(Path(path)), repr(str(Path(path))))
