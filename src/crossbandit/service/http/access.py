@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.bodies import Refusal
+from crossbandit.service.http.answers import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,12 +9,12 @@ import msgspec
 
 import crossbandit
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.bodies import STATUS, Problem
+from crossbandit.service.http.answers import STATUS, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.service.http.operations import Operation
+    from crossbandit.service.http.handlers import Operation
 
 _TEMPLATE = "#/components/schemas/{name}"
 _PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
