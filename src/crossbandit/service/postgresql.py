@@ -61,7 +61,7 @@ class PostgresqlSession(Session):
             # A process that was stopped inside a transaction must not keep its locks for longer
             # than its leases. Otherwise no other process could take them over when they end.
             limits = (
-                f"SET idle_in_transaction_session_timeout TO {_milliseconds(self._lease / 2)}",
+                f"SET idle_in_transaction_session_timeout TO {_milliseconds(self._longest / 2)}",
                 f"SET lock_timeout TO {_milliseconds(self._patience)}",
             )
             for one in (*_SETTINGS, *limits):
@@ -83,7 +83,7 @@ class PostgresqlSession(Session):
         self, bidders: list[int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
         """Take or renew leases and end transactions for which a process has sent nothing lately."""
-        self._read(_END_STOPPED, [self._lease])
+        self._read(_END_STOPPED, [self._longest])
         return super().take_leases(bidders, holder, url, seconds)
 
     def _set_up(self) -> None:

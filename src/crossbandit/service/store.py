@@ -169,7 +169,7 @@ class Session(ABC):
     def __init__(
         self, address: str, lease: float, patience: float, file: int | None = None
     ) -> None:
-        self._address, self._lease, self._patience, self._file = address, lease, patience, file
+        self._address, self._longest, self._patience, self._file = address, lease, patience, file
 
     @abstractmethod
     def _begin(self, *, write: bool) -> None:
@@ -333,7 +333,7 @@ class Session(ABC):
             range(len(writes)), key=lambda i: (writes[i].bidder, not isinstance(writes[i], Append))
         )
         with self._transaction():
-            leases = {bidder: self._fence(bidder, wait=wait) for bidder in fenced}
+            leases = {bidder: self._lease(bidder, wait=wait) for bidder in fenced}
             for i in order:
                 one = writes[i]
                 if isinstance(one, Append):
@@ -346,7 +346,7 @@ class Session(ABC):
                         leases[one.bidder] = []
         return done
 
-    def _fence(self, bidder: int, *, wait: bool) -> list[Any] | None:
+    def _lease(self, bidder: int, *, wait: bool) -> list[Any] | None:
         """Return the row with the fence, which nobody can change until the transaction ends.
 
         The lock keeps others from taking the lease over, or from deleting the bidder. It does not
@@ -479,7 +479,7 @@ class Session(ABC):
         """
         # A lease that ends too late was taken before the clock of the database was set back.
         free = f"holder <> ? AND (expires < {self.now} OR expires > {self.now} + ?)"
-        # Whoever writes under the present fence has locked the row (`_fence`). That must keep
+        # Whoever writes under the present fence has locked the row (`_lease`). That must keep
         # others from taking the lease, so they lock the row for more than this UPDATE needs.
         take = (
             f"UPDATE leases SET fence = fence + 1, holder = ?, url = ?, expires = {self.now} + ? "
