@@ -28,7 +28,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
-    Policy,
+    PolicyRow,
 )
 from tests.service.conftest import new_database
 from tests.service.live import served
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 LEASE = 2.0  # for tests that wait until it has expired
 LONG = 20.0  # for tests in which it must not expire
-POLICY = Policy(0, 5.0, b"policy", b"figures")
+POLICY = PolicyRow(0, 5.0, b"policy", b"figures")
 
 
 @pytest.fixture

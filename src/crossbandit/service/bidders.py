@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.live import LiveBidder
     from crossbandit.service.settings import BidderSettings
-    from crossbandit.service.store import BidderRow, Policy, Session
+    from crossbandit.service.store import BidderRow, PolicyRow, Session
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
@@ -53,9 +53,9 @@ class Bidder:
         self._settings: BidderSettings | CrossbanditError
         self.live: LiveBidder | None = None
         self.failure: Failure | None = None
-        self.policy: Policy | None = None
+        self.policy: PolicyRow | None = None
         self.decider: FirstPriceBidder | None = None
-        self._shown: Policy | None = None
+        self._shown: PolicyRow | None = None
         self.learned: LearnedFigures | None = None
         self.decisions = 0
         self.problem: str | None = None  # why its newest policy cannot be used
@@ -110,7 +110,7 @@ class Bidder:
         while len(self._minutes) > MINUTES:
             del self._minutes[next(iter(self._minutes))]
 
-    def install(self, policy: Policy, key: bytes | None) -> None:
+    def install(self, policy: PolicyRow, key: bytes | None) -> None:
         """Use a newer policy from now on."""
         learned = _figures.decode(policy.figures) if policy.figures else self.learned
         if not self.settings.limited:

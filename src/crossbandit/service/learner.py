@@ -47,10 +47,10 @@ class Leases:
 
         A bidder that has just failed is left to other nodes for a while.
         """
-        free, now = [], time.monotonic()
+        free = []
         for one in bidders:
             holder = one.row.holder
-            if one.failure is not None and now < one.failure.until:
+            if one.failure is not None and time.monotonic() < one.failure.until:
                 continue
             if holder and holder != self.holder and is_gone(holder):
                 self._session.end_lease(one.row.id, holder)
@@ -61,16 +61,14 @@ class Leases:
         if free:
             fences = self._session.take_leases(free, self.holder, self._url, self._seconds)
         for one in bidders:
-            fence, before = fences.get(one.row.id), one.live
-            if before is not None and not before.lost and before.fence == fence:
-                before.until = until
-                continue
-            if before is not None:
-                before.lost = True
-            one.live = None
-            if fence is not None:
-                one.live = LiveBidder(number=one.row.id, fence=fence, key=key)
-                one.live.until = until
+            fence, live = fences.get(one.row.id), one.live
+            if live is not None and (live.lost or live.fence != fence):
+                live.lost, live = True, None
+            if live is None and fence is not None:
+                live = LiveBidder(number=one.row.id, fence=fence, key=key)
+            if live is not None:
+                live.until = until
+            one.live = live
 
     def end(self, bidders: Iterable[Bidder]) -> None:
         """End the leases of bidders, and close the connection."""

@@ -32,7 +32,7 @@ from crossbandit.service.causes import ReportedOtherwiseError, cause_of
 from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
 from crossbandit.service.figures import Tally
 from crossbandit.service.settings import limits_of
-from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, Policy
+from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -379,13 +379,13 @@ class LiveBidder:
         content = _saved(self.bidder)
         return _State(_VERSION, content, learner.id, own, learner.total, self.tally, self.granted)
 
-    def policy(self, at: float, figures: bytes = b"") -> Policy:
+    def policy(self, at: float, figures: bytes = b"") -> PolicyRow:
         """Return the policy for all nodes. With limits, other nodes only display it."""
         with self.lock:
             if self.bidder.limits:
-                return Policy(self.entry, at, _saved(self.bidder), figures)
+                return PolicyRow(self.entry, at, _saved(self.bidder), figures)
             entry, snapshot = self.entry, self.bidder.snapshot()
-        return Policy(entry, at, snapshot.to_bytes(), figures)
+        return PolicyRow(entry, at, snapshot.to_bytes(), figures)
 
     def load(self, checkpoint: Checkpoint) -> LiveBidder:
         """Take the state of a checkpoint, and return the bidder."""

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import address_parts
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store import Store
 
-_UNSET: Any = object()
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
 _LOCKED = 0.05  # the part of a lease for which all writes wait for a row that is locked
@@ -267,7 +267,13 @@ class Node:
             self._store.pause(known.row.id, paused=paused)
         self.learner.look()
 
-    def change(self, name: str, *, budget: Budgets = _UNSET, target: Targets = _UNSET) -> None:
+    def change(
+        self,
+        name: str,
+        *,
+        budget: Budgets | UnsetType = UNSET,
+        target: Targets | UnsetType = UNSET,
+    ) -> None:
         """Change the amounts of a bidder's limits. What was spent is kept.
 
         Limits that are not given do not change. If another node changes them at the same time,
@@ -294,7 +300,7 @@ class Node:
         self.learner.look()
 
     @staticmethod
-    def _changed(known: Bidder, budget: Budgets, target: Targets) -> Append:
+    def _changed(known: Bidder, budget: Budgets | UnsetType, target: Targets | UnsetType) -> Append:
         """Return the log entry that changes the limits of a bidder."""
         row = known.row
         before = settings_from(row.settings)
@@ -304,8 +310,8 @@ class Node:
                 "later. Create another bidder with a budget or a target."
             )
         change = Change(
-            before.budget if budget is _UNSET else budget,
-            before.target if target is _UNSET else target,
+            before.budget if budget is UNSET else budget,
+            before.target if target is UNSET else target,
         )
         after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
         if not after.limited:

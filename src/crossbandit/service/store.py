@@ -73,7 +73,7 @@ class Checkpoint(NamedTuple):
     content: bytes  # the state, encoded
 
 
-class Policy(NamedTuple):
+class PolicyRow(NamedTuple):
     """The newest snapshot of a bidder, and its figures."""
 
     entry: int  # the number of the last entry that was learned
@@ -109,7 +109,7 @@ class Keep(NamedTuple):
 
     bidder: int
     fence: int
-    policy: Policy | None
+    policy: PolicyRow | None
     checkpoint: Checkpoint | None
 
 
@@ -288,7 +288,7 @@ class Session(ABC):
         settings: str,
         owner: str,
         at: float,
-        policy: Policy,
+        policy: PolicyRow,
         checkpoint: Checkpoint,
     ) -> bool:
         """Add a bidder; return False if a bidder of that name exists."""
@@ -404,7 +404,7 @@ class Session(ABC):
             self._keep_checkpoint(one.bidder, one.checkpoint)
         return True
 
-    def _keep_policy(self, bidder: int, policy: Policy) -> None:
+    def _keep_policy(self, bidder: int, policy: PolicyRow) -> None:
         self._rows(
             "INSERT INTO policies (bidder, entry, at, content, figures) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (bidder) DO UPDATE SET entry = excluded.entry, at = excluded.at, "
@@ -461,12 +461,12 @@ class Session(ABC):
         )
         return [Checkpoint(*row) for row in rows]
 
-    def policy(self, bidder: int) -> Policy | None:
+    def policy(self, bidder: int) -> PolicyRow | None:
         """Return the policy."""
         rows = self._read(
             "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
         )
-        return Policy(*rows[0]) if rows else None
+        return PolicyRow(*rows[0]) if rows else None
 
     # --- leases --------------------------------------------------------------------------------
 

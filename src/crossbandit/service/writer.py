@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.contents import Row
     from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store import Checkpoint, Policy, Session, Write
+    from crossbandit.service.store import Checkpoint, PolicyRow, Session, Write
 
 _LARGEST = 5_000  # the most outcomes that are committed together
 _AGAIN = 0.05  # seconds until a locked row is tried again
@@ -111,7 +111,7 @@ class Writer:
         return self._put(_Item(live.number, Future(), decisions, live, answer))
 
     def keep(
-        self, live: LiveBidder, policy: Policy | None, checkpoint: Checkpoint | None
+        self, live: LiveBidder, policy: PolicyRow | None, checkpoint: Checkpoint | None
     ) -> Future[None]:
         """Store a policy, a checkpoint or both, after all decisions that were logged before."""
         keep = Keep(live.number, live.fence, policy, checkpoint)

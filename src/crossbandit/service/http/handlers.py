@@ -542,12 +542,7 @@ def create(service: Service, call: Call) -> Bidder:
 @operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs."""
-    given = {
-        key: getattr(call.body, key)
-        for key in ("budget", "target")
-        if getattr(call.body, key) is not msgspec.UNSET
-    }
-    service.node.change(call.name, **given)
+    service.node.change(call.name, budget=call.body.budget, target=call.body.target)
     return bidder(service, call)
 
 
