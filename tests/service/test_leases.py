@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from crossbandit.service import learner as module
-from crossbandit.service.bidders import Failure
 from crossbandit.service.causes import StoreError
+from crossbandit.service.known import Failure
 from crossbandit.service.learner import Leases
 
 

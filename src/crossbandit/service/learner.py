@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.bidders import Failure
 from crossbandit.service.causes import LockedError, StoreError
 from crossbandit.service.figures import learned_figures
+from crossbandit.service.known import Failure
 from crossbandit.service.live import PIECE, LiveBidder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from concurrent.futures import Future
 
-    from crossbandit.service.bidders import Bidder, Directory
+    from crossbandit.service.known import Directory, KnownBidder
     from crossbandit.service.store import Session
     from crossbandit.service.writer import Writer
 
@@ -42,7 +42,7 @@ class Leases:
         self._session, self._url, self._seconds = session, url, seconds
         self.holder = holder
 
-    def take(self, bidders: list[Bidder], key: bytes | None = None) -> None:
+    def take(self, bidders: list[KnownBidder], key: bytes | None = None) -> None:
         """Renew the leases of this node, take those that are free, and mark the others as lost.
 
         A bidder that has just failed is left to other nodes for a while.
@@ -70,7 +70,7 @@ class Leases:
                 live.until = until
             one.live = live
 
-    def end(self, bidders: Iterable[Bidder]) -> None:
+    def end(self, bidders: Iterable[KnownBidder]) -> None:
         """End the leases of bidders, and close the connection."""
         held = [one for one in bidders if one.live is not None]
         try:
@@ -216,7 +216,7 @@ class LearnerThread:
                 pruned = time.monotonic()
                 self._prune(self._timing.retention)
 
-    def _guarded(self, bidder: Bidder, live: LiveBidder, *, grown: bool) -> None:
+    def _guarded(self, bidder: KnownBidder, live: LiveBidder, *, grown: bool) -> None:
         """Learn. If that fails, the bidder is restored from the store later."""
         try:
             self._step(live, grown=grown)
@@ -229,7 +229,7 @@ class LearnerThread:
             self._fail(bidder, error)
 
     @staticmethod
-    def _fail(bidder: Bidder, error: Exception) -> None:
+    def _fail(bidder: KnownBidder, error: Exception) -> None:
         """Give up the lease of a bidder for a while. The other bidders are not concerned."""
         before, expected = bidder.failure, isinstance(error, CrossbanditError)
         rest = 1.0 if before is None else min(2 * before.rest, _LONGEST)

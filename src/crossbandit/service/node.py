@@ -20,7 +20,6 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.learners.tokens import Token, checked_key, token_bytes
-from crossbandit.service.bidders import Directory
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
@@ -41,6 +40,7 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
+from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread, Leases, Timing, new_holder
 from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.applications import Bid, FirstPriceBidder
-    from crossbandit.service.bidders import Bidder
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
+    from crossbandit.service.known import KnownBidder
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store import Store
 
@@ -300,7 +300,9 @@ class Node:
         self.learner.look()
 
     @staticmethod
-    def _changed(known: Bidder, budget: Budgets | UnsetType, target: Targets | UnsetType) -> Append:
+    def _changed(
+        known: KnownBidder, budget: Budgets | UnsetType, target: Targets | UnsetType
+    ) -> Append:
         """Return the log entry that changes the limits of a bidder."""
         row = known.row
         before = settings_from(row.settings)
@@ -436,7 +438,7 @@ class Node:
         known.decisions += count
         return decided
 
-    def _deciding(self, name: str) -> Bidder:
+    def _deciding(self, name: str) -> KnownBidder:
         """Return a bidder that may decide."""
         known = self.directory.find(name)
         if known.row.paused:
@@ -451,7 +453,7 @@ class Node:
             reject("decide", "at", expected, at, error=InvalidContextError)
         return now if at is None else at
 
-    def _held(self, known: Bidder) -> LiveBidder:
+    def _held(self, known: KnownBidder) -> LiveBidder:
         """Return the state of a bidder with limits that learns here; raise if there is none."""
         row, live = known.row, known.live
         if live is None and row.holder and row.holder != self.name:
@@ -559,7 +561,7 @@ class Node:
             raise
         return reported
 
-    def _check_again(self, known: Bidder, row: Row, key: tuple[str, int]) -> None:
+    def _check_again(self, known: KnownBidder, row: Row, key: tuple[str, int]) -> None:
         """Raise if another outcome of the same bid is known. The same outcome may come again."""
         live = known.state
         code = 0 if live is None else live.bidder.learner.seen.code(*key)
@@ -573,7 +575,7 @@ class Node:
                 "wrong, report this one with 'correction'; otherwise drop it."
             )
 
-    def _row(self, known: Bidder, one: Outcome) -> tuple[Row, tuple[str, int]]:
+    def _row(self, known: KnownBidder, one: Outcome) -> tuple[Row, tuple[str, int]]:
         """Return an outcome for the log, and the decider and the number of its decision."""
         content = token_bytes(one.token)
         token = Token.decode(content, self.key)

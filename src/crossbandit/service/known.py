@@ -43,7 +43,7 @@ class Failure(NamedTuple):
     until: float
 
 
-class Bidder:
+class KnownBidder:
     """A bidder of the store: what this node knows of it, and its state if the node learns for it.
 
     It lives as long as the bidder is in the store. Its `live` state lasts as long as a lease.
@@ -186,21 +186,21 @@ class Directory:
         self._session, self.key, self.clock = session, key, clock
         self._lock = Lock()
         self._looked = 0.0
-        self.bidders: dict[str, Bidder] = {}
+        self.bidders: dict[str, KnownBidder] = {}
         self.ready = False
 
-    def all(self) -> list[Bidder]:
+    def all(self) -> list[KnownBidder]:
         """Return all bidders that are known now."""
         return list(self.bidders.values())
 
-    def refresh(self) -> list[Bidder]:
+    def refresh(self) -> list[KnownBidder]:
         """Read the store, load new policies, and return all bidders."""
         with self._lock:
-            found: dict[str, Bidder] = {}
+            found: dict[str, KnownBidder] = {}
             for row in self._session.bidders():
                 bidder = self.bidders.get(row.name)
                 if bidder is None or bidder.row.id != row.id:
-                    bidder = Bidder(row)
+                    bidder = KnownBidder(row)
                 else:
                     bidder.update(row)
                 bidder.look(self.clock())
@@ -215,7 +215,7 @@ class Directory:
             self.ready = True
             return self.all()
 
-    def _load(self, bidder: Bidder) -> None:
+    def _load(self, bidder: KnownBidder) -> None:
         policy = self._session.policy(bidder.row.id)
         if policy is None:  # it was deleted just now
             return
@@ -225,7 +225,7 @@ class Directory:
         except IMPOSSIBLE_CONTENT as error:
             bidder.problem = str(error)  # the policy that was in use stays in use
 
-    def find(self, name: str) -> Bidder:
+    def find(self, name: str) -> KnownBidder:
         """Return a bidder. If it is not known, another node may have created it: read the store."""
         found = self.bidders.get(name)
         if found is not None:
