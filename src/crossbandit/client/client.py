@@ -10,7 +10,8 @@ import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -32,7 +33,7 @@ from crossbandit.learners.tokens import checked_key, to_text, token_bytes
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from crossbandit.applications.money import Flag, Money
     from crossbandit.client.transport import Response
     from crossbandit.laws.levels import Label
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
 
 LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
 _KEPT = 1_000  # the number of refusals that are kept
@@ -540,6 +544,7 @@ class Client(ClientStatus):
 
     def decide(
         self,
+        /,
         value: Money,
         *,
         reserve: Money | None = None,
@@ -572,6 +577,7 @@ class Client(ClientStatus):
 
     def decide_many(
         self,
+        /,
         values: npt.ArrayLike,
         *,
         reserve: npt.ArrayLike | None = None,
@@ -727,6 +733,24 @@ def _column(name: str, given: Any, count: int) -> list[Any]:
     return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124
 
 
+def _awaited(
+    method: Callable[Concatenate[Client, _Given], _Found], *, waits: bool | None = None
+) -> Callable[Concatenate[AsyncClient, _Given], Coroutine[Any, Any, _Found]]:
+    """Return a method of `Client` for asyncio. If it waits for the service, it runs in a thread.
+
+    By default, it waits unless the client decides by itself.
+    """
+
+    @wraps(method)
+    async def call(self: AsyncClient, /, *given: _Given.args, **named: _Given.kwargs) -> _Found:
+        client = self._client
+        if waits or (waits is None and not client.local):
+            return await asyncio.to_thread(method, client, *given, **named)
+        return method(client, *given, **named)
+
+    return call
+
+
 class AsyncClient(ClientStatus):
     """The `Client` for asyncio: the same methods, which do not block the event loop.
 
@@ -755,110 +779,15 @@ class AsyncClient(ClientStatus):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def decide(
-        self, value: Money, *, reserve: Money | None = None, at: Any = None, **classes: Label
-    ) -> Bid:
-        """Choose a bid; see `Client.decide`.
-
-        Args:
-            value: What winning is worth.
-            reserve: The reserve price of this auction, if it is known.
-            at: The time of the auction, for budgets; by default now.
-            **classes: A level of each of the bidder's classes.
-
-        Returns:
-            The bid; pass it to `outcome` when the outcome is known.
-        """
-        made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
-        return made
-
-    async def decide_many(
-        self,
-        values: npt.ArrayLike,
-        *,
-        reserve: npt.ArrayLike | None = None,
-        at: Any = None,
-        **classes: Any,
-    ) -> Bids:
-        """Choose many bids at once; see `Client.decide_many`.
-
-        Args:
-            values: What winning is worth, in each auction.
-            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
-            at: The time of all auctions.
-            **classes: For each class, one level for all auctions, or a column of levels.
-
-        Returns:
-            The bids, in the order of the values.
-        """
-        method = self._client.decide_many
-        made: Bids = await self._call(method, values, reserve=reserve, at=at, **classes)
-        return made
-
-    async def outcome(
-        self,
-        bid: Bid | str | bytes,
-        *,
-        won: Flag,
-        highest_competing_bid: Money | None = None,
-        reserve: Money | None = None,
-        correction: bool = False,
-    ) -> None:
-        """Report the outcome of an auction, in the background; see `Client.outcome`.
-
-        Args:
-            bid: The bid, or its token as text or bytes.
-            won: Whether it won.
-            highest_competing_bid: As for `FirstPriceBidder.settle`.
-            reserve: As for `FirstPriceBidder.settle`.
-            correction: As for `FirstPriceBidder.settle`.
-        """
-        self._client.outcome(
-            bid,
-            won=won,
-            highest_competing_bid=highest_competing_bid,
-            reserve=reserve,
-            correction=correction,
-        )
-
-    async def outcomes(
-        self,
-        bids: Bids | Sequence[Bid | str | bytes | None],
-        *,
-        won: npt.ArrayLike,
-        highest_competing_bid: npt.ArrayLike | None = None,
-        reserve: npt.ArrayLike | None = None,
-    ) -> None:
-        """Report the outcomes of many auctions, in the background; see `Client.outcomes`.
-
-        Args:
-            bids: The bids, or their tokens.
-            won: Whether each bid won.
-            highest_competing_bid: As for `Client.outcomes`.
-            reserve: As for `Client.outcomes`.
-        """
-        self._client.outcomes(
-            bids, won=won, highest_competing_bid=highest_competing_bid, reserve=reserve
-        )
-
-    async def flush(self, timeout: float = 30.0) -> None:
-        """Wait until the service has acknowledged all outcomes; see `Client.flush`.
-
-        Args:
-            timeout: How many seconds to wait at most.
-        """
-        await asyncio.to_thread(self._client.flush, timeout)
-
-    async def close(self, timeout: float = 30.0) -> None:
-        """Send all waiting outcomes, and close the client; see `Client.close`.
-
-        Args:
-            timeout: How many seconds to wait at most.
-        """
-        await asyncio.to_thread(self._client.close, timeout)
-
-    async def _call(self, method: Any, *given: Any, **named: Any) -> Any:
-        """Call a method here if it decides from a snapshot, and in a thread otherwise."""
-        if self._client.local:
-            return method(*given, **named)
-        return await asyncio.to_thread(method, *given, **named)
+    decide = _awaited(Client.decide)
+    """Choose a bid; see `Client.decide`."""
+    decide_many = _awaited(Client.decide_many)
+    """Choose many bids at once; see `Client.decide_many`."""
+    outcome = _awaited(Client.outcome, waits=False)
+    """Report the outcome of an auction, in the background; see `Client.outcome`."""
+    outcomes = _awaited(Client.outcomes, waits=False)
+    """Report the outcomes of many auctions, in the background; see `Client.outcomes`."""
+    flush = _awaited(Client.flush, waits=True)
+    """Wait until the service has acknowledged all outcomes; see `Client.flush`."""
+    close = _awaited(Client.close, waits=True)
+    """Send all waiting outcomes, and close the client; see `Client.close`."""
