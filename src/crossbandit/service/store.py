@@ -230,6 +230,12 @@ class Session(ABC):
                 "acknowledged. Try again."
             ) from error
 
+    def _insert(self, table: str, end: str = "", **row: Any) -> list[Any]:
+        """Insert a row."""
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        statement = f"INSERT INTO {table} ({names}) VALUES ({marks}) {end}"
+        return self._rows(statement, list(row.values()))
+
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of one statement, in a transaction of its own."""
         with self._transaction(write=False):
@@ -253,9 +259,9 @@ class Session(ABC):
             self._rows(statement.format(**self.types))
         found = self._rows("SELECT version FROM about")
         if not found:
-            self._rows("INSERT INTO about (version) VALUES (?)", [_VERSION])
+            self._insert("about", version=_VERSION)
             # A store from before there was a key has none: tokens that were given out are unsigned.
-            self._rows("INSERT INTO keys (content) VALUES (?)", [secrets.token_bytes(_KEY)])
+            self._insert("keys", content=secrets.token_bytes(_KEY))
         elif found[0][0] != _VERSION:
             raise StoreError(
                 f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
@@ -293,21 +299,15 @@ class Session(ABC):
     ) -> bool:
         """Add a bidder; return False if a bidder of that name exists."""
         with self._transaction():
-            made = self._rows(
-                "INSERT INTO bidders (name, settings, owner, paused, last, created) "
-                "VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
-                [name, settings, owner, at],
-            )
+            bidder = {"name": name, "settings": settings, "owner": owner, "created": at}
+            once = "ON CONFLICT (name) DO NOTHING RETURNING id"
+            made = self._insert("bidders", once, **bidder, paused=0, last=0)
             if not made:
                 return False
-            bidder = int(made[0][0])
-            self._rows(
-                "INSERT INTO leases (bidder, holder, url, fence, expires) "
-                "VALUES (?, '', NULL, 0, 0)",
-                [bidder],
-            )
-            self._keep_policy(bidder, policy)
-            self._keep_checkpoint(bidder, checkpoint)
+            number = int(made[0][0])
+            self._insert("leases", bidder=number, holder="", url=None, fence=0, expires=0.0)
+            self._keep_policy(number, policy)
+            self._keep_checkpoint(number, checkpoint)
         return True
 
     def delete(self, bidder: int) -> None:
@@ -377,11 +377,8 @@ class Session(ABC):
         if not found:
             return False
         first = int(found[0][0]) - one.size + 1
-        self._rows(
-            "INSERT INTO entries (bidder, first, count, at, kind, content) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            [one.bidder, first, one.size, at, one.kind, one.content],
-        )
+        entries = {"first": first, "count": one.size, "kind": one.kind, "content": one.content}
+        self._insert("entries", bidder=one.bidder, at=at, **entries)
         return True
 
     def _write_fenced(self, one: Decide | Keep, at: float) -> bool:
@@ -392,11 +389,7 @@ class Session(ABC):
             ):
                 return False  # another process has made it, under the same lease
             for row in one.rows:
-                self._rows(
-                    "INSERT INTO decisions (bidder, number, after, at, content) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    [one.bidder, row.number, row.after, at, row.content],
-                )
+                self._insert("decisions", bidder=one.bidder, at=at, **row._asdict())
             return True
         if one.policy is not None:
             self._keep_policy(one.bidder, one.policy)
@@ -405,19 +398,15 @@ class Session(ABC):
         return True
 
     def _keep_policy(self, bidder: int, policy: PolicyRow) -> None:
-        self._rows(
-            "INSERT INTO policies (bidder, entry, at, content, figures) VALUES (?, ?, ?, ?, ?) "
+        replace = (
             "ON CONFLICT (bidder) DO UPDATE SET entry = excluded.entry, at = excluded.at, "
-            "content = excluded.content, figures = excluded.figures",
-            [bidder, *policy],
+            "content = excluded.content, figures = excluded.figures"
         )
+        self._insert("policies", replace, bidder=bidder, **policy._asdict())
 
     def _keep_checkpoint(self, bidder: int, checkpoint: Checkpoint) -> None:
-        self._rows(
-            "INSERT INTO checkpoints (bidder, entry, decisions, content) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content",
-            [bidder, *checkpoint],
-        )
+        replace = "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content"
+        self._insert("checkpoints", replace, bidder=bidder, **checkpoint._asdict())
         for entry, decisions in self._checkpoint_numbers(bidder)[_KEPT:]:
             self._rows(
                 "DELETE FROM checkpoints WHERE bidder = ? AND entry = ? AND decisions = ?",
