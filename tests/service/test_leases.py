@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit.service import learner as module
 from crossbandit.service.causes import StoreError
-from crossbandit.service.known import Failure
+from crossbandit.service.known import LearningFailure
 from crossbandit.service.learner import Leases
 
 
@@ -111,12 +111,12 @@ def test_the_lease_of_a_bidder_that_has_failed_is_left_to_others_for_a_while(
     bidders = known(a="me")
     leases.take(bidders)
     before, now = bidders[0].live, time.monotonic()
-    bidders[0].failure = Failure("It does not learn.", 60.0, now + 60.0)
+    bidders[0].failure = LearningFailure("It does not learn.", 60.0, now + 60.0)
     leases.take(bidders)
     assert session.asked == [[1]]
     assert before.lost
     assert held(bidders) == {}
-    bidders[0].failure = Failure("It does not learn.", 60.0, now)
+    bidders[0].failure = LearningFailure("It does not learn.", 60.0, now)
     leases.take(bidders)
     assert held(bidders) == {1: 7}
 

@@ -35,7 +35,7 @@ _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 
 
-class Failure(NamedTuple):
+class LearningFailure(NamedTuple):
     """Why a bidder could not be restored or learn, and when it is tried again."""
 
     problem: str
@@ -52,7 +52,7 @@ class KnownBidder:
     def __init__(self, row: BidderRow) -> None:
         self._settings: BidderSettings | CrossbanditError
         self.live: LiveBidder | None = None
-        self.failure: Failure | None = None
+        self.failure: LearningFailure | None = None
         self.policy: PolicyRow | None = None
         self.decider: FirstPriceBidder | None = None
         self._shown: PolicyRow | None = None

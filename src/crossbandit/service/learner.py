@@ -16,7 +16,7 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import LockedError, StoreError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.known import Failure
+from crossbandit.service.known import LearningFailure
 from crossbandit.service.live import PIECE, LiveBidder
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class LearnerThread:
         rest = 1.0 if before is None else min(2 * before.rest, _LONGEST)
         reason = str(error) if expected else repr(error)
         problem = f"It does not learn. The node tries to restore it within a minute. {reason}"
-        bidder.failure = Failure(problem, rest, time.monotonic() + rest)
+        bidder.failure = LearningFailure(problem, rest, time.monotonic() + rest)
         if before is None or before.problem != problem:
             trace = None if expected else error
             _log.error("The bidder %r has a problem. %s", bidder.row.name, problem, exc_info=trace)
