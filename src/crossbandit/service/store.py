@@ -377,8 +377,8 @@ class Session(ABC):
         if not found:
             return False
         first = int(found[0][0]) - one.size + 1
-        entries = {"first": first, "count": one.size, "kind": one.kind, "content": one.content}
-        self._insert("entries", bidder=one.bidder, at=at, **entries)
+        added: dict[str, Any] = {"bidder": one.bidder, "first": first, "count": one.size, "at": at}
+        self._insert("entries", **added, kind=one.kind, content=one.content)
         return True
 
     def _write_fenced(self, one: Decide | Keep, at: float) -> bool:
