@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.limits.settings import CostPer, Lease, Money, ReturnOnSpend
+from crossbandit.limits.settings import CostPer, Lease, Money, ReturnOnSpend, timed
 from crossbandit.limits.state import (
     AT_ONCE,
     BINS,
@@ -125,11 +125,6 @@ def empty_state(rules: PaceRules, value_range: tuple[float, float]) -> PaceState
         if rules.surplus and rules.kinds[i] != BUDGET and 2 * credit < middle:
             state.duals[i, LOG] = math.log(credit / (middle - credit))
     return state
-
-
-def timed(limit: Limit) -> bool:
-    """Return whether a limit has periods of time, not of auctions."""
-    return limit.per is not None and not isinstance(limit.per, int)
 
 
 def _lowest(limit: Limit, grid: Floats, value: float) -> float:

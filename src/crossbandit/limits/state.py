@@ -1,9 +1,14 @@
-"""The arrays of limits, and the numbers of their columns. `pace_core.py` works on them."""
+"""The arrays of limits, and the numbers of their columns. `pace_core.py` works on them.
+
+`pace_core.pxd` has the same numbers, for the compiler.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
@@ -36,7 +41,6 @@ BINS = 96  # bins of a period: quarters of an hour, if it is a day
 GROUPS = 16  # groups of amounts, each with its own share of wins
 
 MAX_JUMP = timedelta(days=1)  # by how much a time may be ahead of the clock and of the last one
-MOST_UNITS = 2**61  # the highest sum of credits: sums of it and of what is spent do not overflow
 
 
 class PaceRules(NamedTuple):
@@ -73,3 +77,9 @@ class Reserved(NamedTuple):
     # if it is not known whether the bid was made, and how much it costs is an upper bound.
     prices: Integers
     tickets: Floats  # (N, L, 4): what each limit needs to know when the auction is over
+
+    @classmethod
+    def empty(cls, rows: int, limits: int) -> Self:
+        """Return free rows."""
+        prices = np.zeros((rows, 2), dtype=np.int64)
+        return cls(np.zeros((rows, 2)), prices, np.zeros((rows, limits, 4)))
