@@ -18,7 +18,7 @@ cdef Py_ssize_t TOLD
 cdef long long MOST_UNITS
 cdef double MOST_CREDIT, HIGHEST, MEMORY, LONG, PAUSE, FAR, RECENT, CHEAP
 
-cdef class Auctions:
+cdef class AuctionColumns:
     cdef const double[::1] contexts, worths, times
     cdef const long long[::1] firsts, lasts, cells, rows
     cdef const long long[:, ::1] slots
@@ -42,9 +42,9 @@ cdef class PaceCore:
     cpdef reserve(self, Py_ssize_t row, double now, double value, Py_ssize_t amount, Py_ssize_t wanted)
     cpdef decline(self, Py_ssize_t row, double value, bint chosen)
     cpdef decide(self, LawCore law, Py_ssize_t row, double now, tuple auction, const long long[::1] slots, const double[::1] uniforms)
-    cpdef decide_all(self, LawCore law, Auctions auctions)
-    cpdef play(self, LawCore law, Auctions auctions)
-    cpdef play_guarded(self, GuardCore guard, Auctions auctions)
+    cpdef decide_all(self, LawCore law, AuctionColumns auctions)
+    cpdef play(self, LawCore law, AuctionColumns auctions)
+    cpdef play_guarded(self, GuardCore guard, AuctionColumns auctions)
     cpdef void settle(self, Py_ssize_t row, bint won, double least, bint alone) noexcept nogil
     cpdef settle_all(self, const long long[::1] rows, const unsigned char[::1] won, const double[::1] least, Py_ssize_t others)
     cpdef void pay(self, Py_ssize_t limit, double value, long long price, Py_ssize_t times) noexcept nogil
@@ -65,10 +65,10 @@ cdef class PaceCore:
     cdef void set_gap(self, Py_ssize_t limit, Py_ssize_t at) noexcept nogil
     cdef double expected_left(self, Py_ssize_t limit) noexcept nogil
     cdef void open_auction(self, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
-    cdef bint open_next(self, Auctions auctions, Py_ssize_t i) noexcept nogil
+    cdef bint open_next(self, AuctionColumns auctions, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t choose(self, LawCore law, double context) noexcept nogil
     cdef Py_ssize_t play_one_guarded(self, GuardCore guard, double context, Py_ssize_t cell) noexcept nogil
-    cdef void set_tightest(self, Auctions auctions, Py_ssize_t i) noexcept nogil
+    cdef void set_tightest(self, AuctionColumns auctions, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t group_of(self, long long price) noexcept nogil
     cdef void reserve_or_pass(self, long long price) noexcept nogil
     cdef void reserve_price(self, long long price) noexcept nogil

@@ -48,7 +48,7 @@ CHEAP = 7.0  # log of the highest cost of holding, which is then 1
 
 
 @cython.cclass
-class Auctions:
+class AuctionColumns:
     """A part of many auctions, as columns: what is given, and what is to be filled.
 
     Given are contexts, slots, worths (the values), firsts, lasts, cells, uniforms, times, and the
@@ -147,15 +147,13 @@ class PaceCore:
     def decide_all(self, law, auctions):
         """Do what `decide` does in auctions of one time; no period ends in between."""
         i: cython.Py_ssize_t
-        bid: cython.Py_ssize_t
-        wanted: cython.Py_ssize_t
         self.check_law(law)
         with cython.nogil:
             for i in range(auctions.bids.shape[0]):
                 if self.open_next(auctions, i):
                     law.take_row(auctions.slots, auctions.uniforms, i)
-                    wanted = self.choose(law, auctions.contexts[i])
-                    bid = min(wanted, self.cap)
+                    wanted: cython.Py_ssize_t = self.choose(law, auctions.contexts[i])
+                    bid: cython.Py_ssize_t = min(wanted, self.cap)
                     auctions.bids[i] = bid
                     auctions.chances[i] = law.chance_of(bid)
                     if self.prices[bid] > 0:
@@ -168,15 +166,13 @@ class PaceCore:
     def play(self, law, auctions):
         """Decide, settle and learn in auctions, one after the other; no period ends in between."""
         i: cython.Py_ssize_t
-        bid: cython.Py_ssize_t
-        wanted: cython.Py_ssize_t
         self.check_law(law)
         with cython.nogil:
             for i in range(auctions.bids.shape[0]):
                 if self.open_next(auctions, i):
                     law.take_row(auctions.slots, auctions.uniforms, i)
-                    wanted = self.choose(law, auctions.contexts[i])
-                    bid = min(wanted, self.cap)
+                    wanted: cython.Py_ssize_t = self.choose(law, auctions.contexts[i])
+                    bid: cython.Py_ssize_t = min(wanted, self.cap)
                     auctions.bids[i] = bid
                     self.settle_at_once(law.feedback, bid, wanted, auctions.cells[i])
                     law.absorb_cell(law.band_of(auctions.contexts[i]), bid, auctions.cells[i], bid)
@@ -335,7 +331,7 @@ class PaceCore:
     def pass_time(self, limit, now):
         """Advance to `now`, and return the share of the plan until then.
 
-        Auctions that came at the same time share the gap that follows them.
+        AuctionColumns that came at the same time share the gap that follows them.
         """
         memory: cython.double = MEMORY
         before: cython.double = self.planned_until(limit, self.times[limit, LATEST])
@@ -517,7 +513,6 @@ class PaceCore:
         that are made win more often.
         """
         limit: cython.Py_ssize_t
-        at: cython.double
         for limit in range(self.limits):
             if self.kinds[limit] != BUDGET:
                 continue
@@ -530,7 +525,7 @@ class PaceCore:
             gradient: cython.double = usual * min(reserved / max(unspent, 1.0) - 1.0, 1.0)
             if gradient > 0.0 or (gradient < 0.0 and self.duals[limit, HOLDING] > 0.0):
                 self.duals[limit, HOLDING_SQUARES] += gradient * gradient
-                at = self.duals[limit, HOLDING]
+                at: cython.double = self.duals[limit, HOLDING]
                 at += gradient / sqrt(self.duals[limit, HOLDING_SQUARES])
                 self.duals[limit, HOLDING] = min(max(at, 0.0), CHEAP)
 

@@ -19,11 +19,10 @@ from crossbandit.errors import CheckpointError, InvalidContextError, InvalidPara
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
 from crossbandit.limits import state as col
-from crossbandit.limits.pace_core import Auctions, PaceCore
+from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
-from crossbandit.limits.rules import EXACT, checked, empty_state, in_units, pace_rules, unit_of
-from crossbandit.limits.settings import KINDS, Lease, timed
-from crossbandit.limits.state import Reserved
+from crossbandit.limits.settings import KINDS, CostPer, Lease, Money, ReturnOnSpend, timed
+from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
@@ -34,8 +33,50 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.limits.settings import Limit
-    from crossbandit.limits.state import PaceRules, PaceState
     from crossbandit.types import Booleans, Floats, Integers
+
+_DIGITS = 9  # digits of the highest bid after the first digit
+_MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits
+_TINY = -7.0  # the logarithm of about a thousandth
+
+
+def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
+    """Raise unless limits fit together and leave room for a bid."""
+    for limit in limits:
+        if not isinstance(limit, Money | ReturnOnSpend | CostPer):
+            reject("Pacer", "limits", "Budgets, Leases, ReturnOnSpends and CostPers", limit)
+    if not limits:
+        reject("Pacer", "limits", "at least one limit", ())
+    aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
+    if len(aims) > 1:
+        reject("Pacer", "limits", "targets with the same aim", sorted(aims))
+    leases = [limit for limit in limits if isinstance(limit, Lease)]
+    if len(leases) > 1:
+        reject("Pacer", "limits", "at most one Lease", leases)
+    positive = grid[grid > 0]
+    for limit in limits:
+        if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
+            expected = f"at least the lowest bid, {positive[0]:.15g}"
+            reject(type(limit).__name__, "amount", expected, limit.amount)
+
+
+def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
+    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
+    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
+    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
+    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
+    return Decimal(1).scaleb(max(exponents))
+
+
+def _plan(limit: Limit, horizon: int | None) -> int:
+    if not isinstance(limit, Money) or limit.pacing == "asap":
+        return col.AT_ONCE
+    if timed(limit):
+        return col.BY_TIME
+    if limit.per is None and horizon is None:
+        expected = "'asap' for a budget without a period, unless the horizon is given"
+        reject("Budget", "pacing", expected, limit.pacing)
+    return col.BY_AUCTIONS
 
 
 _FEWEST = 1024  # the least number of rows
@@ -241,16 +282,54 @@ class Pacer:
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
-        self.limits = list(checked(limits, grid))
-        self.rules = pace_rules(grid, self.limits, value_range, horizon)
-        self.state = empty_state(self.rules, value_range)
-        self.unit = unit_of(grid, self.limits)
+        self.limits, self.middle = list(limits), value_range[1] / 2
+        _check_limits(self.limits, grid)
+        self.unit = _unit_of(grid, self.limits)
+        self.rules = self._rules(grid, horizon)
+        self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
-        self.middle = value_range[1] / 2
         self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
         self.periods = Periods(self, horizon)
         self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
+
+    def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
+        """Return the limits as compiled steps take them."""
+        kinds, credits_, aims = [], [], set()
+        for limit in self.limits:
+            if isinstance(limit, Money):
+                kinds.append(col.BUDGET)
+                lowest = float(grid[grid > 0].min(initial=grid[-1]))
+                credits_.append((0.0, 0.0, 0.0, math.log(lowest / (2 * self.middle))))
+            else:
+                kinds.append(col.TARGET if limit.keep == "always" else col.LOOSE_TARGET)
+                base, slope = limit.credit()
+                # The third number is a factor of the value: a pseudo-value is about 2 c at s = 0.
+                credits_.append((base, slope, slope + base / self.middle, _TINY))
+                aims.add(limit.aim)
+        return PaceRules(
+            amounts=grid,
+            prices=np.array([in_units(amount, self.unit, ROUND_CEILING) for amount in grid]),
+            unit=float(self.unit),
+            kinds=np.array(kinds),
+            plans=np.array([_plan(limit, horizon) for limit in self.limits]),
+            credits=np.array(credits_),
+            surplus=aims != {"value"},
+        )
+
+    def _first_state(self) -> PaceState:
+        """Return the state before the first auction.
+
+        If prices are uniform, half of the pseudo-value is bid. So under a target, pseudo-values
+        begin at twice the credit of a win, or at the value if that is less.
+        """
+        state = PaceState.empty(len(self.limits))
+        for i, (base, slope, *_) in enumerate(self.rules.credits):
+            credit = base + slope * self.middle
+            target = self.rules.kinds[i] != col.BUDGET
+            if self.rules.surplus and target and 2 * credit < self.middle:
+                state.duals[i, col.LOG] = math.log(credit / (self.middle - credit))
+        return state
 
     def alone(self) -> PaceCore:
         """Return the compiled steps with one row of their own, for auctions settled at once."""
@@ -645,7 +724,7 @@ class Pacer:
         core = self.reserved.core
         play = core.play_guarded if guarded else core.play
         for start, stop in self.periods.pieces(nows):
-            play(law.core, Auctions(columns, start, stop))
+            play(law.core, AuctionColumns(columns, start, stop))
         return found
 
     # --- many auctions of one time -------------------------------------------------------------
@@ -687,7 +766,7 @@ class Pacer:
                 self.expire(now - self.expires)
             if start == 0:
                 found.rows[:] = reserved.take(count)
-            columns = Auctions({**given, **found._asdict()}, start, stop)
+            columns = AuctionColumns({**given, **found._asdict()}, start, stop)
             reserved.core.decide_all(law.core, columns)
         return found
 
@@ -792,7 +871,7 @@ class Pacer:
             CheckpointError: The arrays hold what is not possible.
             InvalidParameterError: The limits have other kinds or periods.
         """
-        self._check(arrays)
+        self._check_arrays(arrays)
         periods, reserved = self.periods, self.reserved
         for own, name in zip(self.state, self.state._fields, strict=True):
             own[:] = arrays[name]
@@ -808,7 +887,7 @@ class Pacer:
         ).tolist():  # a lease may have ended
             periods.give(i)
 
-    def _check(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def _check_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise unless arrays fit the limits and hold possible numbers."""
         if not np.array_equal(arrays["form"], self._form()):
             raise InvalidParameterError(

@@ -14,9 +14,8 @@ import numpy as np
 
 from crossbandit.errors import InvalidContextError
 from crossbandit.limits import state as col
-from crossbandit.limits.rules import as_money, in_units
 from crossbandit.limits.settings import Budget, Lease, Money, timed
-from crossbandit.limits.state import BINS
+from crossbandit.limits.state import BINS, as_money, in_units
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:

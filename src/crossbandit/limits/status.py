@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, overload
 
 from crossbandit.limits import state as col
-from crossbandit.limits.rules import EXACT, as_money
 from crossbandit.limits.settings import Lease, Money, named, timed
+from crossbandit.limits.state import EXACT, as_money
 
 if TYPE_CHECKING:
     from crossbandit.limits.pacer import PacedChoices, Pacer
