@@ -565,11 +565,12 @@ class Pacer:
         table, money = self.reserved.table, self.state.money
         if table.prices[row, col.WANTED] > 0 or amount <= 0.0:
             return []
-        price, risk = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core.at_risk
+        price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
         released = [
-            present[i] * (risk(i, *before) - risk(i, value, price)) for i in range(present.size)
+            present[i] * (core.at_risk(i, *before) - core.at_risk(i, value, price))
+            for i in range(present.size)
         ]
         return [
             partial(money[:, col.RESERVED].__isub__, np.array(released, dtype=np.int64)),
@@ -618,7 +619,7 @@ class Pacer:
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
-        core, steps = self.reserved.core, []
+        core, steps = self.reserved.core, list[Any]()
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS
             if won or (present and self.state.money[limit, col.SPENT] >= price):
@@ -722,7 +723,7 @@ class Pacer:
             "rows": np.full(count, self.reserved.opened),
         }
         core = self.reserved.core
-        play = core.play_guarded if guarded else core.play
+        play: Callable[..., None] = core.play_guarded if guarded else core.play
         for start, stop in self.periods.pieces(nows):
             play(law.core, AuctionColumns(columns, start, stop))
         return found
