@@ -17,7 +17,7 @@ from crossbandit.learners.law_decisions import KNOWN, LawDecision, Made, reaches
 from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
-from crossbandit.limits.settings import limits_of
+from crossbandit.limits.settings import Money, limits_of
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import Reasons, lowest_bid, reason, status
 
@@ -90,11 +90,10 @@ class Spending:
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
-        forms = [limit.to_json() for limit in self.pacer.limits]
-        targets = (ReturnOnSpend.kind, CostPer.kind)
+        limits = self.pacer.limits
         return {
-            "budget": [form for form in forms if form["kind"] not in targets],
-            "target": [form for form in forms if form["kind"] in targets],
+            "budget": [one.to_json() for one in limits if isinstance(one, Money)],
+            "target": [one.to_json() for one in limits if not isinstance(one, Money)],
             "expires": self.pacer.expires,
             "max_jump": self.max_jump,
         }
