@@ -178,11 +178,11 @@ class FirstPriceBidder(AuctionViews):
             law_by_default=True,
             missing=missing,
         )
-        self._core = None  # for the usual bid of a law without limits
-        if self.learner.law is not None and not guarded and self._spending is None:
+        self._core = None  # for the usual bid of a law
+        if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            types = (Bid, LawDecision)
-            self._core = BidCore(types, self.rules, self.value_range, quiet, reason_of)
+            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            self._core = BidCore(*given, (reason_of, first_key))
 
     @property
     def bids(self) -> Floats:
@@ -230,16 +230,15 @@ class FirstPriceBidder(AuctionViews):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner = self.learner
-        if self._core is not None and reserve is None:
-            usual: Bid | None = self._core.bid(learner, value, labels)
-            if usual is not None:
-                return usual
-        worth, floor, first, last = self._auction("bid", value, reserve)
-        taken = list[int]()
+        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
         try:
-            if self._spending is not None:
-                made, why = self._spending.choose(
+            if core is not None and reserve is at is None:
+                usual: Bid | None = core.bid(learner, spending, value, labels, taken)
+                if usual is not None:
+                    return usual
+            worth, floor, first, last = self._auction("bid", value, reserve)
+            if spending is not None:
+                made, why = spending.choose(
                     learner, worth, labels, first, last, self._choices, at, taken
                 )
             elif first > last:
@@ -252,8 +251,8 @@ class FirstPriceBidder(AuctionViews):
             amount = 0.0 if made is None else self._grid[made.arm]
             placed = Bid(made, amount, worth, floor, labels) if amount > 0.0 else None
         except BaseException:  # the caller will not place the bid
-            if self._spending is not None:
-                self._spending.withdraw(taken)
+            if spending is not None:
+                spending.withdraw(taken)
             raise
         if placed is not None:
             return placed
@@ -304,7 +303,7 @@ class FirstPriceBidder(AuctionViews):
         """
         core, told = self._core, highest_competing_bid
         plain = core is not None and reserve is None and correction is False
-        if plain and core.settle(self.learner, bid, won, told):
+        if plain and core.settle(self.learner, bid, won, told, self._spending):
             return
         if correction is not False:
             correction = self._corrects(correction)

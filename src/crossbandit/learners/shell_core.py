@@ -16,6 +16,8 @@ if not cython.compiled:  # the .pxd names what machine code imports
     from crossbandit.laws.law_core import LawCore
     from crossbandit.laws.test_core import TestCore
     from crossbandit.learners.seen_core import Page
+    from crossbandit.limits.pace_core import PaceCore
+    from crossbandit.limits.state import WANTED
 
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
 ON_PAGE = cython.declare(cython.longlong, 1023)  # the number of a decision on its page
@@ -74,6 +76,26 @@ class DecisionFields:
         return type(self), (*self.fields(), self.key)
 
 
+def pays(reserved, key):
+    """Return whether a bid is reserved, with what it costs, and no rows have to be dropped."""
+    core: PaceCore = reserved.core
+    row = reserved.rows.get(key)
+    return (
+        row is not None
+        and core.held_prices[cython.cast(cython.Py_ssize_t, row), WANTED] > 0
+        and len(reserved.free) <= reserved.spare
+    )
+
+
+def pay(reserved, key, won, least):
+    """Account for the outcome of a reserved bid, and free its row; as `Pacer.settled`."""
+    core: PaceCore = reserved.core
+    row: cython.Py_ssize_t = reserved.rows[key]
+    core.settle(row, won, least, len(reserved.rows) == 1)
+    del reserved.rows[key]
+    reserved.free.append(row)
+
+
 @cython.cclass
 class LawShell:
     """The counters of a decider, and what a decision and an outcome change."""
@@ -92,25 +114,28 @@ class LawShell:
 
     def decide(self, context, worth, cost, labels, first, last):
         """Choose an amount; not under a guard."""
-        u: cython.double
-        v: cython.double
         lock = self.deciding
         lock.acquire()
         try:
             law: LawCore = self.law.core
-            uniforms: Uniforms = self.law.uniforms
             if not 0 <= first <= last < law.size:
                 raise IndexError("there are no such amounts")
-            if law.features > 0:
-                law.set_classes(self.law.levels.slots(labels))
-            u, v = uniforms.next(), uniforms.next()
-            law.u, law.v, law.w = u, v, uniforms.next()
+            self.set_round(law, labels)
             arm: cython.Py_ssize_t = law.choose(
                 law.read_to_choose(context), worth, cost, first, last
             )
             return self.decided(arm, first, last)
         finally:
             lock.release()
+
+    def set_round(self, law, labels):
+        """Give a law the classes and the random numbers of a round."""
+        uniforms: Uniforms = self.law.uniforms
+        if law.features > 0:
+            law.set_classes(self.law.levels.slots(labels))
+        law.u = uniforms.next()
+        law.v = uniforms.next()
+        law.w = uniforms.next()
 
     def decided(self, arm, first, last, part=None):
         """Return the decision for an amount that was chosen. `deciding` must be held."""
@@ -139,14 +164,15 @@ class LawShell:
         made.guard, made.key = part, self._key
         return made
 
-    def learn_usual(self, decision, context, labels, amount, reached, number):
+    def learn_usual(self, decision, context, labels, amount, reached, number, money=None, key=None):
         """Learn from an outcome and remember that, in the usual case; otherwise return False.
 
         It is unusual that a decision was learned from before, is watched, or has a guard's part, or
-        that its page must be made. Nothing has changed then.
+        that its page must be made. Nothing has changed then. money: what accounts for a bid, by its
+        key; see `Spending`.
         """
         counter: cython.longlong = decision.round
-        slots = None
+        slots = lock = reserved = None
         if is_watched(counter) or decision.guard is not None:
             return False
         learning, deciding = self.learning, self.deciding
@@ -159,6 +185,12 @@ class LawShell:
             if page is None or page.table[counter & ON_PAGE] != 0:
                 return False
             own: cython.bint = counter < DECLINED and (decider is self.id or decider in self.own)
+            if money is not None:
+                lock = money.lock
+                lock.acquire()
+                reserved = money.pacer.reserved
+                if not pays(reserved, key):
+                    return False
             deciding.acquire()
             try:
                 if self.features > 0:
@@ -167,9 +199,13 @@ class LawShell:
                 self.add_outcome(
                     page, counter & ON_PAGE, context, slots, amount, reached, number, True, own
                 )
+                if money is not None:
+                    pay(reserved, key, reached, number)
             finally:
                 deciding.release()
         finally:
+            if lock is not None:
+                lock.release()
             learning.release()
         return True
 

@@ -42,6 +42,7 @@ cdef class PaceCore:
     cpdef reserve(self, Py_ssize_t row, double now, double value, Py_ssize_t amount, Py_ssize_t wanted)
     cpdef decline(self, Py_ssize_t row, double value, bint chosen)
     cpdef decide(self, LawCore law, Py_ssize_t row, double now, tuple auction, const long long[::1] slots, const double[::1] uniforms)
+    cdef Py_ssize_t decide_here(self, LawCore law, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cpdef decide_all(self, LawCore law, AuctionColumns auctions)
     cpdef play(self, LawCore law, AuctionColumns auctions)
     cpdef play_guarded(self, GuardCore guard, AuctionColumns auctions)

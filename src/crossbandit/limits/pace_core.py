@@ -132,17 +132,22 @@ class PaceCore:
         self.check_law(law)
         if uniforms.shape[0] < 3:
             raise IndexError("there are too few random numbers")
+        law.set_classes(slots)
+        law.set_uniforms(uniforms)
+        bid: cython.Py_ssize_t = self.decide_here(law, row, now, value, first, last)
+        return self.worth, self.usable, bid
+
+    def decide_here(self, law, row, now, value, first, last):
+        """Do what `decide` does, if the law has the classes and the random numbers."""
         self.open_auction(row, now, value, first, last)
         if self.cap < 0:
             self.adapt(0, -1)
-            return self.worth, self.usable, -1
-        law.set_classes(slots)
-        law.set_uniforms(uniforms)
+            return -1
         wanted: cython.Py_ssize_t = self.choose(law, value)
         bid: cython.Py_ssize_t = min(wanted, self.cap)
         if self.prices[bid] > 0:
             self.hold(bid, wanted)
-        return self.worth, self.usable, bid
+        return bid
 
     def decide_all(self, law, auctions):
         """Do what `decide` does in auctions of one time; no period ends in between."""

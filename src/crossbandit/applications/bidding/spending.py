@@ -142,7 +142,7 @@ class Spending:
                         if arm < pacer.lowest:
                             taken.clear()
                 if decision is None:
-                    return None, self._reason(now, value, worth, first, last)
+                    return None, self.reason(now, value, worth, first, last)
             except BaseException:
                 pacer.withdraw(taken)
                 raise
@@ -209,7 +209,7 @@ class Spending:
             check_jump(owner, now, latest, self.max_jump, known)
         return now
 
-    def _reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
+    def reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
         lowest = lowest_bid(self.pacer.rules.amounts, first, last)
         if lowest is None:
