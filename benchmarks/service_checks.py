@@ -9,8 +9,8 @@ import numpy as np
 from crossbandit.learners.tokens import Token, to_text, token_bytes
 from crossbandit.service import BidderSettings, BudgetSettings, open_store
 from crossbandit.service.contents import Row, rows_of
-from crossbandit.service.live import LiveBidder, restore, restored
-from crossbandit.service.store.session import OUTCOMES, Checkpoint
+from crossbandit.service.live import LiveBidder
+from crossbandit.service.store import OUTCOMES, Checkpoint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def check(address: str, first: dict[str, Checkpoint], known: Said, budget: float
     session = open_store(address).session()
     counts = {"outcomes": 0, "duplicates": 0, "lost": 0}
     for row in session.bidders():
-        now = restore(session, row.id, None, _NOW)
+        now = LiveBidder(number=row.id).restore(session, _NOW)
         anew, made = replayed(session, row.id, first[row.name])
         assert now.checkpoint() == anew.checkpoint(), "the bytes of the state differ"
         if row.name == SPARE:
@@ -109,7 +109,7 @@ def replayed(session: Session, bidder: int, first: Checkpoint) -> tuple[LiveBidd
 
     Of those that were lost, the numbers are returned, each with the id of the decider.
     """
-    live = restored(first, session.key())
+    live = LiveBidder(key=session.key()).load(first)
     decisions = session.decisions(bidder, 0)
     entries = session.entries(bidder, 0, 1 << 40)
     made: set[object] = set()

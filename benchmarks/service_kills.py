@@ -51,7 +51,7 @@ from crossbandit.service import live as service_live
 from crossbandit.service.live import LiveBidder
 
 if TYPE_CHECKING:
-    from crossbandit.service.store.session import Checkpoint
+    from crossbandit.service.store import Checkpoint
 
 ROLES = ("front", "learner", "all")
 LEASE = 1.0  # seconds

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.measure import Result
 from benchmarks.postgresql_server import PostgresqlServer, programs
 from crossbandit.service import BidderSettings, Node, Outcome, open_store
-from crossbandit.service.live import restore, restored
+from crossbandit.service.live import LiveBidder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ def measure(store: str, address: str, base: float) -> Iterator[Result]:
     while node.figures("shop").lag:
         time.sleep(0.02)
     before = time.perf_counter()
-    live = restored(first, session.key())
+    live = LiveBidder(key=session.key()).load(first)
     for one in session.entries(bidder, 0, 1 << 40):
         live.learn(one)
     spent = 1e6 * (time.perf_counter() - before) / (BATCHES + SINGLES)
@@ -101,7 +101,7 @@ def measure(store: str, address: str, base: float) -> Iterator[Result]:
     )
     node.close()
     before = time.perf_counter()
-    again = restore(session, bidder, None)
+    again = LiveBidder(number=bidder).restore(session)
     loaded = time.perf_counter() - before
     assert again.checkpoint() == live.checkpoint(), "the states differ"
     yield Result(f"{store}: recovery from the last checkpoint", loaded, 5, "seconds")

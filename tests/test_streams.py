@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from crossbandit.streams import Seed, Uniforms, fixed, stream
+from crossbandit.core.uniforms import Uniforms
+from crossbandit.streams import Seed, fixed, stream
 
 
 def draws(seed: Seed, name: str) -> list[float]:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
+from crossbandit.core.uniforms import Uniforms
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -35,10 +36,10 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 from crossbandit.learners.law_decisions import TOP, code_of, outcome_of
-from crossbandit.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, is_watched, watched
+from crossbandit.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, watched
+from crossbandit.learners.shell_core import is_watched
 from crossbandit.learners.tokens import packed, unpacked
 from crossbandit.rules import FEEDBACK
-from crossbandit.streams import Uniforms
 from tests.forks import forks, in_fork
 
 GRID, HIGHEST = 21, 8.0

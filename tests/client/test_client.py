@@ -153,8 +153,8 @@ def test_wrong_arguments_are_refused_at_once(url: str) -> None:
 
 
 def test_the_service_decides_for_a_bidder_with_limits(url: str, node: Node) -> None:
-    eventually(lambda: len(node.learner.held) == len(SETTINGS))
-    eventually(lambda: all(one.live for one in node.learner.held.values()))
+    assert len(node.directory.all()) == len(SETTINGS)
+    eventually(lambda: all(one.state for one in node.directory.all()))
     with Client(url, bidder="limited") as client:
         bids = [client.decide(10.0) for _ in range(20)]
         assert client.local is False

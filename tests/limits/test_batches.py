@@ -12,7 +12,6 @@ from crossbandit.applications.bidding.bids import first_key
 from crossbandit.core.steps import at_once
 from crossbandit.errors import InvalidContextError, LearnedBeforeError
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
-from crossbandit.limits.pacer import freeze, settled_many
 from crossbandit.limits.state import LOG
 
 GRID = [round(0.05 * i, 2) for i in range(21)]
@@ -83,7 +82,7 @@ def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
 
 def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
     """Compare the limits; keys count from what is the bidder's own."""
-    one, other = (freeze(bidder._spending.pacer)() for bidder in (single, many))  # type: ignore[union-attr]
+    one, other = (bidder._spending.pacer.freeze()() for bidder in (single, many))  # type: ignore[union-attr]
     for arrays, bidder in ((one, single), (other, many)):
         arrays["keys"] = arrays["keys"] - first_key(bidder.learner.id)
         assert ((arrays["keys"] >= 0) & (arrays["keys"] < bidder.learner.round)).all()
@@ -116,7 +115,7 @@ def test_a_lost_bid_that_was_lowered_moves_the_multiplier_by_what_was_wanted() -
     one.settle(7, 0.5, 0.25, won=False, least=0.3)
     for pacer, least in ((many, 0.3), (unknown, np.inf)):
         columns = (np.array([0.5]), np.array([0.25]), np.array([False]), np.array([least]))
-        at_once(*settled_many(pacer, np.array([7]), *columns))
+        at_once(*pacer.settled_many(np.array([7]), *columns))
     logs = [pacer.state.duals[0, LOG] for pacer in pacers]
     assert logs[0] == logs[1] < logs[2]
 

@@ -12,7 +12,6 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, Lease, Limit, Pacer, SharedBudget
-from crossbandit.limits.pacer import freeze, restore
 from crossbandit.limits.state import OPEN
 from crossbandit.limits.status import reason, status
 
@@ -109,10 +108,10 @@ def test_a_lease_that_was_exceeded_is_counted() -> None:
 
 
 def test_what_was_spent_of_a_lease_is_not_that_of_another() -> None:
-    saved = freeze(made(Lease("a", 1.0, 0.0, 100.0)))()
-    restore(made(Lease("a", 1.0, 0.0, 100.0)), saved)
+    saved = made(Lease("a", 1.0, 0.0, 100.0)).freeze()()
+    made(Lease("a", 1.0, 0.0, 100.0)).restore(saved)
     with pytest.raises(InvalidParameterError, match="To go on with another lease"):
-        restore(made(Lease("b", 1.0, 0.0, 900.0)), saved)
+        made(Lease("b", 1.0, 0.0, 900.0)).restore(saved)
 
 
 def test_a_clock_that_was_ahead_is_named_in_the_reason() -> None:

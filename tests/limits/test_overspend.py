@@ -20,7 +20,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
-from crossbandit.limits.pacer import freeze, restore
 from tests.limits.rows import held
 
 WORLDS = 10_000
@@ -53,13 +52,13 @@ class World:
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
-        self.start = freeze(pacer)()
+        self.start = pacer.freeze()()
         self.costs = [_exact(amount) for amount in pacer.rules.amounts.tolist()]
 
     def play(self, rng: random.Random) -> None:
         """Play some auctions; every third bidder bids all it may."""
         pacer, grid = self.pacer, self.pacer.rules.amounts
-        restore(pacer, self.start)
+        pacer.restore(self.start)
         self.spent: dict[tuple[int, float], int] = defaultdict(int)
         self.earned: dict[tuple[int, float], float] = defaultdict(float)
         outstanding: list[tuple[int, float, int, list[float]]] = []

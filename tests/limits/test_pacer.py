@@ -14,7 +14,6 @@ from crossbandit.errors import CheckpointError, InvalidContextError, InvalidPara
 from crossbandit.laws import OutcomeLaw
 from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
-from crossbandit.limits.pacer import freeze, restore
 from crossbandit.limits.state import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
 from crossbandit.limits.status import reason, status
 from tests.limits.rows import held
@@ -440,9 +439,9 @@ def test_a_restart_in_the_middle_of_a_day_goes_on() -> None:
     straight, restarted = made(*settings, expires=3_000), made(*settings, expires=3_000)
     for i, (value, price) in enumerate(zip(values.tolist(), prices.tolist(), strict=True)):
         if i % 37 == 0:
-            arrays = freeze(restarted)()
+            arrays = restarted.freeze()()
             restarted = made(*settings, expires=3_000)
-            restore(restarted, arrays)
+            restarted.restore(arrays)
         opened = [pacer.open(value, times[i], 0, 20) for pacer in (straight, restarted)]
         assert opened[0] == opened[1]
         for pacer in (straight, restarted):
@@ -464,7 +463,7 @@ def test_a_damaged_state_is_refused() -> None:
     pacer = made(Budget(5))
     pacer.open(1.0, 1e9, 0, 20)
     pacer.reserve(0, 1.0, 4, 4)
-    good = freeze(pacer)()
+    good = pacer.freeze()()
     for name, bad in {
         "money": good["money"] - 10**12,
         "duals": good["duals"] * np.nan,
@@ -474,7 +473,7 @@ def test_a_damaged_state_is_refused() -> None:
         "times": good["times"].astype(np.float32),
     }.items():
         with pytest.raises(CheckpointError, match="impossible"):
-            restore(made(Budget(5)), {**good, name: bad})
+            made(Budget(5)).restore({**good, name: bad})
 
 
 def test_money_is_kept_when_the_amounts_change() -> None:
@@ -486,7 +485,7 @@ def test_money_is_kept_when_the_amounts_change() -> None:
         if won:
             pacer.settle(key, 1.0, 0.45, won=True, least=0.3)
     high = Pacer(100 * GRID, pacer.limits, value_range=(0, 100))
-    restore(high, freeze(pacer)())
+    high.restore(pacer.freeze()())
     before, after = status(pacer), status(high)
     assert after[0].spent == before[0].spent == Decimal("0.45")
     assert after[0].reserved == before[0].reserved == Decimal("0.45")
@@ -514,9 +513,9 @@ def test_an_outcome_can_be_corrected() -> None:
 def test_looking_changes_nothing() -> None:
     pacer = made(Budget(5, per="day"), ReturnOnSpend(2))
     assert pacer.look(0.8, 0, 16) == (0.8, 16, 8)
-    before = freeze(pacer)()
+    before = pacer.freeze()()
     pacer.look(0.8, 0, 16)
-    for name, own in freeze(pacer)().items():
+    for name, own in pacer.freeze()().items():
         np.testing.assert_array_equal(own, before[name])
     assert pacer.open(0.8, 1e9, 0, 16) == (0.8, 16, 8)
 

@@ -13,7 +13,6 @@ import pytest
 from crossbandit.core.steps import at_once
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
-from crossbandit.limits.pacer import choose_many, freeze, settled_many
 from tests.limits.rows import held
 
 GRID = np.linspace(0, 1, 21)
@@ -27,8 +26,9 @@ def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) ->
     """Bid in a batch; return the keys of the bids."""
     ones = np.ones(count, dtype=np.int64)
     slots = law.levels.table({}, count, new=False)
-    values = np.full(count, value)
-    chosen = choose_many(pacer, law, slots, values, 1e9, 0 * ones, 20 * ones)
+    bounds = {"firsts": 0 * ones, "lasts": 20 * ones}
+    auctions = {"worths": np.full(count, value), "slots": slots, **bounds}
+    chosen = pacer.choose_many(law, auctions, 1e9)
     keys = np.arange(key, key + count)
     pacer.reserved.hold_many(keys, chosen.rows, chosen.bids >= 0)
     made: list[int] = keys[chosen.bids >= 0].tolist()
@@ -54,7 +54,7 @@ def test_a_bid_that_may_have_been_made_costs_what_its_outcome_says(many: bool) -
     if many:
         values, amounts, wins = (np.array(one) for one in zip(*outcomes.values(), strict=True))
         least = np.where(wins, 0.0, np.inf)
-        at_once(*settled_many(unknown, np.arange(2, 5), values, amounts, wins, least))
+        at_once(*unknown.settled_many(np.arange(2, 5), values, amounts, wins, least))
     assert unknown.reserved.rows.keys() == {1, 5}
     unknown.expire(2e9)
     known.expire(2e9)
@@ -90,7 +90,7 @@ def test_each_bid_keeps_what_was_noted_of_it(seed: int) -> None:
             zeros = np.zeros(len(over))
             values = np.array([expected.pop(one) for one in over])
             outcomes = (np.zeros(len(over), dtype=bool), np.full(len(over), np.inf))
-            at_once(*settled_many(pacer, np.array(over), values, zeros, *outcomes))
+            at_once(*pacer.settled_many(np.array(over), values, zeros, *outcomes))
         sizes.add(pacer.reserved.table.held.shape[0])
         assert list(pacer.reserved.rows) == list(expected)
         assert [held(pacer, one).value for one in expected] == list(expected.values())
@@ -129,8 +129,8 @@ def test_a_copy_has_bids_of_its_own(copied) -> None:  # type: ignore[no-untyped-
     assert 1 in pacer.reserved.rows
     assert 1 not in other.reserved.rows
     pacer.settle(1, 0.9, 0.0, won=False, least=np.inf)
-    for name, array in freeze(pacer)().items():
-        np.testing.assert_array_equal(array, freeze(other)()[name], err_msg=name)
+    for name, array in pacer.freeze()().items():
+        np.testing.assert_array_equal(array, other.freeze()()[name], err_msg=name)
 
 
 def test_many_bids_expire_in_one_walk() -> None:

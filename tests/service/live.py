@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from crossbandit.service.connections import BoundedProtocol
+from crossbandit.service.serving import BoundedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.http.access import Access, AccessToken, Bucket, read_tokens
-from crossbandit.service.http.bodies import Refusal
+from crossbandit.service.http.answers import Refusal
 from crossbandit.service.serving import read_key
 
 if TYPE_CHECKING:

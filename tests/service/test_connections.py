@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.client.transport import Transport
-from crossbandit.service import connections
+from crossbandit.service import serving
 from tests.service.live import eventually, served
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ LARGE = 60_000_000  # bytes, more than the buffers of a connection hold
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(connections, "_MOST", 10)
-    monkeypatch.setattr(connections, "_RESERVE", 3)
-    connections.most_connections.cache_clear()
+    monkeypatch.setattr(serving, "_MOST", 10)
+    monkeypatch.setattr(serving, "_RESERVE", 3)
+    serving.most_connections.cache_clear()
     yield
-    connections.most_connections.cache_clear()
+    serving.most_connections.cache_clear()
 
 
 class App:
@@ -120,7 +120,7 @@ def test_clients_that_do_not_read_make_room() -> None:
 
 
 def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_READ_SECONDS", 1.0)
+    monkeypatch.setattr(serving, "_READ_SECONDS", 1.0)
     with served(App()) as url, ExitStack() as stack:
         slow, dead = (connect(stack, url, "/large") for _ in range(2))
         early = 0
@@ -153,7 +153,7 @@ def test_if_all_are_busy_health_is_answered_and_others_are_told() -> None:
 
 
 def test_connections_leave_room_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_MOST", 2_000)
+    monkeypatch.setattr(serving, "_MOST", 2_000)
     limits: dict[str, tuple[int, int]] = {}
     monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.update(now=pair))
     for soft, hard, expected, most in (
@@ -166,6 +166,6 @@ def test_connections_leave_room_for_other_files(monkeypatch: pytest.MonkeyPatch)
     ):
         limits.clear()
         monkeypatch.setattr(resource, "getrlimit", lambda _, pair=(soft, hard): pair)
-        connections.most_connections.cache_clear()
-        assert connections.most_connections() == most
+        serving.most_connections.cache_clear()
+        assert serving.most_connections() == most
         assert limits.get("now", (None,))[0] == expected

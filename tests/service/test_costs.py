@@ -32,11 +32,8 @@ def memory():
 
 def made(name):
     node.create(name, settings)
-    while name not in node.health()["learning"] or node.learner.held[number(name)].live is None:
+    while node.directory.find(name).state is None:
         time.sleep(0.01)
-
-def number(name):
-    return node.directory.find(name).row.id
 
 node = Node(open_store(path))
 node.start()

@@ -25,8 +25,8 @@ from crossbandit.service import (
     live,
     open_store,
 )
-from crossbandit.service.live import restore
-from crossbandit.service.store import sqlite
+from crossbandit.service.live import LiveBidder
+from crossbandit.service.store import SqliteSession
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def state(address: str, name: str) -> Any:
     session = open_store(address).session()
     bidder = next(row.id for row in session.bidders() if row.name == name)
-    found = restore(session, bidder, None)
+    found = LiveBidder(number=bidder).restore(session)
     session.close()
     return found
 
@@ -62,15 +62,15 @@ def test_processes_are_killed_and_stopped_at_random_moments(address: str) -> Non
 def test_a_full_disk_refuses_and_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connect = sqlite.SqliteSession._connect
+    connect = SqliteSession._connect
     limit = {"pages": 1_000_000}
 
-    def limited(self: sqlite.SqliteSession) -> Any:
+    def limited(self: SqliteSession) -> Any:
         made = connect(self)
         made.execute(f"PRAGMA max_page_count = {limit['pages']}")
         return made
 
-    monkeypatch.setattr(sqlite.SqliteSession, "_connect", limited)
+    monkeypatch.setattr(SqliteSession, "_connect", limited)
     address = str(tmp_path / "service.db")
     node = Node(open_store(address), poll=0.05)
     node.start()
@@ -138,14 +138,15 @@ def test_another_node_takes_over_and_the_first_cannot_decide_any_more(address: s
     first.start()
     first.create("shop", LIMITED)
     outcomes = play(first, "shop", 10)
-    held = first.learner.held[next(iter(first.learner.held))]
+    held = first.directory.find("shop").live
+    assert held is not None
     # The first one still believes to have the lease, and does not look at the store any more.
     first.learner._closing.set()
     first.learner._look.set()
     for thread in first.learner._threads:
         thread.join()
     session = open_store(address).session()
-    session.end_lease(held.bidder, first.name)
+    session.end_lease(held.number, first.name)
     session.close()
     second = Node(open_store(address), url="http://second", poll=0.05, lease=30.0)
     second.start()
@@ -209,8 +210,8 @@ def early(settings: BidderSettings, address: str, **more: Any) -> Node:
     node = Node(open_store(address), poll=0.05, publish=1e6, **more)
     node.start()
     node.create("shop", settings)
-    held = node.learner.held[next(iter(node.learner.held))]
-    wait_until(lambda: node.directory.find("shop").policy is not None and held.live is not None)
+    bidder = node.directory.find("shop")
+    wait_until(lambda: bidder.policy is not None and bidder.state is not None)
     return node
 
 
@@ -221,8 +222,9 @@ def vanish(node: Node) -> None:
     node.learner._wake.set()
     for thread in node.learner._threads:
         thread.join()
-    for held in node.learner.held.values():
-        held.lost = True
+    for bidder in node.directory.all():
+        if bidder.live is not None:
+            bidder.live.lost = True
     node.close()
 
 
@@ -251,7 +253,7 @@ def test_what_a_crash_takes_from_the_log_is_not_spent_again(
     settings = BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits)
     node = early(settings, address)
     first = bids(node, 4)  # the first asks for 6 more, and the fifth asks again
-    bidder = next(iter(node.learner.held))
+    bidder = node.directory.find("shop").row.id
     vanish(node)
     session = open_store(address).session()
     assert len(session.decisions(bidder, 0)) == 1 < len(first)
@@ -344,8 +346,9 @@ def test_a_decision_is_logged_before_it_is_answered(case: str, address: str) -> 
     if case == "new period":
         shift = 3600.0
     elif case == "old lease":
-        held = node.learner.held[next(iter(node.learner.held))]
-        node.learner._leases._seconds = -1.0
+        held = node.directory.find("shop").live
+        assert held is not None
+        node._leases._seconds = -1.0
         wait_until(lambda: held.until < time.monotonic())
     elif case == "changed":
         node.change("shop", budget=BudgetSettings(9_000.0, per="hour", pacing="asap"))

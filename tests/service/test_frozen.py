@@ -21,14 +21,14 @@ import pytest
 from crossbandit.client.transport import Transport
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
 from crossbandit.service.http import create_app
-from crossbandit.service.store.session import (
+from crossbandit.service.store import (
     OUTCOMES,
     Append,
     Checkpoint,
     Decide,
     DecisionRow,
     Keep,
-    Policy,
+    PolicyRow,
 )
 from tests.service.conftest import new_database
 from tests.service.live import served
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 LEASE = 2.0  # for tests that wait until it has expired
 LONG = 20.0  # for tests in which it must not expire
-POLICY = Policy(0, 5.0, b"policy", b"figures")
+POLICY = PolicyRow(0, 5.0, b"policy", b"figures")
 
 
 @pytest.fixture
@@ -127,8 +127,7 @@ def test_a_stopped_node_is_replaced_within_two_leases_and_cannot_write_when_it_w
 
     def taken_over() -> bool:
         problems.add(node.health()["store"])
-        held = node.learner.held.get(bidder)
-        return held is not None and held.live is not None
+        return any(one.row.id == bidder and one.state is not None for one in node.directory.all())
 
     wait_until(taken_over, 20.0)
     spent = time.monotonic() - stopped.began
@@ -180,7 +179,7 @@ def test_a_locked_row_of_one_bidder_does_not_slow_down_the_others(
         assert time.monotonic() - began < LONG / 2  # all wait once, for a short time
         assert waiting.done() == (table == "leases")
         wait_until(lambda: node.figures("b").learned == 10)
-        assert node.learner.held.keys() >= {number(node, "b"), number(node, "c")}
+        assert {"b", "c"} <= set(node.health()["learning"])
     # What waited for the lock is written, once, as soon as there is no lock.
     assert waiting.result(30).accepted == 10
     wait_until(lambda: node.figures("a").learned == 10)
@@ -213,7 +212,7 @@ def test_decisions_and_policies_wait_in_order_for_a_locked_lease(node: Node, add
     session = open_store(address).session()
     assert [one.number for one in session.decisions(bidder, 0)] == list(range(7))
     session.close()
-    assert node.learner.held[bidder].live is not None
+    assert node.directory.find("a").state is not None
 
 
 def test_whoever_writes_under_a_lease_keeps_it_and_can_renew_it(address: str) -> None:

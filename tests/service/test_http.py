@@ -14,10 +14,10 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.client.transport import Transport
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.bodies import Refusal
-from crossbandit.service.http.gate import Gate
+from crossbandit.service.http.answers import Refusal
+from crossbandit.service.http.app import Gate
+from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.metrics import RequestMetrics
-from crossbandit.service.http.operations import OPERATIONS
 from tests.service.asgi import Answer, request
 from tests.service.live import eventually, served
 
@@ -435,7 +435,7 @@ def test_a_large_body_is_refused(node: Node) -> None:
 
 
 def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossbandit.service.http.gate._BODY_SECONDS", 0.01)
+    monkeypatch.setattr("crossbandit.service.http.app._BODY_SECONDS", 0.01)
 
     async def ask() -> None:
         gate = Gate(Access(), RequestMetrics())
@@ -474,7 +474,7 @@ def exchanged(url: str, *parts: bytes) -> bytes:
 def test_headers_that_do_not_come_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.connections._HEADER_SECONDS", 0.2)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 0.2)
     whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     with served(app) as url:
         for parts in ([], [b"GET /healthz HTTP/1.1\r\nHost: "]):
@@ -487,8 +487,8 @@ def test_headers_that_do_not_come_are_refused(
 def test_headers_that_are_too_large_are_refused(
     app: Starlette, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.connections._HEADER_SECONDS", 2.0)
-    monkeypatch.setattr("crossbandit.service.connections._HEADER_BYTES", 1000)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_SECONDS", 2.0)
+    monkeypatch.setattr("crossbandit.service.serving._HEADER_BYTES", 1000)
     with served(app) as url:
         parts = [b"GET /healthz HTTP/1.1\r\n", *[b"X: y\r\n" * 60] * 3]
         assert exchanged(url, *parts).startswith(b"HTTP/1.1 431 ")
@@ -504,7 +504,7 @@ def test_headers_are_asked_for_without_a_body(app: Starlette) -> None:
 
 
 def test_a_slow_body_is_refused(app: Starlette, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossbandit.service.http.gate._BODY_SECONDS", 0.0)
+    monkeypatch.setattr("crossbandit.service.http.app._BODY_SECONDS", 0.0)
     answer = request(app, "POST", "/v1/bidders/plain/decide", parts=[b'{"value"', b": 5}"])
     assert (answer.status, answer.json["code"]) == (408, "too-slow")
 

@@ -1,5 +1,6 @@
 """Leases are taken, renewed and lost, on a store that a test controls."""
 
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from crossbandit.service import learner as module
 from crossbandit.service.causes import StoreError
+from crossbandit.service.known import LearningFailure
 from crossbandit.service.learner import Leases
 
 
@@ -37,8 +39,13 @@ class FakeSession:
 
 def known(**holders: str) -> list[Any]:
     """Return bidders with the numbers 1, 2, ... and these holders."""
-    rows = enumerate(holders.values(), 1)
-    return [SimpleNamespace(row=SimpleNamespace(id=i, holder=holder)) for i, holder in rows]
+    rows = [SimpleNamespace(id=i, holder=holder) for i, holder in enumerate(holders.values(), 1)]
+    return [SimpleNamespace(row=row, live=None, failure=None) for row in rows]
+
+
+def held(bidders: list[Any]) -> dict[int, int]:
+    """Return the fences of the leases that are held, by bidder."""
+    return {one.row.id: one.live.fence for one in bidders if one.live is not None}
 
 
 @pytest.fixture
@@ -48,46 +55,70 @@ def session() -> FakeSession:
 
 @pytest.fixture
 def leases(session: FakeSession) -> Leases:
-    return Leases(session, "me", None, seconds=5.0)  # type: ignore[arg-type]
+    return Leases(session, "me", None, 5.0)  # type: ignore[arg-type]
 
 
 def test_free_leases_are_taken_and_own_ones_renewed(leases: Leases, session: FakeSession) -> None:
     session.fences = {1: 7, 3: 9}
-    leases.take(known(a="", b="another", c="me"))
+    bidders = known(a="", b="another", c="me")
+    leases.take(bidders)
     assert session.asked == [[1, 3]]
-    assert {one: held.fence for one, held in leases.held.items()} == {1: 7, 3: 9}
-    first = leases.held[1]
-    leases.take(known(a="me", b="another", c="me"))
-    assert leases.held[1] is first  # its state is kept
+    assert held(bidders) == {1: 7, 3: 9}
+    first = bidders[0].live
+    bidders[0].row.holder = "me"
+    leases.take(bidders)
+    assert session.asked == [[1, 3], [1, 3]]
+    assert bidders[0].live is first  # its state is kept
     assert not first.lost
 
 
 def test_a_lease_with_another_fence_has_another_state(leases: Leases, session: FakeSession) -> None:
     session.fences = {1: 7}
-    leases.take(known(a=""))
-    before = leases.held[1]
+    bidders = known(a="")
+    leases.take(bidders)
+    before = bidders[0].live
     session.fences = {1: 8}
-    leases.take(known(a="me"))
-    assert leases.held[1].fence == 8
-    assert leases.held[1] is not before
+    leases.take(bidders)
+    assert bidders[0].live.fence == 8
+    assert bidders[0].live is not before
     assert before.lost
 
 
 def test_a_state_that_was_lost_is_replaced(leases: Leases, session: FakeSession) -> None:
     session.fences = {1: 7}
-    leases.take(known(a=""))
-    leases.held[1].lost = True
-    leases.take(known(a="me"))
-    assert not leases.held[1].lost
+    bidders = known(a="")
+    leases.take(bidders)
+    bidders[0].live.lost = True
+    leases.take(bidders)
+    assert not bidders[0].live.lost
 
 
 def test_a_lease_that_is_not_granted_is_lost(leases: Leases, session: FakeSession) -> None:
     session.fences = {1: 7}
-    leases.take(known(a=""))
-    before = leases.held[1]
-    leases.take(known(a="another"))
+    bidders = known(a="")
+    leases.take(bidders)
+    before = bidders[0].live
+    bidders[0].row.holder = "another"
+    leases.take(bidders)
     assert before.lost
-    assert leases.held == {}
+    assert held(bidders) == {}
+
+
+def test_the_lease_of_a_bidder_that_has_failed_is_left_to_others_for_a_while(
+    leases: Leases, session: FakeSession
+) -> None:
+    session.fences = {1: 7}
+    bidders = known(a="me")
+    leases.take(bidders)
+    before, now = bidders[0].live, time.monotonic()
+    bidders[0].failure = LearningFailure("It does not learn.", 60.0, now + 60.0)
+    leases.take(bidders)
+    assert session.asked == [[1]]
+    assert before.lost
+    assert held(bidders) == {}
+    bidders[0].failure = LearningFailure("It does not learn.", 60.0, now)
+    leases.take(bidders)
+    assert held(bidders) == {1: 7}
 
 
 def test_a_holder_that_has_ended_is_replaced_at_once(
@@ -95,21 +126,23 @@ def test_a_holder_that_has_ended_is_replaced_at_once(
 ) -> None:
     monkeypatch.setattr(module, "is_gone", lambda holder: holder == "ended")
     session.fences = {1: 1, 2: 2}
-    leases.take(known(a="ended", b="alive"))
+    bidders = known(a="ended", b="alive")
+    leases.take(bidders)
     assert session.ended == [(1, "ended")]
-    assert list(leases.held) == [1]
+    assert held(bidders) == {1: 1}
 
 
 def test_the_end_ends_all_leases_also_if_the_store_does_not_answer(
     leases: Leases, session: FakeSession
 ) -> None:
     session.fences = {1: 1, 2: 2}
-    leases.take(known(a="", b=""))
-    leases.end()
+    bidders = known(a="", b="")
+    leases.take(bidders)
+    leases.end(bidders)
     assert session.ended == [(1, "me"), (2, "me")]
-    assert leases.held == {}
-    leases.take(known(a="", b=""))
+    assert held(bidders) == {}
+    leases.take(bidders)
     session.broken, session.closed = True, False
-    leases.end()
+    leases.end(bidders)
     assert session.closed
-    assert leases.held == {}
+    assert held(bidders) == {}

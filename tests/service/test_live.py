@@ -22,8 +22,8 @@ from crossbandit.service.contents import (
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import LiveBidder, restored
-from crossbandit.service.store.session import CHANGE, OUTCOMES, DecisionRow, Entries
+from crossbandit.service.live import LiveBidder
+from crossbandit.service.store import CHANGE, OUTCOMES, DecisionRow, Entries
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
 LIMITED = BidderSettings(
@@ -126,14 +126,14 @@ class Script:
 
 def read(script: Script, every: int | None) -> LiveBidder:
     """Read a log from its beginning, and save and restore the bidder every so many entries."""
-    live = restored(script.first, None)
+    live = LiveBidder().load(script.first)
     at = 0
     for i, one in enumerate([*script.entries, None]):
         while at < len(script.decisions) and script.decisions[at].after == live.entry:
             live.repeat(script.decisions[at])
             at += 1
         if every is not None and i % every == 0:
-            live = restored(live.checkpoint(), None)
+            live = LiveBidder().load(live.checkpoint())
         if one is not None:
             live.learn(one)
     assert at == len(script.decisions)
@@ -165,7 +165,7 @@ def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
     spent = [one.spent for one in script.live.bidder.limits]
     states = []
     for every in (None, 1, 7):
-        live = restored(script.first, None)
+        live = LiveBidder().load(script.first)
         decisions = script.decisions[: last + 1]
         for i, one in enumerate([*script.entries, None]):
             while decisions and decisions[0].after == live.entry:
@@ -173,7 +173,7 @@ def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
             if not decisions:
                 live.recover(script.time)
             if every is not None and i % every == 0:
-                live = restored(live.checkpoint(), None)
+                live = LiveBidder().load(live.checkpoint())
             if one is not None:
                 live.learn(one)
         states.append(live.checkpoint())
@@ -336,7 +336,7 @@ def test_what_was_made_up_never_gets_into_a_checkpoint(name: str) -> None:
                 rows = [Row(made_up.encode(), won=False, highest_competing_bid=10.0)]
                 entry += 1
                 live.learn(Entries(entry, 1, 1_800_000_000.0, OUTCOMES, encode(rows)))
-    restored(live.checkpoint(), None)
+    LiveBidder().load(live.checkpoint())
     assert live.policy(0.0).entry == entry
     assert live.tally.refused["damaged-token"] > 20
 
@@ -369,19 +369,19 @@ def test_decisions_that_a_backup_does_not_have_are_refused_and_checkpoints_can_b
     made = [live.decide(Request(8.0, None, 1e9 + i, {}, 1e9 + i))[0] for i in range(5)]
     rows = [Row(one.token, won=True) for one in made if one.amount is not None]
     assert rows
-    again = restored(backup, None)
+    again = LiveBidder().load(backup)
     again.learn(Entries(1, len(rows), 1e9 + 9, OUTCOMES, encode(rows)))
     assert again.tally.refused == {"not-learned": len(rows)}
-    assert restored(again.checkpoint(), None).checkpoint() == again.checkpoint()
+    assert LiveBidder().load(again.checkpoint()).checkpoint() == again.checkpoint()
 
 
 def test_missing_entries_and_damaged_checkpoints_are_noticed() -> None:
     script = Script(PLAIN)
     script.run(3)
-    fresh = restored(script.first, None)
+    fresh = LiveBidder().load(script.first)
     with pytest.raises(CheckpointError, match="Entry 1 is missing"):
         fresh.learn(script.entries[-1])
     good = script.live.checkpoint()
     for bad in (good.content[:-7], good.content.replace(b"header", b"hxader"), b""):
         with pytest.raises(CheckpointError):
-            restored(good._replace(content=bad), None)
+            LiveBidder().load(good._replace(content=bad))

@@ -30,7 +30,7 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.contents import Change, change_of
-from crossbandit.service.store.session import Keep
+from crossbandit.service.store import Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -189,7 +189,7 @@ def test_a_second_outcome_is_refused_if_it_contradicts_the_first(kind: str, tmp_
     node.close()
     again = Node(store, poll=0.05)
     again.start()
-    wait_until(lambda: any(one.live is not None for one in again.learner.held.values()))
+    wait_until(lambda: any(one.state is not None for one in again.directory.all()))
     check(again)
     wait_until(lambda: again.figures("shop").learned == 3 * count)
     figures = again.figures("shop")
@@ -290,7 +290,7 @@ def test_a_new_bidder_with_a_budget_decides_at_once(
     front = Node(open_store(address), poll=30.0, learn=False)
     message = "'early' was created, but no node decides for it yet"
     with monkeypatch.context() as patched:
-        patched.setattr("crossbandit.service.administration._PATIENCE", 0.01)
+        patched.setattr("crossbandit.service.node._PATIENCE", 0.01)
         with pytest.raises(NotReadyError, match=message):
             front.create("early", LIMITED)
     for one in (learner, front):

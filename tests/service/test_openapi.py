@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, settings
 
 from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
 from crossbandit.service.http import Access, AccessToken, create_app
+from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.openapi import document
-from crossbandit.service.http.operations import OPERATIONS
 from tests.service.live import served
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service import StoreError, open_store
-from crossbandit.service.store.session import (
+from crossbandit.service.store import (
     CHANGE,
     OUTCOMES,
     Append,
@@ -16,7 +16,7 @@ from crossbandit.service.store.session import (
     Decide,
     DecisionRow,
     Keep,
-    Policy,
+    PolicyRow,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from crossbandit.service.store import Session
 
-POLICY = Policy(0, 5.0, b"policy", b"figures")
+POLICY = PolicyRow(0, 5.0, b"policy", b"figures")
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def test_a_fence_keeps_an_earlier_holder_from_writing(session: Session) -> None:
     assert session.bidders()[0].holder == ""
     second = session.take_leases([one], "B", None, 30.0)[one]
     assert second > first
-    late = Keep(one, first, Policy(3, 1.0, b"old", b""), Checkpoint(3, 0, b"old"))
+    late = Keep(one, first, PolicyRow(3, 1.0, b"old", b""), Checkpoint(3, 0, b"old"))
     late_decision = Decide(one, first, [DecisionRow(0, 0, b"x")])
     assert session.write([late, late_decision, append(one, b"a")], 1.0) == [False, False, True]
     assert session.policy(one) == POLICY
     assert session.decisions(one, 0) == []
-    good = Keep(one, second, Policy(1, 2.0, b"new", b""), None)
+    good = Keep(one, second, PolicyRow(1, 2.0, b"new", b""), None)
     assert session.write([good], 1.0) == [True]
-    assert session.policy(one) == Policy(1, 2.0, b"new", b"")
+    assert session.policy(one) == PolicyRow(1, 2.0, b"new", b"")
 
 
 def test_a_lease_ends_by_itself_and_one_from_the_future_does_not_hold(session: Session) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.application import usual_algorithm
+from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, reason_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.views import AuctionViews
@@ -15,6 +15,7 @@ from crossbandit.applications.money import as_floats, flag_of, possible_bids, ti
 from crossbandit.errors import InvalidLossesError
 from crossbandit.laws.rounds import learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.learners.law_decisions import LawDecision
 from crossbandit.learners.law_learner import Round
 from crossbandit.learners.missing_outcomes import MISSING
 from crossbandit.limits.state import MAX_JUMP
@@ -146,7 +147,6 @@ class FirstPriceBidder(AuctionViews):
             at_most_value=boolean(owner, "at_most_value", at_most_value),
             owner=owner,
         )
-        self._quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
         self._tells_losers = False in TOLD_AFTER[feedback]
         self._grid = self.rules.amounts.tolist()
         problem = Problem(self.rules.graph(feedback), features=2, horizon=horizon)
@@ -178,6 +178,11 @@ class FirstPriceBidder(AuctionViews):
             law_by_default=True,
             missing=missing,
         )
+        self._core = None  # for the usual bid of a law
+        if self.learner.law is not None and not guarded:
+            quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
+            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            self._core = BidCore(*given, (reason_of, first_key))
 
     @property
     def bids(self) -> Floats:
@@ -224,12 +229,16 @@ class FirstPriceBidder(AuctionViews):
             InvalidContextError: The value is outside the range, the reserve price is below the
                 bidder's, a class is missing, or the time is far ahead.
         """
-        worth, floor, first, last = self._auction("bid", value, reserve)
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, taken = self.learner, list[int]()
+        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
         try:
-            if self._spending is not None:
-                made, why = self._spending.choose(
+            if core is not None and reserve is at is None:
+                usual: Bid | None = core.bid(learner, spending, value, labels, taken)
+                if usual is not None:
+                    return usual
+            worth, floor, first, last = self._auction("bid", value, reserve)
+            if spending is not None:
+                made, why = spending.choose(
                     learner, worth, labels, first, last, self._choices, at, taken
                 )
             elif first > last:
@@ -242,8 +251,8 @@ class FirstPriceBidder(AuctionViews):
             amount = 0.0 if made is None else self._grid[made.arm]
             placed = Bid(made, amount, worth, floor, labels) if amount > 0.0 else None
         except BaseException:  # the caller will not place the bid
-            if self._spending is not None:
-                self._spending.withdraw(taken)
+            if spending is not None:
+                spending.withdraw(taken)
             raise
         if placed is not None:
             return placed
@@ -292,17 +301,21 @@ class FirstPriceBidder(AuctionViews):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
+        core, told = self._core, highest_competing_bid
+        plain = core is not None and reserve is None and correction is False
+        if plain and core.settle(self.learner, bid, won, told, self._spending):
+            return
         if correction is not False:
             correction = self._corrects(correction)
         made = required_action(bid, Bid, self.learner)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
         amount = made.amount
         if made.decision is None or amount is None:
-            if not self._shows_without_bid(made, highest_competing_bid, won=has_won):
+            if not self._shows_without_bid(made, told, won=has_won):
                 return
             amount = 0.0
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
-        learner, spending, told = self.learner, self._spending, highest_competing_bid
+        learner, spending = self.learner, self._spending
         decision: Any = made.decision
         if learner.law is None:
             price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
@@ -316,14 +329,7 @@ class FirstPriceBidder(AuctionViews):
                 paid = spending.settled(key, made.value, amount, has_won, least)
                 learner.learn_with(paid, decision, shown)
             return
-        least = rules.least
-        # Most outcomes are clearly consistent. `price_of` checks all others.
-        if has_won and told is None and self._quiet and 0.0 < amount >= rules.reserve:
-            pass
-        elif not has_won and type(told) is float and amount < told < math.inf:
-            least = max(told, least)
-        else:
-            least = max(price_of(rules, self.feedback, amount, told, won=has_won), least)
+        least = max(price_of(rules, self.feedback, amount, told, won=has_won), rules.least)
         learner.learn(
             decision,
             made.value,

@@ -110,6 +110,7 @@ def serve(
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.client.transport import address_parts
+    from crossbandit.service import Node, open_store
     from crossbandit.service.http import Access
     from crossbandit.service.log_lines import begin_log
     from crossbandit.service.serving import bound_socket, default_url, read_key
@@ -130,7 +131,9 @@ def serve(
             store = str(Path(folder) / _STORE)
         place = store or _STORE
         address = url or default_url(host, listening.getsockname()[1])
-        node = _started(stack, place, key, address)
+        node = Node(open_store(place), key=key, url=address)
+        stack.callback(node.close)
+        node.start()
         _add_bidders(stack, node, wanted, demo=demo, limits_from_file=limits_from_file)
 
         def begun() -> None:
@@ -155,16 +158,6 @@ def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[Acces
             "--tokens-file, or use --without-tokens to allow everything to everybody."
         )
     return tokens
-
-
-def _started(stack: ExitStack, store: str, key: bytes | None, address: str) -> Node:
-    """Return a node that has been started; the stack closes it."""
-    from crossbandit.service import Node, open_store
-
-    node = Node(open_store(store), key=key, url=address)
-    stack.callback(node.close)
-    node.start()
-    return node
 
 
 def _add_bidders(

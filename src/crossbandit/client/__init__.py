@@ -4,7 +4,6 @@ It uses the HTTP client of the standard library. So a process that decides does 
 packages of a server.
 """
 
-from crossbandit.client.client import AsyncClient, Client, ServedBid
-from crossbandit.client.outbox import Refused
+from crossbandit.client.client import AsyncClient, Client, Refused, ServedBid
 
 __all__ = ["AsyncClient", "Client", "Refused", "ServedBid"]

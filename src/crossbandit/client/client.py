@@ -1,53 +1,248 @@
-"""A client of the service, for threads."""
+"""A client of the service, for threads and for asyncio."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import random
 import threading
 import time
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.client.outbox import Outbox, row_of
+from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import (
     CheckpointError,
     ClientError,
     DecisionError,
     InvalidLossesError,
+    OutboxFullError,
     RefusedError,
     ServiceAwayError,
+    UnsentOutcomesError,
 )
 from crossbandit.forks import know
-from crossbandit.learners.tokens import checked_key, token_bytes
+from crossbandit.learners.tokens import checked_key, to_text, token_bytes
 from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Sequence
     from datetime import datetime
 
     import numpy.typing as npt
 
+    from crossbandit.applications import FirstPriceBidder
     from crossbandit.applications.money import Flag, Money
-    from crossbandit.client.outbox import Refused
+    from crossbandit.client.transport import Response
     from crossbandit.laws.levels import Label
 
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crossbandit.applications import FirstPriceBidder
-    from crossbandit.client.transport import Response
-
-    Ask = Callable[[str, dict[str, Any]], Any]
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
 
 LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
-_FIRST_WAIT = 0.05  # seconds until the next attempt, before the first answer
+_KEPT = 1_000  # the number of refusals that are kept
+_SHOWN = 200  # the number of characters of an unexpected answer in a message
+_FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0  # seconds between two attempts
+_WRONG = {400, 413, 422}  # the request is not valid, or too large
+_HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # do not try again
 _AT_ONCE = 1_000  # the most decisions in one request
+_AT_EXIT = 5.0  # seconds to send waiting outcomes when the process ends
+
+
+# --- outcomes that the service has not acknowledged ----------------------------------------------
+
+
+class Refused(NamedTuple):
+    """An outcome that the service did not accept. It is not sent again.
+
+    Attributes:
+        outcome: The outcome, as it was sent.
+        code: The code of the error.
+        message: The error in words.
+    """
+
+    outcome: dict[str, Any]
+    code: str
+    message: str
+
+
+class Outbox:
+    """Keeps outcomes until the service has acknowledged them, and sends them in the background.
+
+    Outcomes are sent in order, one batch after the other. A batch that is not acknowledged is sent
+    again; the service counts each outcome once. Only outcomes that the service refuses as not valid
+    are removed without being stored. They are kept in `refusals`.
+    """
+
+    def __init__(self, transport: Transport, bidder: str, *, room: int, batch: int) -> None:
+        self._transport, self._path = transport, bidder_path(bidder, "/outcomes")
+        self._room, self._batch = room, batch
+        self._stop = False
+        self._begin()
+        know(self)
+
+    def _begin(self) -> None:
+        self._rows: deque[dict[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self._error: ClientError | None = None
+        self.accepted = self.refused = 0
+        self.refusals: deque[Refused] = deque(maxlen=_KEPT)
+        self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
+        self._thread.start()
+
+    def fork_locks(self) -> tuple[Any, ...]:
+        """Return its locks, for `crossbandit.forks`."""
+        return (self._changed,)
+
+    def after_fork(self) -> None:
+        """Start empty in a forked process, because its parent sends the waiting outcomes."""
+        self._begin()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def error(self) -> ClientError | None:
+        """The error of the last attempt; None if it succeeded."""
+        return self._error
+
+    def put(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Add outcomes, all or none."""
+        with self._changed:
+            if self._stop:
+                raise UnsentOutcomesError("The client is closed. It takes no more outcomes.", [])
+            if len(self._rows) + len(rows) > self._room:
+                raise OutboxFullError(
+                    f"{len(self._rows):,} outcomes are waiting to be acknowledged, and there is "
+                    f"room for {self._room:,}. Keep the outcome and try again, or create a Client "
+                    f"with more room.{self._last_error()}"
+                )
+            self._rows.extend(rows)
+            self._changed.notify_all()
+
+    def flush(self, timeout: float) -> None:
+        """Wait until the service has acknowledged all outcomes that are there now."""
+        until = time.monotonic() + timeout
+        with self._changed:
+            goal = self.accepted + self.refused + len(self._rows)
+            while self.accepted + self.refused < goal:
+                left = until - time.monotonic()
+                hopeless = isinstance(self._error, RefusedError) and self._error.code in _HOPELESS
+                if left <= 0 or hopeless or not self._thread.is_alive():
+                    raise self._unsent()
+                self._changed.wait(left)
+
+    def close(self, timeout: float) -> None:
+        """Wait as `flush` does, then end the thread."""
+        with suppress(UnsentOutcomesError):
+            self.flush(timeout)
+        with self._changed:
+            self._stop = True
+            self._changed.notify_all()
+        self._thread.join(timeout)
+        if self._rows:
+            raise self._unsent()
+
+    def _unsent(self) -> UnsentOutcomesError:
+        return UnsentOutcomesError(
+            f"The service has not acknowledged {len(self._rows):,} outcomes.{self._last_error()}",
+            list(self._rows),
+        )
+
+    def _last_error(self) -> str:
+        return f" The last attempt failed: {self._error}" if self._error else ""
+
+    def _work(self) -> None:
+        wait = _FIRST_WAIT
+        while True:
+            with self._changed:
+                while not self._rows and not self._stop:
+                    self._changed.wait()
+                if self._stop:
+                    return
+                rows = [self._rows[i] for i in range(min(self._batch, len(self._rows)))]
+            try:
+                self._send(rows)
+                wait = _FIRST_WAIT
+            except ClientError as error:
+                self._error = error
+                with self._changed:
+                    self._changed.notify_all()
+                    if not self._stop:
+                        self._changed.wait_for(lambda: self._stop, wait * random.uniform(0.5, 1.0))  # noqa: S311
+                wait = min(2 * wait, _LONGEST_WAIT)
+
+    def _send(self, rows: list[dict[str, Any]]) -> None:
+        """Send rows, and remove those that the service has accepted or refused."""
+        response = self._transport.request("POST", self._path, {"outcomes": rows})
+        if response.status in _WRONG and len(rows) > 1:
+            half = len(rows) // 2
+            self._send(rows[:half])
+            self._send(rows[half:])
+            return
+        try:
+            answer = response.json()
+        except RefusedError as error:
+            if response.status not in _WRONG:
+                raise
+            self._settle(1, [Refused(rows[0], error.code, str(error))])
+            return
+        self._settle(len(rows), _refused(rows, answer))
+
+    def _settle(self, count: int, refused: list[Refused]) -> None:
+        with self._changed:
+            self._error = None
+            for _ in range(count):
+                self._rows.popleft()
+            self.refusals.extend(refused)
+            self.refused += len(refused)
+            self.accepted += count - len(refused)
+            self._changed.notify_all()
+
+
+def _refused(sent: list[dict[str, Any]], answer: Any) -> list[Refused]:
+    """Return the refused outcomes; raise unless the answer accounts for all outcomes."""
+    found: list[Refused] = []
+    try:
+        found = [
+            Refused(sent[one["index"]], one["cause"], one["message"]) for one in answer["errors"]
+        ]
+        complete = answer["accepted"] + len(found) == len(sent)
+    except (LookupError, TypeError):
+        complete = False
+    if not complete:
+        shown = repr(answer)[:_SHOWN]
+        raise ServiceAwayError(f"The service gave an unexpected answer: {shown}.")
+    return found
+
+
+def outcome_of(
+    bid: Bid | str | bytes, won: Flag, *, correction: bool, **prices: Any
+) -> dict[str, Any]:
+    """Return an outcome as the service takes it, checked. Prices that are None are left out."""
+    if isinstance(bid, Bid):
+        if bid.amount is None:
+            raise DecisionError("There is nothing to report: no bid was made.")
+        bid = bid.text
+    elif isinstance(bid, bytes):
+        bid = to_text(bid)
+    elif not isinstance(bid, str):
+        raise DecisionError(f"outcome takes a bid or its token. Got {bid!r}.")
+    found: dict[str, Any] = {"token": bid, "won": flag_of("outcome", "won", won)}
+    for name, given in prices.items():
+        if given is not None:
+            found[name] = amount_of("outcome", name, given, error=InvalidLossesError)
+    return {**found, "correction": True} if correction else found
+
+
+# --- decisions -----------------------------------------------------------------------------------
 
 
 class PolicyPoller:
@@ -211,38 +406,6 @@ class ServedBid(Bid):
         return token_bytes(self.text)
 
 
-def remote_bid(ask: Ask, value: Any, reserve: Any, at: Any, classes: dict[str, Any]) -> ServedBid:
-    """Ask the service for a bid."""
-    floor = None if reserve is None else float(reserve)
-    body = {"value": float(value), "reserve": floor, "at": _seconds(at), "classes": classes}
-    return _served(ask("/decide", body), float(value), floor, classes)
-
-
-def remote_bids(
-    ask: Ask, values: Any, reserve: Any, at: Any, classes: dict[str, Any]
-) -> list[ServedBid]:
-    """Ask the service for bids, with up to 1,000 in a request."""
-    worths = np.asarray(values, dtype=float).ravel().tolist()
-    floors = [np.nan] * len(worths)
-    if reserve is not None:
-        floors = np.broadcast_to(np.asarray(reserve, dtype=float), len(worths)).tolist()
-    known = [None if np.isnan(one) else one for one in floors]
-    columns = {
-        name: [one] * len(worths) if isinstance(one, str | int) else np.asarray(one).tolist()
-        for name, one in classes.items()
-    }
-    found: list[ServedBid] = []
-    for start in range(0, len(worths), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        levels = {name: column[part] for name, column in columns.items()}
-        body = {"values": worths[part], "reserve": known[part], "at": _seconds(at)}
-        answers = ask("/decide-many", {**body, "classes": levels})["decisions"]
-        for i, answer in enumerate(answers):
-            own = {name: column[i] for name, column in levels.items()}
-            found.append(_served(answer, worths[start + i], known[start + i], own))
-    return found
-
-
 def _served(
     answer: dict[str, Any], value: float, reserve: float | None, classes: dict[str, Any]
 ) -> ServedBid:
@@ -256,10 +419,7 @@ def _seconds(at: Any) -> float | None:
     return float(at.timestamp() if hasattr(at, "timestamp") else at)
 
 
-# --- a client of the service, for threads --------------------------------------------------------
-
-
-_AT_EXIT = 5.0  # seconds to send waiting outcomes when the process ends
+# --- the clients ---------------------------------------------------------------------------------
 
 
 class ClientStatus:
@@ -384,6 +544,7 @@ class Client(ClientStatus):
 
     def decide(
         self,
+        /,
         value: Money,
         *,
         reserve: Money | None = None,
@@ -410,10 +571,13 @@ class Client(ClientStatus):
         decider = self._policy.decider or self._policy.ready(self._timeout)
         if decider is not None:
             return decider.bid(value, reserve=reserve, at=at, **classes)
-        return remote_bid(self._ask, value, reserve, at, classes)
+        floor = None if reserve is None else float(reserve)
+        body = {"value": float(value), "reserve": floor, "at": _seconds(at), "classes": classes}
+        return _served(self._ask("/decide", body), float(value), floor, classes)
 
     def decide_many(
         self,
+        /,
         values: npt.ArrayLike,
         *,
         reserve: npt.ArrayLike | None = None,
@@ -439,7 +603,30 @@ class Client(ClientStatus):
         decider = self._policy.decider or self._policy.ready(self._timeout)
         if decider is not None:
             return decider.bid_many(values, reserve=reserve, at=at, **classes)
-        return Bids.of(remote_bids(self._ask, values, reserve, at, classes))
+        return Bids.of(self._ask_for_many(values, reserve, _seconds(at), classes))
+
+    def _ask_for_many(
+        self, values: Any, reserve: Any, at: float | None, classes: dict[str, Any]
+    ) -> list[ServedBid]:
+        """Ask the service for bids, with up to 1,000 in a request."""
+        worths = np.asarray(values, dtype=float).ravel().tolist()
+        floors = np.asarray(np.nan if reserve is None else reserve, dtype=float)
+        known = [
+            None if np.isnan(one) else one for one in np.broadcast_to(floors, len(worths)).tolist()
+        ]
+        columns = {
+            name: [one] * len(worths) if isinstance(one, str | int) else np.asarray(one).tolist()
+            for name, one in classes.items()
+        }
+        found: list[ServedBid] = []
+        for start in range(0, len(worths), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            levels = {name: column[part] for name, column in columns.items()}
+            body = {"values": worths[part], "reserve": known[part], "at": at, "classes": levels}
+            for i, answer in enumerate(self._ask("/decide-many", body)["decisions"]):
+                own = {name: column[i] for name, column in levels.items()}
+                found.append(_served(answer, worths[start + i], known[start + i], own))
+        return found
 
     def outcome(
         self,
@@ -464,7 +651,8 @@ class Client(ClientStatus):
             InvalidLossesError: An argument is not valid.
             OutboxFullError: Too many outcomes are waiting. This one was not added.
         """
-        self._outbox.put([row_of(bid, won, highest_competing_bid, reserve, correction=correction)])
+        prices = {"highest_competing_bid": highest_competing_bid, "reserve": reserve}
+        self._outbox.put([outcome_of(bid, won, correction=correction, **prices)])
 
     def outcomes(
         self,
@@ -492,8 +680,8 @@ class Client(ClientStatus):
         prices = _column("highest_competing_bid", highest_competing_bid, count)
         floors = _column("reserve", reserve, count)
         rows = [
-            row_of(bid, flags[i], prices[i], floors[i], correction=False)
-            for i, bid in enumerate(bids)
+            outcome_of(bid, won, correction=False, highest_competing_bid=price, reserve=floor)
+            for bid, won, price, floor in zip(bids, flags, prices, floors, strict=True)
             if bid is not None and (not isinstance(bid, Bid) or bid.amount is not None)
         ]
         self._outbox.put(rows)
@@ -545,7 +733,22 @@ def _column(name: str, given: Any, count: int) -> list[Any]:
     return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124
 
 
-# --- a client of the service, for asyncio --------------------------------------------------------
+def _awaited(
+    method: Callable[Concatenate[Client, _Given], _Found], *, waits: bool | None = None
+) -> Callable[Concatenate[AsyncClient, _Given], Coroutine[Any, Any, _Found]]:
+    """Return a method of `Client` for asyncio. If it waits for the service, it runs in a thread.
+
+    By default, it waits unless the client decides by itself.
+    """
+
+    @wraps(method)
+    async def call(self: AsyncClient, /, *given: _Given.args, **named: _Given.kwargs) -> _Found:
+        client = self._client
+        if waits or (waits is None and not client.local):
+            return await asyncio.to_thread(method, client, *given, **named)
+        return method(client, *given, **named)
+
+    return call
 
 
 class AsyncClient(ClientStatus):
@@ -576,110 +779,15 @@ class AsyncClient(ClientStatus):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def decide(
-        self, value: Money, *, reserve: Money | None = None, at: Any = None, **classes: Label
-    ) -> Bid:
-        """Choose a bid; see `Client.decide`.
-
-        Args:
-            value: What winning is worth.
-            reserve: The reserve price of this auction, if it is known.
-            at: The time of the auction, for budgets; by default now.
-            **classes: A level of each of the bidder's classes.
-
-        Returns:
-            The bid; pass it to `outcome` when the outcome is known.
-        """
-        made: Bid = await self._call(self._client.decide, value, reserve=reserve, at=at, **classes)
-        return made
-
-    async def decide_many(
-        self,
-        values: npt.ArrayLike,
-        *,
-        reserve: npt.ArrayLike | None = None,
-        at: Any = None,
-        **classes: Any,
-    ) -> Bids:
-        """Choose many bids at once; see `Client.decide_many`.
-
-        Args:
-            values: What winning is worth, in each auction.
-            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
-            at: The time of all auctions.
-            **classes: For each class, one level for all auctions, or a column of levels.
-
-        Returns:
-            The bids, in the order of the values.
-        """
-        method = self._client.decide_many
-        made: Bids = await self._call(method, values, reserve=reserve, at=at, **classes)
-        return made
-
-    async def outcome(
-        self,
-        bid: Bid | str | bytes,
-        *,
-        won: Flag,
-        highest_competing_bid: Money | None = None,
-        reserve: Money | None = None,
-        correction: bool = False,
-    ) -> None:
-        """Report the outcome of an auction, in the background; see `Client.outcome`.
-
-        Args:
-            bid: The bid, or its token as text or bytes.
-            won: Whether it won.
-            highest_competing_bid: As for `FirstPriceBidder.settle`.
-            reserve: As for `FirstPriceBidder.settle`.
-            correction: As for `FirstPriceBidder.settle`.
-        """
-        self._client.outcome(
-            bid,
-            won=won,
-            highest_competing_bid=highest_competing_bid,
-            reserve=reserve,
-            correction=correction,
-        )
-
-    async def outcomes(
-        self,
-        bids: Bids | Sequence[Bid | str | bytes | None],
-        *,
-        won: npt.ArrayLike,
-        highest_competing_bid: npt.ArrayLike | None = None,
-        reserve: npt.ArrayLike | None = None,
-    ) -> None:
-        """Report the outcomes of many auctions, in the background; see `Client.outcomes`.
-
-        Args:
-            bids: The bids, or their tokens.
-            won: Whether each bid won.
-            highest_competing_bid: As for `Client.outcomes`.
-            reserve: As for `Client.outcomes`.
-        """
-        self._client.outcomes(
-            bids, won=won, highest_competing_bid=highest_competing_bid, reserve=reserve
-        )
-
-    async def flush(self, timeout: float = 30.0) -> None:
-        """Wait until the service has acknowledged all outcomes; see `Client.flush`.
-
-        Args:
-            timeout: How many seconds to wait at most.
-        """
-        await asyncio.to_thread(self._client.flush, timeout)
-
-    async def close(self, timeout: float = 30.0) -> None:
-        """Send all waiting outcomes, and close the client; see `Client.close`.
-
-        Args:
-            timeout: How many seconds to wait at most.
-        """
-        await asyncio.to_thread(self._client.close, timeout)
-
-    async def _call(self, method: Any, *given: Any, **named: Any) -> Any:
-        """Call a method here if it decides from a snapshot, and in a thread otherwise."""
-        if self._client.local:
-            return method(*given, **named)
-        return await asyncio.to_thread(method, *given, **named)
+    decide = _awaited(Client.decide)
+    """Choose a bid; see `Client.decide`."""
+    decide_many = _awaited(Client.decide_many)
+    """Choose many bids at once; see `Client.decide_many`."""
+    outcome = _awaited(Client.outcome, waits=False)
+    """Report the outcome of an auction, in the background; see `Client.outcome`."""
+    outcomes = _awaited(Client.outcomes, waits=False)
+    """Report the outcomes of many auctions, in the background; see `Client.outcomes`."""
+    flush = _awaited(Client.flush, waits=True)
+    """Wait until the service has acknowledged all outcomes; see `Client.flush`."""
+    close = _awaited(Client.close, waits=True)
+    """Send all waiting outcomes, and close the client; see `Client.close`."""

@@ -53,7 +53,8 @@ class Transport:
 
     def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
         parts = address_parts("Client", url)
-        if token is not None and not _is_token(token):
+        usable = isinstance(token, str) and token.isascii() and token.isprintable() and token
+        if token is not None and not usable:
             raise InvalidParameterError(
                 "The 'token' parameter of Client must be an access token as ASCII text, or None."
             )
@@ -166,7 +167,3 @@ def bidder_path(bidder: str, rest: str = "") -> str:
     '/v1/bidders/site%20a/decide'
     """
     return f"/v1/bidders/{quote(bidder, safe='')}{rest}"
-
-
-def _is_token(token: object) -> bool:
-    return isinstance(token, str) and token.isascii() and token.isprintable() and bool(token)

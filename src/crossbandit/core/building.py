@@ -18,6 +18,7 @@ CORES = (
     "core.losses",
     "core.ranges",
     "core.rounds",
+    "core.uniforms",
     "algorithms.adaptive_core",
     "algorithms.epoch_core",
     "algorithms.exponential_core",
@@ -28,6 +29,9 @@ CORES = (
     "laws.law_core",
     "laws.price_core",
     "laws.test_core",
+    "learners.seen_core",
+    "learners.shell_core",
+    "applications.bidding.bid_core",
     "limits.pace_core",
 )
 INTERPRETED = "CROSSBANDIT_INTERPRETED"  # if this variable is set, sources run, not machine code

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of a guard: compares a law of prices with a learner that assumes nothing."""
 
 from __future__ import annotations
@@ -89,8 +90,6 @@ class GuardCore:
         out: cython.longlong[::1],
     ) -> None:
         """Decide and learn in n rounds. slots: (n, width). uniforms: (n, 5). Other arrays: (n,)."""
-        i: cython.Py_ssize_t
-        band: cython.Py_ssize_t
         with cython.nogil:
             for i in range(contexts.shape[0]):
                 out[i] = -1
@@ -107,27 +106,15 @@ class GuardCore:
 
     # --- steps ---------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def take_row(
-        self,
-        slots: cython.const[cython.longlong][:, ::1],
-        uniforms: cython.const[cython.double][:, ::1],
-        i: cython.Py_ssize_t,
-    ) -> cython.void:
+    def take_row(self, slots, uniforms, i):
         self.law.take_row(slots, uniforms, i)
         self.x, self.y = uniforms[i, 3], uniforms[i, 4]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_policy(self, worth: cython.double, last: cython.Py_ssize_t) -> cython.void:
+    def set_policy(self, worth, last):
         """Set the learner's policy on the amounts up to `last`: exponential weights.
 
         The estimate of what amount k would have earned at this worth is (worth - a_k) * wins[k].
         """
-        k: cython.Py_ssize_t
         size: cython.double = self.law.size
         rate: cython.double = sqrt(log(size) / (1.0 + self.spent[0]))
         most: cython.double = -INFINITY
@@ -141,10 +128,7 @@ class GuardCore:
         for k in range(self.law.size):
             self.chances[k] = self.chances[k] / total if k <= last else 0.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weight_of_law(self) -> cython.double:
+    def weight_of_law(self):
         """Return the probability that the law is followed.
 
         The weights begin with K : 1 for the law, because the learner has K amounts, one of which
@@ -158,13 +142,8 @@ class GuardCore:
         least: cython.double = min(0.5, LEAST / sqrt(1.0 + self.spent[2]))
         return min(max(weight, least), 1.0 - least)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_seen(self, weight: cython.double, bid: cython.Py_ssize_t) -> cython.void:
+    def set_seen(self, weight, bid):
         """Set `seen` from `chances`, for this weight of the law and its amount `bid`."""
-        k: cython.Py_ssize_t
-        own: cython.double
         total: cython.double = 0.0
         if self.law.feedback == AFTER_LOSS:
             for k in range(self.law.size):
@@ -179,16 +158,7 @@ class GuardCore:
                 own = (1.0 - weight) * self.chances[k] + (weight if k == bid else 0.0)
                 self.seen[k] = 1.0 if self.law.feedback == ALWAYS else own
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def choose(
-        self,
-        band: cython.Py_ssize_t,
-        worth: cython.double,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def choose(self, band, worth, first, last):
         """Return the amount to play, by the law that was read last; set `bid` and `weight`."""
         self.bid = self.law.choose(band, worth, 0.0, first, last)
         self.set_policy(worth, last)
@@ -196,12 +166,8 @@ class GuardCore:
         self.set_seen(self.weight, self.bid)
         return max(self.draw(last), first)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def draw(self, last: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def draw(self, last):
         """Return the law's amount, or one that is drawn from the learner's policy."""
-        k: cython.Py_ssize_t
         total: cython.double = 0.0
         if self.x < self.weight:
             return self.bid
@@ -211,33 +177,17 @@ class GuardCore:
                 return k
         return last
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def lower(self, cap: cython.Py_ssize_t) -> cython.void:
+    def lower(self, cap):
         """Move the chances of all amounts above `cap` to `cap`, which is bid instead of them."""
-        k: cython.Py_ssize_t
         for k in range(cap + 1, self.law.size):
             self.chances[cap] += self.chances[k]
             self.chances[k] = 0.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def learn_outcome(
-        self,
-        worth: cython.double,
-        bid: cython.Py_ssize_t,
-        played: cython.Py_ssize_t,
-        cell: cython.Py_ssize_t,
-    ) -> cython.void:
+    def learn_outcome(self, worth, bid, played, cell):
         """Add what an outcome says about all amounts that it shows, and update both gains.
 
         cell: any cell for which the shown amounts win and lose as they did.
         """
-        k: cython.Py_ssize_t
-        win: cython.double
-        gain: cython.double
         shown: cython.bint
         feedback: cython.Py_ssize_t = self.law.feedback
         least: cython.double = LEAST / sqrt(1.0 + self.spent[2])

@@ -144,7 +144,7 @@ class IndependenceTest:
         self._law = law
         self.tested, self.answered = np.zeros((2, 1), dtype=np.int64)
         self._use(empty_test(law.parts[0], law.class_limit))
-        self._ring: list[_Place | None] = [None] * _SLOTS
+        self.ring: list[_Place | None] = [None] * _SLOTS
 
     def _use(self, state: TestState) -> None:
         self._state, self.core = state, TestCore(state, self.tested, self.answered)
@@ -212,17 +212,6 @@ class IndependenceTest:
         """The arrays of the test; they change as it learns."""
         return self._state
 
-    def sees(self, context: float, labels: tuple[Label, ...]) -> None:
-        """Note a round before a compiled step adds its outcome to `state`, and counts it.
-
-        Nothing reads the note until it is counted, and the next round overwrites it if it is not.
-
-        Args:
-            context: Its context.
-            labels: Its classes.
-        """
-        self._ring[self.tested.item() % _SLOTS] = (context, labels)
-
     def seeing(
         self, count: int, contexts: Sequence[float], labels: Sequence[tuple[Label, ...]]
     ) -> Callable[[], Any]:
@@ -235,13 +224,13 @@ class IndependenceTest:
         """
         latest = [*self._recent, *zip(contexts, labels, strict=True)]
         ring = _ring_of(self.tested.item() + count, latest)
-        return partial(vars(self).__setitem__, "_ring", ring)
+        return partial(vars(self).__setitem__, "ring", ring)
 
     @property
     def _recent(self) -> list[_Place]:
         """The contexts and classes of the latest rounds, the oldest first."""
         end = self.tested.item()
-        found = (self._ring[i % _SLOTS] for i in range(end - SAMPLE, end))
+        found = (self.ring[i % _SLOTS] for i in range(end - SAMPLE, end))
         return [one for one in found if one is not None]
 
     def merge(self, other: IndependenceTest) -> None:
@@ -269,7 +258,7 @@ class IndependenceTest:
         add(mine._asdict(), theirs._asdict(), ("ranks", "sums", "variances"))
         latest = [*self._recent, *other._recent]
         self.tested += other.tested
-        self._ring = _ring_of(self.tested.item(), latest)
+        self.ring = _ring_of(self.tested.item(), latest)
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
@@ -300,7 +289,7 @@ class IndependenceTest:
             recent.append((place, self._law.levels.labels("restore", classes)))
         self._use(state)
         self.tested[0] = rounds
-        self._ring = _ring_of(rounds, recent)
+        self.ring = _ring_of(rounds, recent)
 
     def evidence(self, *, by_class: bool = False) -> float:
         """Return the logarithm of the evidence so far; see `Diagnosis`.

@@ -36,6 +36,9 @@ cdef class LawCore:
     cdef double busy(self, Py_ssize_t row) noexcept nogil
     cdef void find_rows(self, Py_ssize_t band) noexcept nogil
     cdef Py_ssize_t read_law(self, double context) noexcept nogil
+    cdef Py_ssize_t read_to_choose(self, double context) noexcept nogil
+    cdef Py_ssize_t read_chances(self, double context, bint with_spreads) noexcept nogil
+    cdef double noise(self) noexcept nogil
     cdef void read_near(self, Py_ssize_t column) noexcept nogil
     cdef void read_experts(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
     cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low) noexcept nogil

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of a law: counts by node, the laws computed from them, choices, and learning.
 
 The hidden number of a round is seen on a grid of K amounts: its *cell* is the number of the lowest
@@ -58,7 +59,6 @@ if cython.compiled:
     from cython.cimports.crossbandit.laws.test_core import TestCore
     from cython.cimports.libc.math import INFINITY, cos, exp, floor, log, pow, sin, sqrt
 else:
-    from ctypes import c_uint16
     from math import cos, exp, floor, log, pow, sin, sqrt
     from math import inf as INFINITY  # noqa: N812
 
@@ -144,6 +144,7 @@ class LawCore:
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
         self.classes = np.full(max(len(scratch.rows) - self.memories, 1), -1)
+        self.combined = -1
 
     def __reduce__(self):
         return type(self), self.made_of
@@ -164,7 +165,7 @@ class LawCore:
         self.check(first, last, uniforms)
         self.set_classes(slots)
         self.set_uniforms(uniforms)
-        return self.choose(self.read_law(context), worth, cost, first, last)
+        return self.choose(self.read_to_choose(context), worth, cost, first, last)
 
     def chance(self, amount: cython.Py_ssize_t) -> float:
         """Return the chance that an amount reaches the number, by the law that was read last."""
@@ -189,7 +190,6 @@ class LawCore:
         If firsts[i] > lasts[i], no amount may be played, and out[i] = -1. chances: set to the
         probability that the amount reaches the number, by the law.
         """
-        i: cython.Py_ssize_t
         with cython.nogil:
             for i in range(contexts.shape[0]):
                 out[i] = -1
@@ -197,7 +197,7 @@ class LawCore:
                 if firsts[i] <= lasts[i]:
                     self.take_row(slots, uniforms, i)
                     out[i] = self.choose(
-                        self.read_law(contexts[i]), worths[i], costs[i], firsts[i], lasts[i]
+                        self.read_to_choose(contexts[i]), worths[i], costs[i], firsts[i], lasts[i]
                     )
                     chances[i] = self.chance_of(out[i])
 
@@ -219,8 +219,6 @@ class LawCore:
         lowest: if the best amount is below this one, no lower amount is tried. uniforms: (n, 2).
         weights: (n,).
         """
-        i: cython.Py_ssize_t
-        best: cython.Py_ssize_t
         self.set_classes(slots)
         band: cython.Py_ssize_t = self.read_law(context)
         for i in range(weights.shape[0]):
@@ -257,7 +255,6 @@ class LawCore:
         amounts: cython.const[cython.longlong][::1],
     ) -> None:
         """Learn from n outcomes. slots: (n, features + 1). All other arrays: (n,)."""
-        i: cython.Py_ssize_t
         with cython.nogil:
             for i in range(contexts.shape[0]):
                 if kinds[i] != TOLD and 0 <= amounts[i] < self.lowest:
@@ -281,14 +278,12 @@ class LawCore:
 
         If firsts[i] > lasts[i], no amount may be played, and out[i] = -1.
         """
-        i: cython.Py_ssize_t
-        band: cython.Py_ssize_t
         with cython.nogil:
             for i in range(contexts.shape[0]):
                 out[i] = -1
                 if firsts[i] <= lasts[i]:
                     self.take_row(slots, uniforms, i)
-                    band = self.read_law(contexts[i])
+                    band = self.read_to_choose(contexts[i])
                     out[i] = self.choose(band, worths[i], costs[i], firsts[i], lasts[i])
                     self.absorb_cell(band, out[i], cells[i], out[i])
 
@@ -309,11 +304,6 @@ class LawCore:
 
         table: (nodes, 5): row, parent or -1, place in the pool, depth, and group.
         """
-        i: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        parent: cython.Py_ssize_t
-        group: cython.Py_ssize_t
-        unit: cython.double
         for i in range(table.shape[0]):
             row, parent, group = table[i, 0], table[i, 1], table[i, 4]
             unit = self.scale[group] if group < self.memories else 1.0
@@ -323,37 +313,7 @@ class LawCore:
                 continue
             self.refresh(group, row, parent, table[i, 2], table[i, 3])
 
-    def settle(
-        self,
-        test: TestCore,
-        context: cython.double,
-        slots: cython.const[cython.longlong][::1],
-        amount: cython.double,
-        reached: cython.bint,
-        number: cython.double,
-        tried: cython.bint,
-        own: cython.bint,
-        address: cython.size_t,
-    ) -> None:
-        """Learn from the outcome of an amount, and remember that: in one call.
-
-        So no interrupt can come between the two. The test of independence learns as well. It counts
-        outcomes, and answered decisions of the learner's own.
-        """
-        self.set_classes(slots)
-        mark: cython.Py_ssize_t = self.settle_one(test, context, amount, reached, number, tried)
-        self.count_uses(test, mark)
-        test.answered[0] += own
-        if cython.compiled:
-            cython.cast(cython.pointer(cython.ushort), address)[0] = FIRST_CODE + mark
-        else:
-            c_uint16.from_address(address).value = FIRST_CODE + mark
-
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count_uses(self, test: TestCore, mark: cython.Py_ssize_t) -> cython.void:
-        f: cython.Py_ssize_t
+    def count_uses(self, test, mark):
         if mark >= 0:
             test.tested[0] += 1
         for f in range(self.classes.shape[0]):
@@ -375,8 +335,6 @@ class LawCore:
 
         counts: whether the uses of levels are counted. Answered decisions are not counted.
         """
-        i: cython.Py_ssize_t
-        mark: cython.Py_ssize_t
         with cython.nogil:
             for i in range(contexts.shape[0]):
                 self.take_classes(slots, i)
@@ -389,18 +347,7 @@ class LawCore:
                     test.tested[0] += 1
                 codes[i] = FIRST_CODE + mark
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def settle_one(
-        self,
-        test: TestCore,
-        context: cython.double,
-        amount: cython.double,
-        reached: cython.bint,
-        number: cython.double,
-        tried: cython.bint,
-    ) -> cython.Py_ssize_t:
+    def settle_one(self, test, context, amount, reached, number, tried):
         code: cython.Py_ssize_t = self.show(amount, reached, number)
         kind: cython.Py_ssize_t = (code & 3) - 1
         index: cython.Py_ssize_t = (code >> 2) - 1
@@ -428,15 +375,6 @@ class LawCore:
         One round is moved from the old column to the new one in every node of the context, and the
         laws of these nodes are computed again.
         """
-        m: cython.Py_ssize_t
-        f: cython.Py_ssize_t
-        level: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        parent: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        asked: cython.Py_ssize_t
-        unit: cython.double
         band: cython.Py_ssize_t = self.band_of(context)
         self.set_classes(slots)
         self.find_rows(band)
@@ -475,66 +413,35 @@ class LawCore:
         if row >= 0:
             test.move(self.feedback, row, kind, old, new_kind, new)
 
-    @cython.cfunc
-    def check(
-        self,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        uniforms: cython.const[cython.double][::1],
-    ):
+    def check(self, first, last, uniforms):
         if not 0 <= first <= last < self.size or uniforms.shape[0] < 3:
             raise IndexError("there are no such amounts, or too few random numbers")
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_classes(self, slots: cython.const[cython.longlong][::1]) -> cython.void:
+    def set_classes(self, slots):
         """Note the classes of a round; -1 for none. The last number is that of all together."""
-        f: cython.Py_ssize_t
         for f in range(self.classes.shape[0]):
             self.classes[f] = slots[f] if f < slots.shape[0] else -1
         self.combined = slots[slots.shape[0] - 1] if slots.shape[0] > 0 else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def take_classes(
-        self, slots: cython.const[cython.longlong][:, ::1], i: cython.Py_ssize_t
-    ) -> cython.void:
-        f: cython.Py_ssize_t
+    def take_classes(self, slots, i):
         for f in range(self.classes.shape[0]):
             self.classes[f] = slots[i, f] if f < slots.shape[1] else -1
         self.combined = slots[i, slots.shape[1] - 1] if slots.shape[1] > 0 else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_uniforms(self, uniforms: cython.const[cython.double][::1]) -> cython.void:
+    def set_uniforms(self, uniforms):
         """Note the random numbers of a round."""
         self.u, self.v, self.w = uniforms[0], uniforms[1], uniforms[2]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def take_row(
-        self,
-        slots: cython.const[cython.longlong][:, ::1],
-        uniforms: cython.const[cython.double][:, ::1],
-        i: cython.Py_ssize_t,
-    ) -> cython.void:
+    def take_row(self, slots, uniforms, i):
         self.take_classes(slots, i)
         self.u, self.v, self.w = uniforms[i, 0], uniforms[i, 1], uniforms[i, 2]
 
     # --- where things are ----------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def band_of(self, context: cython.double) -> cython.Py_ssize_t:
+    def band_of(self, context):
         """Return the number of the finest band in which a context lies."""
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.cuts.shape[0]
-        middle: cython.Py_ssize_t
         while low < high:
             middle = (low + high) >> 1
             if context < self.cuts[middle]:
@@ -543,50 +450,32 @@ class LawCore:
                 low = middle + 1
         return low
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def first_row(self, memory: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def first_row(self, memory):
         """Return the root of a memory's tree."""
         one: cython.Py_ssize_t = 1
         if memory == 0:
             return 0
         return (one << (self.depth + 1)) - 1 + (memory - 1) * ((one << (self.recent_depth + 1)) - 1)
 
-    @cython.cfunc
-    @cython.inline
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def node_of(self, band: cython.Py_ssize_t, depth: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def node_of(self, band, depth):
         """Return the pool's node of a band at a depth. It is also the place in any full tree."""
         one: cython.Py_ssize_t = 1
         return (one << depth) - 1 + (band >> (self.depth - depth))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def column_of(self, kind: cython.Py_ssize_t, index: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def column_of(self, kind, index):
         """Return the column, in risk order, of a cell that was told or of an amount."""
         if self.mirrored:
             return self.size - (0 if kind == TOLD else 1) - index
         return index
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def is_told(self, kind: cython.Py_ssize_t) -> cython.bint:
+    def is_told(self, kind):
         """Return whether an outcome is counted in `told`."""
         return kind == (AT_MOST if self.feedback == WON_LOST else TOLD)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def place_of(self, number: cython.double, strict: cython.bint) -> cython.Py_ssize_t:
+    def place_of(self, number, strict):
         """Return the lowest amount that is at least `number`, by number; above it, if `strict`."""
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.size
-        middle: cython.Py_ssize_t
         while low < high:
             middle = (low + high) >> 1
             if self.amounts[middle] < number or (strict and self.amounts[middle] == number):
@@ -595,28 +484,18 @@ class LawCore:
                 high = middle
         return low
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def grid_place(self, amount: cython.double) -> cython.Py_ssize_t:
+    def grid_place(self, amount):
         """Return the number of an amount; -1 if it is not on the grid."""
         place: cython.Py_ssize_t = self.place_of(amount, False)
         return place if place < self.size and self.amounts[place] == amount else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def show(
-        self, amount: cython.double, reached: cython.bint, number: cython.double
-    ) -> cython.Py_ssize_t:
+    def show(self, amount, reached, number):
         """Return kind and index of `shown` as one number: 4 * (index + 1) + kind + 1.
 
         Nothing is written: other threads may call this while the law learns.
         """
         above: cython.Py_ssize_t = self.place_of(amount, False)
         below: cython.Py_ssize_t = above if self.grid_place(amount) >= 0 else above - 1
-        kind: cython.Py_ssize_t
-        index: cython.Py_ssize_t
         if tells(self.feedback, reached):
             kind, index = TOLD, self.place_of(number, self.strict)
             index = min(index, above) if reached else max(index, below + 1)
@@ -628,20 +507,14 @@ class LawCore:
 
     # --- the nodes of classes ------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def root_of(self, feature: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def root_of(self, feature):
         """Return the root of a round's class, or -1 if it has none."""
         if self.classes[feature] < 0:
             return -1
         place: cython.Py_ssize_t = self.classes[feature] % self.roots.shape[0]
         return self.roots[place] if self.owners[place] == self.classes[feature] else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def root_for(self, number: cython.longlong) -> cython.Py_ssize_t:
+    def root_for(self, number):
         """Return the root of a class, which is given one if it has none; -1 if there is no room.
 
         The counts of the class that had the place before are dropped.
@@ -661,13 +534,10 @@ class LawCore:
         self.owners[place] = number
         return row
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def release_below(self, root: cython.Py_ssize_t) -> cython.void:
+    def release_below(self, root):
         """Remove all children from a tree, the deepest first."""
-        row: cython.Py_ssize_t
         left: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         deeper: cython.bint
         while self.children[root, 0] >= 0:
             row, deeper = root, True
@@ -678,10 +548,7 @@ class LawCore:
                     row = left if self.children[left, 0] >= 0 else left + 1
             self.release(row)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def release(self, row: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def release(self, row):
         """Remove the children of a node, which have no children; return the row of the first."""
         left: cython.Py_ssize_t = self.children[row, 0]
         self.children[row, 0] = -1
@@ -690,16 +557,12 @@ class LawCore:
         self.clear(left + 1, -1.0)
         return left
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def clear(self, row: cython.Py_ssize_t, born: cython.double) -> cython.void:
+    def clear(self, row, born):
         """Clear the counts of a node.
 
         Its part of the sums in `totals` stays: what it said about how much nodes differ still
         holds.
         """
-        j: cython.Py_ssize_t
         for j in range(self.size + 1):
             self.told[row, j] = 0.0
             self.hidden[row, j] = 0.0
@@ -709,16 +572,12 @@ class LawCore:
         self.since[row] = 0.0
         self.born[row] = born
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_children(self, first: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.void:
+    def add_children(self, first, row):
         """Give a node children, if there is room. first: the first row of the nodes of classes.
 
         If no rows are free, rows of less busy nodes are looked for. That takes as long as several
         rounds, so it is done only when the number of rounds of the node is a power of 2.
         """
-        child: cython.Py_ssize_t
         left: cython.Py_ssize_t = -1
         most: cython.Py_ssize_t = self.visits.shape[0] - first - self.roots.shape[0]
         rounds: cython.longlong = cython.cast(cython.longlong, self.visits[row])
@@ -733,19 +592,13 @@ class LawCore:
                 self.children[row, child] = left + child
                 self.born[left + child] = self.rounds[0]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def find_pair(self, first: cython.Py_ssize_t, row: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def find_pair(self, first, row):
         """Return the first of two free rows, or -1.
 
         If none are free, a node whose children have no children loses them: the least busy such
         node. How busy a node is means its share of the rounds since it was given its row. So the
         nodes of classes that do not come any more become less busy.
         """
-        other: cython.Py_ssize_t
-        left: cython.Py_ssize_t
-        busy: cython.double
         best: cython.Py_ssize_t = -1
         least: cython.double = self.busy(row) / BUSIER
         for other in range(first, self.used[0]):
@@ -761,26 +614,15 @@ class LawCore:
                 best, least = other, busy
         return self.release(best) if best >= 0 else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def busy(self, row: cython.Py_ssize_t) -> cython.double:
+    def busy(self, row):
         return self.visits[row] / (self.rounds[0] - self.born[row] + 1.0)
 
     # --- reading -------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def find_rows(self, band: cython.Py_ssize_t) -> cython.void:
+    def find_rows(self, band):
         """Set rows[i] to the deepest node in use of memory or class i, and the pool's there."""
-        m: cython.Py_ssize_t
-        f: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        limit: cython.Py_ssize_t
-        depth: cython.Py_ssize_t
         child: cython.Py_ssize_t
+        row: cython.Py_ssize_t
         pool_depth: cython.Py_ssize_t = 0
         for m in range(self.memories):
             start = self.first_row(m)
@@ -811,18 +653,19 @@ class LawCore:
             self.rows[self.memories + f, 0] = row
             self.rows[self.memories + f, 1] = self.node_of(band, depth)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def read_law(self, context: cython.double) -> cython.Py_ssize_t:
+    def read_law(self, context):
         """Set the laws at a context, and return its band."""
-        e: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        weight: cython.double
+        return self.read_chances(context, True)
+
+    def read_to_choose(self, context):
+        """Do what `read_law` does, for one choice: it needs no spreads if it is not noisy."""
+        return self.read_chances(context, self.noise() != 0.0)
+
+    def read_chances(self, context, with_spreads):
         last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
         self.find_rows(band)
-        self.read_experts(0, self.size - 1, True)
+        self.read_experts(0, self.size - 1, with_spreads)
         for k in range(self.size):
             self.chances[last, k] = 0.0
             self.spreads[last, k] = 0.0
@@ -830,27 +673,21 @@ class LawCore:
             weight = self.weights[e]
             for k in range(self.size):
                 self.chances[last, k] += weight * self.chances[e, k]
-                self.spreads[last, k] += weight * self.spreads[e, k]
+            if with_spreads:
+                for k in range(self.size):
+                    self.spreads[last, k] += weight * self.spreads[e, k]
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
             self.chances[last, k] = 1.0 if self.mirrored else 0.0
             self.spreads[last, k] = 0.0
         return band
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def read_near(self, column: cython.Py_ssize_t) -> cython.void:
+    def read_near(self, column):
         """Set each expert's chances at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
         self.read_experts(low, min(column, self.size - 1), False)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def read_experts(
-        self, low: cython.Py_ssize_t, high: cython.Py_ssize_t, with_spreads: cython.bint
-    ) -> cython.void:
+    def read_experts(self, low, high, with_spreads):
         """Set the chance of each expert that an amount reaches the number, in risk order.
 
         The first experts are the memories. With features, the memories with classes follow. With
@@ -858,11 +695,6 @@ class LawCore:
         from `low` to `high` are needed; others may or may not be set. Spreads are set only if
         `with_spreads`, which needs `low` = 0.
         """
-        e: cython.Py_ssize_t
-        memory: cython.Py_ssize_t
-        mode: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        last: cython.Py_ssize_t
         for e in range(self.experts):
             memory, mode = e % self.memories, e // self.memories
             first, last = self.memories, self.memories + self.features - 1
@@ -881,20 +713,8 @@ class LawCore:
             if with_spreads:
                 self.add_up()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_hazards(
-        self,
-        e: cython.Py_ssize_t,
-        memory: cython.Py_ssize_t,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        low: cython.Py_ssize_t,
-    ) -> cython.void:
+    def set_hazards(self, e, memory, first, last, low):
         """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         pool: cython.Py_ssize_t = self.rows[0, 0]
         own: cython.Py_ssize_t = self.rows[memory, 0]
         other: cython.Py_ssize_t = self.rows[memory, 1]
@@ -916,19 +736,8 @@ class LawCore:
         for k in range(low, self.size):
             self.chances[e, k] = 1.0 - min(self.chances[e, k], CERTAIN)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_variances(
-        self,
-        e: cython.Py_ssize_t,
-        memory: cython.Py_ssize_t,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-    ) -> cython.void:
+    def set_variances(self, e, memory, first, last):
         """Set what each column adds to the variance of one expert's law."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         own: cython.Py_ssize_t = self.rows[memory, 0]
         for k in range(self.size):
             self.spreads[e, k] = self.spread[own, k + 1]
@@ -940,19 +749,15 @@ class LawCore:
         for k in range(self.size):
             self.spreads[e, k] *= (1.0 - self.chances[e, k]) / self.chances[e, k]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def multiply_up(self, low: cython.Py_ssize_t) -> cython.void:
+    def multiply_up(self, low):
         """Replace each chance of an expert by the product of all from there on.
 
         Three experts are done at a time: each product depends on the one before, experts do not.
         """
-        k: cython.Py_ssize_t
-        e: cython.Py_ssize_t = 0
         a: cython.double
         b: cython.double
         c: cython.double
+        e: cython.Py_ssize_t = 0
         while e + 3 <= self.experts:
             a = b = c = 1.0
             for k in range(self.size - 1, low - 1, -1):
@@ -970,16 +775,12 @@ class LawCore:
                 self.chances[e, k] = a
             e += 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_up(self) -> cython.void:
+    def add_up(self):
         """Replace each spread of an expert by the sum of all from there on; see `multiply_up`."""
-        k: cython.Py_ssize_t
-        e: cython.Py_ssize_t = 0
         a: cython.double
         b: cython.double
         c: cython.double
+        e: cython.Py_ssize_t = 0
         while e + 3 <= self.experts:
             a = b = c = 0.0
             for k in range(self.size - 1, -1, -1):
@@ -997,24 +798,8 @@ class LawCore:
                 self.spreads[e, k] = a
             e += 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def add_odds(
-        self,
-        e: cython.Py_ssize_t,
-        memory: cython.Py_ssize_t,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-        low: cython.Py_ssize_t,
-        high: cython.Py_ssize_t,
-        with_spreads: cython.bint,
-    ) -> cython.void:
+    def add_odds(self, e, memory, first, last, low, high, with_spreads):
         """Set chances and variances of an expert from sums of log odds."""
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        base: cython.Py_ssize_t
         pool: cython.Py_ssize_t = self.rows[0, 0]
         own: cython.Py_ssize_t = self.rows[memory, 0]
         other: cython.Py_ssize_t = self.rows[memory, 1]
@@ -1039,12 +824,7 @@ class LawCore:
             if k >= low:
                 self.chances[e, k] = 1.0 / (1.0 + exp(-highest))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def likelihood(
-        self, e: cython.Py_ssize_t, kind: cython.Py_ssize_t, column: cython.Py_ssize_t
-    ) -> cython.double:
+    def likelihood(self, e, kind, column):
         """Return the probability of an outcome by an expert. `column` is in risk order."""
         upper: cython.double = self.chances[e, column] if column < self.size else 1.0
         lower: cython.double = self.chances[e, column - 1] if column > 0 else 0.0
@@ -1054,37 +834,22 @@ class LawCore:
             return 1.0 - upper
         return upper - lower
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def chance_of(self, amount: cython.Py_ssize_t) -> cython.double:
+    def chance_of(self, amount):
         if self.mirrored:
             return 1.0 - self.chances[self.experts, self.size - 1 - amount]
         return self.chances[self.experts, amount]
 
     # --- choosing ------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def best_amount(
-        self,
-        noise: cython.double,
-        worth: cython.double,
-        cost: cython.double,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def best_amount(self, noise, worth, cost, first, last):
         """Return the amount from `first` to `last` that earns most; the lowest of equals.
 
         noise: by how many standard deviations the law is moved to the side where more is earned.
         """
-        k: cython.Py_ssize_t
-        column: cython.Py_ssize_t
         chance: cython.double
-        moved: cython.double
         earned: cython.double
         missed: cython.double
+        moved: cython.double
         mixture: cython.Py_ssize_t = self.experts
         # In a first-price auction it is good to reach the number, otherwise it is bad. If the law
         # is mirrored, its chances are those of not reaching it.
@@ -1123,12 +888,7 @@ class LawCore:
                 best = k
         return best
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def scatter(
-        self, best: cython.Py_ssize_t, first: cython.Py_ssize_t, last: cython.Py_ssize_t
-    ) -> cython.Py_ssize_t:
+    def scatter(self, best, first, last):
         """Return a random amount near `best`. It is nearer the more rounds the node has.
 
         If it is only seen whether the amount reached the number, the slope of the law can be
@@ -1143,70 +903,40 @@ class LawCore:
         least: cython.double = max(first, min(best, self.lowest))
         return cython.cast(cython.Py_ssize_t, min(max(near, least), last))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def choose(
-        self,
-        band: cython.Py_ssize_t,
-        worth: cython.double,
-        cost: cython.double,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def choose(self, band, worth, cost, first, last):
         """Return the amount to play, by the law that was read last."""
         best: cython.Py_ssize_t = self.without_tries(worth, cost, first, last)
         if not self.may_try():
             return best
         return self.probe(band, best, worth, first, self.w)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def may_try(self) -> cython.bint:
+    def may_try(self):
         """Return whether lower amounts are sometimes tried."""
         return self.feedback == AFTER_LOSS and self.payoff == FIRST_PRICE and self.probing > 0.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def without_tries(
-        self,
-        worth: cython.double,
-        cost: cython.double,
-        first: cython.Py_ssize_t,
-        last: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def noise(self):
+        """Return by how many standard deviations a choice moves the law; see `best_amount`."""
+        if self.feedback == ALWAYS:
+            return 0.0
+        noise: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v)
+        noise *= self.optimism
+        return noise if self.feedback == WON_LOST else max(noise, 0.0)
+
+    def without_tries(self, worth, cost, first, last):
         """Return what `choose` returns if it does not try a lower amount."""
-        noise: cython.double = 0.0
-        if self.feedback != ALWAYS:
-            noise = self.optimism * (sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v))
-            if self.feedback != WON_LOST:
-                noise = max(noise, 0.0)
-        best: cython.Py_ssize_t = self.best_amount(noise, worth, cost, first, last)
+        best: cython.Py_ssize_t = self.best_amount(self.noise(), worth, cost, first, last)
         if self.feedback == WON_LOST:
             return self.scatter(best, first, last)
         return best
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_try(
-        self,
-        row: cython.Py_ssize_t,
-        best: cython.Py_ssize_t,
-        worth: cython.double,
-        first: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def set_try(self, row, best, worth, first):
         """Return an amount below `best` to try in a broad node; set the `probability` of a try.
 
         It is chosen so that, by the law that was read last, tries cost on average a share SHARE of
         what could be gained.
         """
-        mixture: cython.Py_ssize_t = self.experts
         amount: cython.Py_ssize_t
-        factor: cython.double
-        possible: cython.double
+        mixture: cython.Py_ssize_t = self.experts
         most: cython.double = (worth - self.amounts[best]) * self.chances[mixture, best]
         tried: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.untried[row]) - 1
         upper: cython.double = self.chances[mixture, best]
@@ -1233,17 +963,12 @@ class LawCore:
         self.probability = OFTEN if allowed >= OFTEN * cost else allowed / cost
         return amount
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def highest_chance(self, row: cython.Py_ssize_t, amount: cython.Py_ssize_t) -> cython.double:
+    def highest_chance(self, row, amount):
         """Return an upper bound on an amount's chance, by a node's rounds with amounts up to it.
 
         The chance is that of reaching the number. Lower amounts reach it less often, so the rounds
         with the highest of these amounts say most. Sets `plays` to how many rounds there are.
         """
-        k: cython.Py_ssize_t
-        chance: cython.double
         reached: cython.double = 0.0
         upper: cython.double = 0.0
         self.plays = 0.0
@@ -1255,20 +980,8 @@ class LawCore:
                 upper = max(upper, chance + ERRORS * sqrt(chance * (1.0 - chance) / self.plays))
         return min(upper, 1.0)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def probe(
-        self,
-        band: cython.Py_ssize_t,
-        best: cython.Py_ssize_t,
-        worth: cython.double,
-        first: cython.Py_ssize_t,
-        uniform: cython.double,
-    ) -> cython.Py_ssize_t:
+    def probe(self, band, best, worth, first, uniform):
         """Return `best`, or sometimes a lower amount; `uniform` is a random number from [0, 1)."""
-        depth: cython.Py_ssize_t
-        amount: cython.Py_ssize_t
         if uniform >= OFTEN:
             return best
         for depth in range(1, 3):
@@ -1277,21 +990,8 @@ class LawCore:
                 return amount
         return best
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weigh_tries(
-        self,
-        band: cython.Py_ssize_t,
-        best: cython.Py_ssize_t,
-        worth: cython.double,
-        first: cython.Py_ssize_t,
-        weight: cython.double,
-        out: cython.double[::1],
-    ) -> cython.void:
+    def weigh_tries(self, band, best, worth, first, weight, out):
         """Add a weight to `out`, divided among the amounts that `probe` may return."""
-        depth: cython.Py_ssize_t
-        amount: cython.Py_ssize_t
         used: cython.double = 0.0
         for depth in range(1, 3):
             amount = self.set_try(self.node_of(band, depth), best, worth, first)
@@ -1302,62 +1002,23 @@ class LawCore:
 
     # --- learning ------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def learn_at(
-        self,
-        band: cython.Py_ssize_t,
-        kind: cython.Py_ssize_t,
-        index: cython.Py_ssize_t,
-        amount: cython.Py_ssize_t,
-    ) -> cython.void:
+    def learn_at(self, band, kind, index, amount):
         self.find_rows(band)
         self.read_near(self.column_of(kind, index))
         self.absorb(band, kind, index, amount)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def absorb_cell(
-        self,
-        band: cython.Py_ssize_t,
-        amount: cython.Py_ssize_t,
-        cell: cython.Py_ssize_t,
-        tried: cython.Py_ssize_t,
-    ) -> cython.void:
+    def absorb_cell(self, band, amount, cell, tried):
         """Learn what playing an amount shows if the number is in this cell."""
         kind: cython.Py_ssize_t = outcome_kind(self.feedback, amount, cell)
         if not self.shows_nothing(amount, cell):
             self.absorb(band, kind, cell if kind == TOLD else amount, tried)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def shows_nothing(self, amount: cython.Py_ssize_t, cell: cython.Py_ssize_t) -> cython.bint:
+    def shows_nothing(self, amount, cell):
         """Return whether no bid is made, and nothing is told."""
         return amount < self.lowest and outcome_kind(self.feedback, amount, cell) != TOLD
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def absorb(
-        self,
-        band: cython.Py_ssize_t,
-        kind: cython.Py_ssize_t,
-        index: cython.Py_ssize_t,
-        amount: cython.Py_ssize_t,
-    ) -> cython.void:
+    def absorb(self, band, kind, index, amount):
         """Do what `learn` does, if the laws at the context were read."""
-        m: cython.Py_ssize_t
-        f: cython.Py_ssize_t
-        level: cython.Py_ssize_t
-        depth: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        parent: cython.Py_ssize_t
-        start: cython.Py_ssize_t
-        asked: cython.Py_ssize_t
         column: cython.Py_ssize_t = self.column_of(kind, index)
         told: cython.bint = self.is_told(kind)
         self.weigh(kind, column)
@@ -1383,24 +1044,16 @@ class LawCore:
             if self.classes[f] >= 0:
                 self.learn_class(f, self.classes[f], band, column, told)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def weigh(self, kind: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.void:
+    def weigh(self, kind, column):
         """Multiply the weight of each expert by the likelihood of the outcome under its law."""
-        e: cython.Py_ssize_t
         if self.experts == 1:
             return
         for e in range(self.experts):
             self.weights[e] *= max(self.likelihood(e, kind, column), TINY)
         self.share_out()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def share_out(self) -> cython.void:
+    def share_out(self):
         """Normalise the weights of the experts; a small share is spread evenly over all of them."""
-        e: cython.Py_ssize_t
         total: cython.double = 0.0
         experts: cython.double = self.experts
         even: cython.double = self.share / experts
@@ -1409,18 +1062,8 @@ class LawCore:
         for e in range(self.experts):
             self.weights[e] = (1.0 - self.share) * self.weights[e] / total + even
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def reweigh(
-        self,
-        kind: cython.Py_ssize_t,
-        old: cython.Py_ssize_t,
-        new_kind: cython.Py_ssize_t,
-        new: cython.Py_ssize_t,
-    ) -> cython.void:
+    def reweigh(self, kind, old, new_kind, new):
         """Correct the weights of the experts: the new outcome replaces the old, by present laws."""
-        e: cython.Py_ssize_t
         experts: cython.double = self.experts
         if self.experts == 1:
             return
@@ -1434,20 +1077,8 @@ class LawCore:
             self.weights[e] *= max(self.likelihood(e, new_kind, new), TINY)
         self.share_out()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def move(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        was_told: cython.bint,
-        old: cython.Py_ssize_t,
-        now_told: cython.bint,
-        new: cython.Py_ssize_t,
-    ) -> cython.void:
+    def move(self, row, unit, was_told, old, now_told, new):
         """Move one round, with its present weight, to another column; at most what is counted."""
-        taken: cython.double
         if was_told:
             taken = min(unit, self.told[row, old])
             self.told[row, old] -= taken
@@ -1459,13 +1090,8 @@ class LawCore:
         else:
             self.hidden[row, new] += taken
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def grow(self, memory: cython.Py_ssize_t) -> cython.void:
+    def grow(self, memory):
         """Let a new round count more than the last one: this discounts the past."""
-        row: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         one: cython.Py_ssize_t = 1
         self.scale[memory] *= self.growth[memory]
         if self.scale[memory] <= LARGE:
@@ -1478,26 +1104,13 @@ class LawCore:
                 self.hidden[row, j] /= self.scale[memory]
         self.scale[memory] = 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def begin(self, row: cython.Py_ssize_t) -> cython.void:
+    def begin(self, row):
         """Set the law of a node that has seen nothing. Before its first round, nothing reads it."""
-        j: cython.Py_ssize_t
         for j in range(self.size + 1):
             self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def count(
-        self,
-        row: cython.Py_ssize_t,
-        column: cython.Py_ssize_t,
-        told: cython.bint,
-        unit: cython.double,
-    ) -> cython.void:
+    def count(self, row, column, told, unit):
         """Count one outcome in one node."""
         if told:
             self.told[row, column] += unit
@@ -1506,10 +1119,7 @@ class LawCore:
         self.visits[row] += unit
         self.since[row] += 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def ask(self, row: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.void:
+    def ask(self, row, column):
         """Count an amount that was played, and find the lowest amount with enough rounds."""
         total: cython.double = 0.0
         lowest: cython.Py_ssize_t = 0
@@ -1523,31 +1133,15 @@ class LawCore:
             lowest += 1
         self.untried[row] = lowest + 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def due(
-        self, row: cython.Py_ssize_t, parent: cython.Py_ssize_t, unit: cython.double
-    ) -> cython.bint:
+    def due(self, row, parent, unit):
         """Return whether a node's law is in use and has enough new rounds to be computed again."""
         visits: cython.double = self.visits[row]
         if parent >= 0 and (self.visits[parent] < SPLIT * unit or visits < MATURE * unit):
             return False
         return self.since[row] >= FRESH * visits / unit
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def learn_class(
-        self,
-        feature: cython.Py_ssize_t,
-        slot: cython.longlong,
-        band: cython.Py_ssize_t,
-        column: cython.Py_ssize_t,
-        told: cython.bint,
-    ) -> cython.void:
+    def learn_class(self, feature, slot, band, column, told):
         """Count an outcome in a class's tree, from its root down."""
-        place: cython.Py_ssize_t
         group: cython.Py_ssize_t = self.memories + feature
         row: cython.Py_ssize_t = self.root_for(slot)
         parent: cython.Py_ssize_t = -1
@@ -1571,24 +1165,13 @@ class LawCore:
 
     # --- the law of a node ---------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def refresh(
-        self,
-        group: cython.Py_ssize_t,
-        row: cython.Py_ssize_t,
-        parent: cython.Py_ssize_t,
-        place: cython.Py_ssize_t,
-        level: cython.Py_ssize_t,
-    ) -> cython.void:
+    def refresh(self, group, row, parent, place, level):
         """Compute a node's law from its counts and its parent's law.
 
         group: the memory, or M + the feature. place: the pool's node of the same band. For a node
         of recent rounds or of a class, the parent's law is first changed by as much as the pool's
         law changes from the parent's band to this one.
         """
-        j: cython.Py_ssize_t
         above: cython.Py_ssize_t = max(parent, 0)
         base: cython.Py_ssize_t = (place - 1) >> 1
         unit: cython.double = 1.0
@@ -1626,12 +1209,8 @@ class LawCore:
                 self.shrink_blocks(row, unit, noise, group * LEVELS + level)
                 self.shrink_columns(row, unit, noise, group * LEVELS + level)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_flat(self, row: cython.Py_ssize_t) -> cython.void:
+    def set_flat(self, row):
         """Set the law that is assumed before anything is seen: all cells are equally likely."""
-        j: cython.Py_ssize_t
         size: cython.double = self.size
         for j in range(self.size + 1):
             if self.feedback == WON_LOST:
@@ -1640,15 +1219,11 @@ class LawCore:
                 self.law[row, j] = 1.0 / (j + 1.0)
             self.spread[row, j] = 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def at_risk(self, row: cython.Py_ssize_t, unit: cython.double) -> cython.void:
+    def at_risk(self, row, unit):
         """Set work[0, j], j >= 1, to the rounds in which a cell of column j would be told."""
-        i: cython.Py_ssize_t
+        part: cython.double
         s: cython.Py_ssize_t = 1
         total: cython.double = self.told[row, 0]
-        part: cython.double
         while s + 8 <= self.size + 1:
             part = 0.0
             for i in range(s, s + 8):
@@ -1661,12 +1236,8 @@ class LawCore:
             part += self.hidden[row, i - 1] + self.told[row, i]
             self.work[0, i] = (total + part) * unit
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def sum_of(self, line: cython.Py_ssize_t) -> cython.double:
+    def sum_of(self, line):
         """Return the sum of work[line, 1:], as eight sums at a time."""
-        i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.size
         a: cython.double = 0.0
         b: cython.double = 0.0
@@ -1689,19 +1260,7 @@ class LawCore:
             a += self.work[line, n - i]
         return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def heterogeneity(
-        self,
-        found: cython.double,
-        weight: cython.double,
-        noise: cython.double,
-        row: cython.Py_ssize_t,
-        kind: cython.Py_ssize_t,
-        at: cython.Py_ssize_t,
-        most: cython.double,
-    ) -> cython.double:
+    def heterogeneity(self, found, weight, noise, row, kind, at, most):
         """Return the variance of a node's ratios around its parent's: empirical Bayes.
 
         `found / weight` is the node's own estimate, and `noise` is half of its squared error if
@@ -1721,16 +1280,7 @@ class LawCore:
         pull: cython.double = sqrt(2.0 * max(noise, 0.0)) / max(usual, 1e-3)
         return min(max((max(found, 0.0) + usual * pull) / (weight + pull + 1e-9), 0.0), most)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def shrink_blocks(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        noise: cython.double,
-        kind: cython.Py_ssize_t,
-    ) -> cython.void:
+    def shrink_blocks(self, row, unit, noise, kind):
         """Multiply the hazards of each block of columns by one ratio.
 
         The first block begins at the highest column. A block ends where it has its share of the
@@ -1738,14 +1288,11 @@ class LawCore:
         seen above them says little about them. work[1] has, at the highest column of each block,
         its lowest column.
         """
-        j: cython.Py_ssize_t
-        top: cython.Py_ssize_t
-        bottom: cython.Py_ssize_t
         count: cython.double
         mean: cython.double
-        variance: cython.double
-        share: cython.double
         ratio: cython.double
+        share: cython.double
+        variance: cython.double
         found: cython.double = 0.0
         weight: cython.double = 0.0
         squares: cython.double = 0.0
@@ -1790,34 +1337,18 @@ class LawCore:
                     self.law[row, j] = min(CERTAIN, self.law[row, j] * ratio)
             top = bottom - 1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def shrink_columns(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        noise: cython.double,
-        kind: cython.Py_ssize_t,
-    ) -> cython.void:
+    def shrink_columns(self, row, unit, noise, kind):
         """Shrink the share that was told in each column towards the hazard.
 
         If a block of columns contradicts the parent's law by far more than chance, it is shrunk
         less than the others: many rounds that agree elsewhere must not hide it.
         """
-        j: cython.Py_ssize_t
-        bottom: cython.Py_ssize_t
+        found: cython.double
+        most: cython.double
+        square: cython.double
+        weight: cython.double
         top: cython.Py_ssize_t = self.size
         end: cython.Py_ssize_t = self.size + 1
-        mean: cython.double
-        variance: cython.double
-        gap: cython.double
-        part: cython.double
-        share: cython.double
-        found: cython.double
-        weight: cython.double
-        square: cython.double
-        most: cython.double
         for j in range(1, self.size + 1):
             mean = self.work[0, j] * self.law[row, j]
             variance = mean * (1.0 - self.law[row, j])
@@ -1851,55 +1382,25 @@ class LawCore:
             top = bottom - 1
         self.draw_near(row, unit, differs, 1, end)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def draw_near(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        differs: cython.double,
-        start: cython.Py_ssize_t,
-        stop: cython.Py_ssize_t,
-    ) -> cython.void:
+    def draw_near(self, row, unit, differs, start, stop):
         """Update the hazards and variances from `start` to `stop` by the counts; `differs` is d."""
-        j: cython.Py_ssize_t
-        part: cython.double
         for j in range(start, stop):
             part = 1.0 / (1.0 + self.work[0, j] * differs)
             self.law[row, j] = (self.told[row, j] * unit * differs + self.law[row, j]) * part
             self.spread[row, j] = part * differs + part * part * self.spread[row, j]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def shrink_odds(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        noise: cython.double,
-        root: cython.bint,
-        kind: cython.Py_ssize_t,
-    ) -> cython.void:
+    def shrink_odds(self, row, unit, noise, root, kind):
         """Turn the parent's log odds in `law` and `spread` into the node's.
 
         First the log odds of neighbouring amounts are moved together, then those of each amount
         alone. Then they are made nondecreasing.
         """
-        i: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        step: cython.Py_ssize_t
-        width: cython.Py_ssize_t
-        gap: cython.double
-        variance: cython.double
-        chance: cython.double
-        plays: cython.double
-        share: cython.double
         found: cython.double
-        weight: cython.double
+        gap: cython.double
+        share: cython.double
         squares: cython.double
-        differs: cython.double
-        fading: cython.double
+        variance: cython.double
+        weight: cython.double
         size: cython.double = self.size
         for step in range(2):
             width = max(self.size // 8, 1) if step == 0 else 1
@@ -1926,28 +1427,8 @@ class LawCore:
                 self.move_odds(row, unit, differs, fading)
         self.raise_odds(row)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def move_odds(
-        self,
-        row: cython.Py_ssize_t,
-        unit: cython.double,
-        differs: cython.double,
-        fading: cython.double,
-    ) -> cython.void:
+    def move_odds(self, row, unit, differs, fading):
         """Move each log odds by the counts of its neighbourhood; `fading` weighs a neighbour."""
-        k: cython.Py_ssize_t
-        count: cython.double
-        chance: cython.double
-        near: cython.double
-        all_plays: cython.double
-        expected: cython.double
-        rate: cython.double
-        variance: cython.double
-        added: cython.double
-        odds: cython.double
-        part: cython.double
         wins: cython.double = 0.0
         plays: cython.double = 0.0
         mean: cython.double = 0.0
@@ -1981,12 +1462,8 @@ class LawCore:
             part = 1.0 / (1.0 + differs * all_plays * variance)
             self.spread[row, k] = differs * part + part * part * self.spread[row, k]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def raise_odds(self, row: cython.Py_ssize_t) -> cython.void:
+    def raise_odds(self, row):
         """Make log odds nondecreasing: the mean of maxima from below and minima from above."""
-        k: cython.Py_ssize_t
         highest: cython.double = -HIGHEST
         lowest: cython.double = HIGHEST
         for k in range(self.size):
@@ -1997,22 +1474,14 @@ class LawCore:
             self.law[row, k] = 0.5 * (self.work[0, k] + lowest)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def tells(feedback: cython.Py_ssize_t, reached: cython.bint) -> cython.bint:
+def tells(feedback, reached):
     """Return whether the number is told. reached: whether the amount has reached it."""
     if feedback == ALWAYS:
         return True
     return feedback != WON_LOST and reached == (feedback == AFTER_WIN)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def outcome_kind(
-    feedback: cython.Py_ssize_t, amount: cython.Py_ssize_t, cell: cython.Py_ssize_t
-) -> cython.Py_ssize_t:
+def outcome_kind(feedback, amount, cell):
     """Return the kind of the outcome of an amount, if the number is in this cell."""
     reached: cython.bint = cell <= amount
     if tells(feedback, reached):
@@ -2020,11 +1489,6 @@ def outcome_kind(
     return AT_MOST if reached else ABOVE
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def reaches(
-    kind: cython.Py_ssize_t, index: cython.Py_ssize_t, amount: cython.Py_ssize_t
-) -> cython.double:
+def reaches(kind, index, amount):
     """Return 1 if an outcome says that an amount reaches the number, else 0."""
     return 1.0 if kind != ABOVE and index <= amount else 0.0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from crossbandit.core.uniforms import Uniforms
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
@@ -34,7 +35,7 @@ from crossbandit.laws.rounds import (
     weighed,
 )
 from crossbandit.laws.state import FEEDBACK_CODES, TOLD
-from crossbandit.streams import Uniforms, stream
+from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:

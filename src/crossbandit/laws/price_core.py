@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """An estimate of one distribution of prices, and the best response to it.
 
 Prices are counted on the grid of the bids. The *cell* of a price is the index of the lowest bid
@@ -50,7 +51,6 @@ class PriceEstimate:
 
         values, cells, out: (n,). first: the first bid that can win.
         """
-        i: cython.Py_ssize_t
         with cython.nogil:
             for i in range(values.shape[0]):
                 out[i] = self.best_bid(values[i], first)
@@ -63,21 +63,15 @@ class PriceEstimate:
         out: cython.longlong[::1],
     ) -> None:
         """Set `out[i]` to the index of the best bid at `values[i]`. values, out: (n,)."""
-        i: cython.Py_ssize_t
         for i in range(values.shape[0]):
             out[i] = self.best_bid(values[i], first)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def best_bid(self, value: cython.double, first: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    def best_bid(self, value, first):
         """Return the index of the bid up to `value` that earns most; the lowest of equals.
 
         Bids before `first` never win: a bid of 0, and bids below the reserve. If no bid can earn
         anything, the lowest bid is made.
         """
-        k: cython.Py_ssize_t
-        earned: cython.double
         best: cython.Py_ssize_t = 0
         most: cython.double = 0.0
         for k in range(first, self.bids.shape[0]):
@@ -89,10 +83,7 @@ class PriceEstimate:
                 best = k
         return best
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def learn(self, bid: cython.Py_ssize_t, cell: cython.Py_ssize_t) -> cython.void:
+    def learn(self, bid, cell):
         """Count what a bidder is told about the price of an auction, and estimate again."""
         won: cython.bint = cell <= bid
         tells: cython.bint = self.feedback == ALWAYS or (
@@ -106,10 +97,7 @@ class PriceEstimate:
             self.hidden[bid] += 1.0
         self.set_chances()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_chances(self) -> cython.void:
+    def set_chances(self):
         """Set the estimate: product-limit (Kaplan-Meier) where some prices are told.
 
         Where none is, it is a monotone regression of the win rates.
@@ -121,10 +109,7 @@ class PriceEstimate:
         else:
             self.from_below()
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def from_above(self) -> cython.void:
+    def from_above(self):
         """Multiply the conditional probabilities of not being in a cell, from the highest down.
 
         An auction that was won at bid j has a price in cell j or below. Had its price been in cell
@@ -133,7 +118,6 @@ class PriceEstimate:
         Nothing is known below the lowest told price if no bid below it has won. The estimate is
         then constant from that price down. This makes low bids attractive until they were tried.
         """
-        j: cython.Py_ssize_t
         at_risk: cython.double = 0.0
         chance: cython.double = 1.0
         for j in range(self.told.shape[0]):
@@ -145,12 +129,8 @@ class PriceEstimate:
             self.chances[j - 1] = chance
             at_risk -= self.told[j]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def from_below(self) -> cython.void:
+    def from_below(self):
         """Multiply the conditional probabilities of not being in a cell, from the lowest up."""
-        j: cython.Py_ssize_t
         at_risk: cython.double = 0.0
         chance: cython.double = 1.0
         for j in range(self.told.shape[0]):
@@ -160,16 +140,11 @@ class PriceEstimate:
             self.chances[j] = 1.0 - chance
             at_risk -= self.told[j] + self.hidden[j]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def pool(self) -> cython.void:
+    def pool(self):
         """Set the estimate to the nondecreasing sequence closest to the win rates.
 
         Pools adjacent violators.
         """
-        k: cython.Py_ssize_t
-        block: cython.Py_ssize_t
         last: cython.Py_ssize_t = -1
         for k in range(self.chances.shape[0]):
             last += 1

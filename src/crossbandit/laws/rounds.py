@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.state import LawRules
-    from crossbandit.streams import Uniforms
     from crossbandit.types import Floats, Integers
 
     # A round in which an amount is chosen: context, labels, worth, cost, first and last.
@@ -114,11 +114,6 @@ def declines(law: OutcomeLaw) -> bool:
     return law.payoff == "first-price" and bool(law.amounts[0] == 0.0)
 
 
-def last_chance(law: OutcomeLaw, index: int) -> float:
-    """Return the probability that an amount reaches the number, in the round decided last."""
-    return float(law.core.chance(index))
-
-
 def weighed(law: OutcomeLaw, given: Given, tried_from: float = 0.0) -> Floats:
     """Return the probability with which `choose` chooses each amount; see `OutcomeLaw.policy`."""
     context, labels, worth, cost, first, last = given
@@ -206,7 +201,8 @@ class LogRounds(NamedTuple):
 
     def uniforms(self, source: Uniforms, each: int) -> Floats:
         """Draw `each` random numbers for every round in which there is something to choose."""
-        return source.rows(self.firsts <= self.lasts, each)
+        drawn: Floats = source.rows(self.firsts <= self.lasts, each)
+        return drawn
 
 
 def prepared(

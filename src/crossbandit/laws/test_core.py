@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Tests, valid at any time, of whether the number depends on the context, and on the class.
 
 The first test asks whether the deviation at a column (1 or 0 for what happened there, minus its
@@ -70,7 +71,6 @@ class TestCore:
 
         slots: (n, width), the classes. amounts: those played, -1 if not known.
         """
-        i: cython.Py_ssize_t
         last: cython.Py_ssize_t = slots.shape[1] - 1
         with cython.nogil:
             for i in range(bins.shape[0]):
@@ -84,7 +84,6 @@ class TestCore:
 
     def log_evidence(self, test: cython.Py_ssize_t) -> float:
         """Return the logarithm of the evidence of the test: 0 for the context, 1 for the class."""
-        i: cython.Py_ssize_t
         highest: cython.double = -INFINITY
         total: cython.double = 0.0
         for i in range(4):
@@ -93,20 +92,13 @@ class TestCore:
             total += exp(self.log_part(test, i) - highest)
         return highest + log(total / 4.0)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def log_part(self, test: cython.Py_ssize_t, i: cython.Py_ssize_t) -> cython.double:
+    def log_part(self, test, i):
         total: cython.double = self.sums[test, i]
         scale: cython.double = self.variances[test, i] + PRIOR
         return 0.5 * log(PRIOR / scale) + total * total / (2.0 * scale)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def sum_ranks(self, start: cython.Py_ssize_t, stop: cython.Py_ssize_t) -> cython.double:
+    def sum_ranks(self, start, stop):
         """Return the number of contexts in some bins, as eight sums at a time."""
-        i: cython.Py_ssize_t
         n: cython.Py_ssize_t = stop - start
         a: cython.double = 0.0
         b: cython.double = 0.0
@@ -129,26 +121,11 @@ class TestCore:
             a += self.ranks[stop - 1 - i]
         return ((a + b) + (c + d)) + ((e + f) + (g + h))
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def test_one(
-        self,
-        feedback: cython.Py_ssize_t,
-        mirrored: cython.bint,
-        place: cython.Py_ssize_t,
-        number: cython.longlong,
-        kind: cython.Py_ssize_t,
-        index: cython.Py_ssize_t,
-        amount: cython.Py_ssize_t,
-    ) -> cython.void:
+    def test_one(self, feedback, mirrored, place, number, kind, index, amount):
         """Test with one outcome. place: the bin of the context. number: the combined class, or -1.
 
         amount: the one played, by number; -1 if it is not known.
         """
-        j: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        limit: cython.Py_ssize_t
         column: cython.Py_ssize_t = index
         if mirrored:
             column = self.size - column if kind == TOLD else self.size - 1 - column
@@ -190,17 +167,7 @@ class TestCore:
         if hit:
             self.told[0, column] += 1.0
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def first_shown(
-        self,
-        feedback: cython.Py_ssize_t,
-        mirrored: cython.bint,
-        kind: cython.Py_ssize_t,
-        lowest: cython.Py_ssize_t,
-        amount: cython.Py_ssize_t,
-    ) -> cython.Py_ssize_t:
+    def first_shown(self, feedback, mirrored, kind, lowest, amount):
         """Return the lowest column that the amount could have shown; 1 if the amount is not known.
 
         lowest: what `first_at_risk` returned. If nothing was told, it is this column.
@@ -211,10 +178,7 @@ class TestCore:
             return 1
         return max((self.size - 1 - amount if mirrored else amount) + 1, 1)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def stratum_for(self, number: cython.longlong) -> cython.Py_ssize_t:
+    def stratum_for(self, number):
         if number < 0:
             return -1
         place: cython.Py_ssize_t = number % self.rows.shape[0]
@@ -226,37 +190,21 @@ class TestCore:
             self.used[0] += 1
         return self.rows[place]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def known_row(self, number: cython.longlong) -> cython.Py_ssize_t:
+    def known_row(self, number):
         """Return the stratum of a class, or -1 if there is none."""
         if number < 0 or self.rows.shape[0] == 0:
             return -1
         place: cython.Py_ssize_t = number % self.rows.shape[0]
         return self.rows[place] if self.owners[place] == number else -1
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_hazards(
-        self,
-        row: cython.Py_ssize_t,
-        start: cython.Py_ssize_t,
-        stop: cython.Py_ssize_t,
-        shift: cython.double,
-    ) -> cython.void:
+    def set_hazards(self, row, start, stop, shift):
         """Set the hazards of some columns in all rounds. shift: added to the number of a column."""
-        j: cython.Py_ssize_t
         for j in range(start, stop):
             self.risk[0, j] = (self.told[row, j] + 1.0 / (shift + j + 1.0)) / (
                 self.counts[row, j] + 1.0
             )
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def set_sides(self) -> cython.void:
+    def set_sides(self):
         """Set the side of each column: twice its chance of being reached, minus 1.
 
         Each factor depends on the one before, so this is slow. It is done once in EVERY rounds. The
@@ -264,7 +212,6 @@ class TestCore:
         outcome. `expected` is set to the sums of hazards, and of hazards times sides, from each
         column up.
         """
-        j: cython.Py_ssize_t
         chance: cython.double = 1.0
         plain: cython.double = 0.0
         turned: cython.double = 0.0
@@ -276,19 +223,7 @@ class TestCore:
             self.expected[0, j] = plain
             self.expected[1, j] = turned
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def take_in(
-        self,
-        row: cython.Py_ssize_t,
-        rank: cython.double,
-        bend: cython.double,
-        at: cython.Py_ssize_t,
-        start: cython.Py_ssize_t,
-        stop: cython.Py_ssize_t,
-        line: cython.Py_ssize_t,
-    ) -> cython.void:
+    def take_in(self, row, rank, bend, at, start, stop, line):
         """Compare a round with its stratum, then count it there. rank, bend: its scores.
 
         at: the column at which something happened, or -1. line: the row of `risk` with the hazards.
@@ -300,14 +235,6 @@ class TestCore:
         exp(x - x^2 / 6) is at most 1 + x + x^2 / 3 for every x. With hazard h, the variance is
         h (2 - h) / 3 at a column where nothing happened, and (1 - 2 h) / 3 more where it happened.
         """
-        j: cython.Py_ssize_t
-        hazard: cython.double
-        first: cython.double
-        second: cython.double
-        turned: cython.double
-        bent: cython.double
-        spread: cython.double
-        rate: cython.double
         a: cython.double = 0.0
         b: cython.double = 0.0
         c: cython.double = 0.0
@@ -356,20 +283,8 @@ class TestCore:
             self.usual[row, 0, j] += rate * (rank - self.usual[row, 0, j])
             self.usual[row, 1, j] += rate * (bend - self.usual[row, 1, j])
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def move(
-        self,
-        feedback: cython.Py_ssize_t,
-        row: cython.Py_ssize_t,
-        kind: cython.Py_ssize_t,
-        old: cython.Py_ssize_t,
-        new_kind: cython.Py_ssize_t,
-        new: cython.Py_ssize_t,
-    ) -> cython.void:
+    def move(self, feedback, row, kind, old, new_kind, new):
         """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""
-        j: cython.Py_ssize_t
         counted: cython.Py_ssize_t = (
             1 if feedback == WON_LOST else TOLD
         )  # the kind that is counted in `told`
@@ -388,27 +303,12 @@ class TestCore:
 
     # --- pairs ---------------------------------------------------------------------------------
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def pair_up(
-        self,
-        feedback: cython.Py_ssize_t,
-        band: cython.Py_ssize_t,
-        row: cython.Py_ssize_t,
-        lowest: cython.Py_ssize_t,
-        hit: cython.bint,
-        limit: cython.Py_ssize_t,
-    ) -> cython.void:
+    def pair_up(self, feedback, band, row, lowest, hit, limit):
         """Compare a round with the one that waits in its band, or let it wait for a partner.
 
         row: the stratum of its class. lowest: its lowest column at risk, where something was told
         if `hit`. limit: the lowest column that could have been told, given the amount.
         """
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        gap: cython.double
-        step: cython.double
         place: cython.Py_ssize_t = band
         if feedback == WON_LOST:
             place = (band >> COARSE) * (self.size + 1) + lowest
@@ -438,16 +338,7 @@ class TestCore:
         self.remember(row, first, second)
         self.remember(other, -first, -second)
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def shows(
-        self,
-        lowest: cython.Py_ssize_t,
-        hit: cython.bint,
-        least: cython.Py_ssize_t,
-        kind: cython.Py_ssize_t,
-    ) -> cython.double:
+    def shows(self, lowest, hit, least, kind):
         """Return what a round has shown from column `least` on, minus what all rounds let expect.
 
         kind: 0 for whether something was told, 1 for the side of the column at which it was told.
@@ -458,30 +349,19 @@ class TestCore:
             told = 1.0 if kind == 0 else self.sides[at]
         return told - self.expected[kind, at]
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def remember(
-        self, row: cython.Py_ssize_t, first: cython.double, second: cython.double
-    ) -> cython.void:
+    def remember(self, row, first, second):
         """Add the two differences of a pair, and their squares, to the sums of a class."""
         self.shown[row, 0] += first
         self.shown[row, 1] += first * first
         self.shown[row, 2] += second
         self.shown[row, 3] += second * second
 
-    @cython.cfunc
-    @cython.nogil
-    @cython.exceptval(check=False)
-    def score(self, row: cython.Py_ssize_t, at: cython.Py_ssize_t) -> cython.double:
+    def score(self, row, at):
         """Return the score of a class, from -1/2 to 1/2, by its sums over earlier pairs."""
         difference: cython.double = self.shown[row, at]
         return 0.5 * difference / sqrt(1.0 + self.shown[row, at + 1] + difference * difference)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def first_at_risk(kind: cython.Py_ssize_t, column: cython.Py_ssize_t) -> cython.Py_ssize_t:
+def first_at_risk(kind, column):
     """Return the lowest column at which a round with this outcome was at risk."""
     return max(column if kind == TOLD else column + 1, 1)

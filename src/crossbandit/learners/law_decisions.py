@@ -6,7 +6,7 @@ was settled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from crossbandit.errors import ExpiredDecisionError, LearnedBeforeError
 from crossbandit.laws.levels import short
 from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD
 from crossbandit.learners.seen import ascending
+from crossbandit.learners.shell_core import DecisionFields
 from crossbandit.learners.tokens import LAW, Token, packed
 from crossbandit.validation import because_of
 
@@ -73,21 +74,21 @@ class GuardPart:
             raise ValueError("impossible probabilities")
 
 
-@dataclass(slots=True, unsafe_hash=True)  # a frozen class would take twice as long to construct
-class LawDecision:
-    """One decision of a law. Keep it, or the token of its action, until its outcome is known."""
+class LawDecision(DecisionFields):
+    """One decision of a law. Keep it, or the token of its action, until its outcome is known.
 
+    Its fields are `round`, `arm`, the ids of the `learner` that may learn from it and of the
+    `decider` that made it (the learner, or one of its snapshots), the `time` when it was made, in
+    seconds, its `score` and the `total` of those before it, `guard`: what learning under a guard
+    needs, or None, and the `key` of its token.
+    """
+
+    __slots__ = ()
     by_law: ClassVar[bool] = True
 
-    round: int
-    arm: int
-    learner: str  # the id of the learner that may learn from it
-    decider: str  # the id of what made it: the learner, or one of its snapshots
-    time: float  # when it was made, in seconds
-    score: int
-    total: int
-    guard: GuardPart | None = None  # what learning under a guard needs, or None
-    key: bytes | None = field(default=None, repr=False, compare=False)
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in (*_FORMS, "guard"))
+        return f"LawDecision({', '.join(shown)})"
 
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""

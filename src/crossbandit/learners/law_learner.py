@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,11 +13,12 @@ import numpy as np
 
 from crossbandit import record
 from crossbandit.core.steps import at_once
+from crossbandit.core.uniforms import Uniforms
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.laws import GuardedLaw, IndependenceTest
 from crossbandit.laws.independence import SAMPLE
 from crossbandit.laws.memory import law_arrays
-from crossbandit.laws.rounds import choose, declines, last_chance, shown_by
+from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.learners.law_decisions import (
     DECLINED,
@@ -33,16 +35,15 @@ from crossbandit.learners.law_decisions import (
     put_codes,
     seen_before,
 )
-from crossbandit.learners.missing_outcomes import OutcomeWatch, is_watched, watched
+from crossbandit.learners.missing_outcomes import OutcomeWatch, watched
 from crossbandit.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.learners.shell import Shell, only_decides
+from crossbandit.learners.shell_core import LawShell, is_watched
 from crossbandit.learners.tokens import LAW
-from crossbandit.streams import Uniforms
 
 if TYPE_CHECKING:
     from array import array
     from collections.abc import Mapping, Sequence
-    from threading import RLock
     from typing import Protocol, Self
 
     import numpy.typing as npt
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.learners.files import LawFiles
-    from crossbandit.learners.seen import Page
+    from crossbandit.learners.seen_core import Page
     from crossbandit.learners.tokens import Token
     from crossbandit.types import Booleans, Floats, Integers
 
@@ -89,7 +90,7 @@ class Round(NamedTuple):
     labels: tuple[Label, ...]  # the classes, in the order of the law's features
 
 
-class LawDecider(Shell):
+class LawDecider(LawShell, Shell):
     """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
 
     Any number of threads may call its methods: those that decide take turns. A copy has an id of
@@ -99,21 +100,20 @@ class LawDecider(Shell):
     # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
     # locks of learning and of money come before it.
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
-    deciding: RLock
-    law: OutcomeLaw
-    guard: GuardedLaw | None  # the guard, or None
 
     def __init__(
         self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
     ) -> None:
-        self.law = law
-        self.guard = GuardedLaw(law) if guarded else None
-        self.round = 0
-        self.declined = 0
-        self.total = 0
-        self.clock: Callable[[], float] = time.time
+        super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
         self._set_up()
         self.learner = self.id if learner is None else learner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {**super().__getstate__(), **self.fields()}
+        return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Shell.__setstate__(self, state)  # not that of the compiled class
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
@@ -133,42 +133,14 @@ class LawDecider(Shell):
 
     def act(self, given: Round, first: int, last: int) -> LawDecision:
         """Choose an amount."""
-        part = None
+        if self.guard is None:
+            return self.decide(*given, first, last)
         with self.deciding:
-            if self.guard is None:
-                context, worth, cost, labels = given
-                arm = choose(self.law, context, labels, worth, cost, first, last)
-            else:
-                arm, wanted, weight = self.guard.choose(*given, first, last)
-                law_amount = float(self.law.amounts[wanted])
-                part = GuardPart(given.worth, law_amount, weight, self.guard.chances)
+            arm, wanted, weight = self.guard.choose(*given, first, last)
+            law_amount = float(self.law.amounts[wanted])
+            part = GuardPart(given.worth, law_amount, weight, self.guard.chances)
             decision = self.decided(arm, first, last, part)
         return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
-
-    def decided(
-        self, arm: int, first: int, last: int, part: GuardPart | None = None
-    ) -> LawDecision:
-        """Return the decision for an amount that was chosen. `deciding` must be held."""
-        number, total = self.round, self.total
-        if arm == 0 and declines(self.law):
-            number = DECLINED + self.declined
-            self.declined += 1
-            ids = (self.learner, self.id, self.clock())
-            return LawDecision(number, arm, *ids, 0, total, part, self._key)
-        place = TOP * (arm - first) // (last - first) if last > first else TOP // 2
-        score = place + SCALE * int(TOP * last_chance(self.law, arm))
-        self.round, self.total = number + 1, (total + score) % TOTALS
-        return LawDecision(
-            number,
-            arm,
-            self.learner,
-            self.id,
-            self.clock(),
-            score,
-            total,
-            part,
-            self._key,
-        )
 
     def follow(self, newer: LawDecider) -> None:
         """Decide from now on as another one does, under the same id and with the same counters.
@@ -281,7 +253,6 @@ class LawLearner(LawDecider):
     """
 
     locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
-    learning: RLock  # the lock of the state; take it before that of deciding if both are needed
     learns: ClassVar[bool] = True
 
     def __init__(
@@ -298,8 +269,6 @@ class LawLearner(LawDecider):
         self.watch = OutcomeWatch(missing, words, self.clock)
         self.former: set[str] = set()
         self.own = {self.id}
-        self.features = len(law.classes)
-        self._no_slots = law.levels.slots((), new=True)
 
     def after_fork(self) -> None:
         super().after_fork()
@@ -358,6 +327,9 @@ class LawLearner(LawDecider):
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
+        usual = money is None and not correction
+        if usual and self.learn_usual(decision, context, labels, amount, reached, number):
+            return
         decider, round_ = decision.decider, decision.round
         with self.learning:
             page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
@@ -372,46 +344,34 @@ class LawLearner(LawDecider):
             part = decision.guard
             own = decider in self.own and round_ < DECLINED
             tried = part is None or amount == part.law_amount
-            address = page.address + 2 * at
-            if money is not None:
-                last = (amount, reached, number, tried, own, address)
-                with money.lock, self.deciding:
-                    paid = money.settled(key, context, amount, reached, number)
-                    at_once(*self._learning(context, labels, part, last), *steps, *paid)
-            elif steps or part is not None:
-                last = (amount, reached, number, tried, own, address)
-                with self.deciding:
-                    at_once(*self._learning(context, labels, part, last), *steps)
-            else:  # the same in one call, which takes less time
-                law, slots = self.law, self._no_slots
-                with self.deciding:
-                    if labels:
-                        slots = law.levels.slots(labels, new=True, used=False)
-                    self.test.sees(context, labels)
-                    law.core.settle(
-                        self.test.core, context, slots, amount, reached, number, tried, own, address
-                    )
+            outcome = (amount, reached, number, tried, own)
+            with nullcontext() if money is None else money.lock, self.deciding:
+                paid = money.settled(key, context, *outcome[:3]) if money else ()
+                learned = self._learning(page, at, context, labels, part, outcome)
+                at_once(*learned, *steps, *paid)
         if steps:
             self.watch.warn()
 
     def _learning(
         self,
+        page: Page,
+        at: int,
         context: float,
         labels: tuple[Label, ...],
         part: GuardPart | None,
-        last: tuple[float, bool, float, bool, bool, int],
+        outcome: tuple[float, bool, float, bool, bool],
     ) -> Sequence[Step]:
         """Return the steps that learn from an outcome, and remember that it was learned.
 
-        last: the last arguments of `LawCore.settle`.
+        outcome: the last arguments of `add_outcome`.
         """
         law = self.law
-        slots = law.levels.slots(labels, new=True, used=False) if labels else self._no_slots
-        self.test.sees(context, labels)
-        learned = partial(law.core.settle, self.test.core, context, slots, *last)
+        slots = law.levels.slots(labels, new=True, used=False) if labels else None
+        self.note(context, labels)
+        learned = partial(self.add_outcome, page, at, context, slots, *outcome)
         if part is None or self.guard is None:
             return (learned,)
-        amount, reached, number = last[:3]
+        amount, reached, number = outcome[:3]
         played = part.places(law.amounts, amount)
         kind, index, _ = law.core.shown(amount, reached, number)
         if played is None or kind < 0:

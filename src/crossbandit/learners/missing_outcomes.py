@@ -42,17 +42,6 @@ _REMEDY = (
 )
 
 
-def is_watched(number: int) -> bool:
-    """Return whether the watch looks at a decision. It looks at fewer cohorts as time goes on.
-
-    It does not look at decisions not to act: they need no outcome.
-    """
-    if number >= _SPARSE:  # most of the time
-        return number % _SPARSE < COHORT and number < DECLINED
-    cohort = number // COHORT
-    return cohort < _DENSE or cohort & (cohort - 1) == 0
-
-
 def watched(numbers: Integers) -> Booleans:
     """Return what `is_watched` returns for many decisions."""
     if numbers.size and (numbers >= _SPARSE).all():

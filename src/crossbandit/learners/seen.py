@@ -7,7 +7,6 @@ import itertools
 import secrets
 import time as system_time
 from array import array
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from crossbandit import record
 from crossbandit.core.steps import at_once
 from crossbandit.errors import CheckpointError, ExpiredDecisionError
+from crossbandit.learners.seen_core import Page, SeenPages
 from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def new_id() -> str:
     return secrets.token_hex(8)
 
 
-class SeenDecisions:
+class SeenDecisions(SeenPages):
     """Remembers which decisions were learned from, with a code of the outcome of each.
 
     A decision is named by its decider and a counter. Its code is 0 until another is set. Codes
@@ -74,21 +74,21 @@ class SeenDecisions:
         self.window = window
         self.limit = limit
         self.clock = clock
-        self._pages: dict[tuple[str, int], Page] = {}
+        self.pages = {}  # by decider and number
         self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be outdated
         self._ahead: set[tuple[str, int]] = set()  # pages that were dated in the future
         self._looked = -np.inf  # when pages that are not any more were last looked for
-        self._dropped = -np.inf  # the latest time of a decision on a dropped page
-        self._generation = 0
+        self.dropped = -np.inf  # the latest time of a decision on a dropped page
+        self.generation = 0
 
     @property
     def window(self) -> float:
         """For how long decisions are remembered, in seconds; may be set."""
-        return self._window
+        return self.span
 
     @window.setter
     def window(self, seconds: float) -> None:
-        self._window = number("SeenDecisions", "window", seconds, above=0)
+        self.span = number("SeenDecisions", "window", seconds, above=0)
 
     @property
     def limit(self) -> int:
@@ -104,7 +104,7 @@ class SeenDecisions:
     @property
     def nbytes(self) -> int:
         """The memory of the codes, in bytes."""
-        return 2 * PAGE * len(self._pages)
+        return 2 * PAGE * len(self.pages)
 
     # --- decisions -----------------------------------------------------------------------------
 
@@ -115,7 +115,7 @@ class SeenDecisions:
 
     def code(self, decider: str, counter: int) -> int:
         """Return the code of a decision of any age; 0 if it is not remembered."""
-        page = self._pages.get((decider, counter >> SHIFT))
+        page = self.pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
 
     def page_of(self, decider: str, counter: int, time: float) -> Page:
@@ -128,14 +128,14 @@ class SeenDecisions:
 
     def live_page(self, decider: str, counter: int, time: float) -> Page:
         """Do what `page_of` does for a decision that is known not to have expired."""
-        page = self._pages.get((decider, counter >> SHIFT))
-        if page is None or page.generation != self._generation or page.newest < time:
+        page = self.pages.get((decider, counter >> SHIFT))
+        if page is None or page.generation != self.generation or page.newest < time:
             page = self._page(decider, counter >> SHIFT, time)
         return page
 
     def _require(self, time: float) -> None:
         now = self.clock()
-        if time <= self._dropped or not now - self._window <= time <= self._latest(now):
+        if time <= self.dropped or not now - self.span <= time <= self._latest(now):
             raise self._expiry(time)
 
     def _expiry(self, time: float) -> ExpiredDecisionError:
@@ -143,27 +143,27 @@ class SeenDecisions:
         if age < 0:
             return ExpiredDecisionError(
                 f"The decision is dated {-age:.0f} seconds in the future. That is more than the "
-                f"window of {self._window:.0f} seconds, or there are too many such decisions. Set "
+                f"window of {self.span:.0f} seconds, or there are too many such decisions. Set "
                 "the clock of the machine that made it."
             )
         return ExpiredDecisionError(
             f"The decision was made {age:.0f} seconds ago and has expired: decisions are "
-            f"remembered for {self._window:.0f} seconds, and at most {self._limit} of them. Send "
+            f"remembered for {self.span:.0f} seconds, and at most {self._limit} of them. Send "
             "feedback earlier, or start with a longer window or a larger limit."
         )
 
     def expired(self, times: Floats) -> Booleans:
         """Return which decisions have expired, as `check` would say."""
         now = self.clock()
-        recent = (times >= now - self._window) & (times <= self._latest(now))
-        outcome: Booleans = ~recent | (times <= self._dropped)
+        recent = (times >= now - self.span) & (times <= self._latest(now))
+        outcome: Booleans = ~recent | (times <= self.dropped)
         return outcome
 
     def codes(self, decider: str, counters: Integers, *, run: bool = False) -> Integers:
         """Return the codes of decisions of one decider. run: whether they are consecutive."""
         out = np.zeros(counters.size, dtype=np.int64)
         for number_, at, places in by_page(counters, run=run):
-            page = self._pages.get((decider, number_))
+            page = self.pages.get((decider, number_))
             if page is not None:
                 out[places] = codes_of(page)[at]
         return out
@@ -207,8 +207,8 @@ class SeenDecisions:
         Call `freeze` under the owner's lock: it takes a fraction of a millisecond. The function
         does the work, and needs no lock: pages are copied before they are changed again.
         """
-        pages, dropped = self._pages.copy(), self._dropped
-        self._generation += 1
+        pages, dropped = self.pages.copy(), self.dropped
+        self.generation += 1
         return partial(to_arrays, pages, dropped)
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -218,36 +218,36 @@ class SeenDecisions:
         keys = list(zip(names, arrays["numbers"].tolist(), strict=True))
         contents = [array("H", one.tobytes()) for one in arrays["codes"]]
         pages = {
-            key: Page(codes, newest, self._generation)
+            key: Page(codes, newest, self.generation)
             for key, codes, newest in zip(keys, contents, arrays["newest"].tolist(), strict=True)
         }
         if len(pages) != len(keys):
             raise CheckpointError("Its memory of decisions has a page twice.")
-        self._pages, self._dropped = pages, max([-np.inf, *arrays["dropped"].tolist()])
+        self.pages, self.dropped = pages, max([-np.inf, *arrays["dropped"].tolist()])
         self._ahead, self._looked = set(pages), -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
         heapq.heapify(self._oldest)
 
     def merge(self, other: SeenDecisions) -> None:
         """Add what another memory remembers."""
-        for (decider, number_), page in other._pages.items():
+        for (decider, number_), page in other.pages.items():
             own = self._page(decider, number_, page.newest)
             own.codes[:] = page.codes
-        self._dropped = max(self._dropped, other._dropped)
+        self.dropped = max(self.dropped, other.dropped)
 
     # --- pages ---------------------------------------------------------------------------------
 
     def _page(self, decider: str, number_: int, time: float) -> Page:
         """Return a page that may be changed, with a decision of this time on it."""
         key = (decider, number_)
-        page = self._pages.get(key)
+        page = self.pages.get(key)
         if page is None:
             # If an interrupt comes between the two, `_drop` removes the entry without a page.
             heapq.heappush(self._oldest, (time, decider, number_))
-            page = self._pages[key] = Page(array("H", bytes(2 * PAGE)), time, self._generation)
+            page = self.pages[key] = Page(array("H", bytes(2 * PAGE)), time, self.generation)
             self._drop(keep=key)
-        elif page.generation != self._generation:
-            page = self._pages[key] = page.copied(self._generation)
+        elif page.generation != self.generation:
+            page = self.pages[key] = page.copied(self.generation)
         page.newest = max(page.newest, time)
         if time > self.clock() + _SKEW:
             self._ahead.add(key)
@@ -256,22 +256,22 @@ class SeenDecisions:
     def _latest(self, now: float) -> float:
         """Return the latest date that a decision may have."""
         if len(self._ahead) < self._most_ahead:
-            return now + self._window
+            return now + self.span
         if not self._looked <= now <= self._looked + _SKEW:
-            self._looked, pages = now, self._pages
+            self._looked, pages = now, self.pages
             ahead = {key for key in self._ahead if key in pages}
             self._ahead = {key for key in ahead if pages[key].newest > now + _SKEW}
         many = len(self._ahead) >= self._most_ahead
-        return now + (min(_SKEW, self._window) if many else self._window)
+        return now + (min(_SKEW, self.span) if many else self.span)
 
     def _drop(self, keep: tuple[str, int]) -> None:
         """Drop pages that are too old or too many, except one."""
-        cut = self.clock() - self._window
+        cut = self.clock() - self.span
         kept = None
-        while self._oldest and (self._oldest[0][0] < cut or len(self._pages) > self._most):
+        while self._oldest and (self._oldest[0][0] < cut or len(self.pages) > self._most):
             entry = heapq.heappop(self._oldest)
             time, key = entry[0], entry[1:]
-            page = self._pages.get(key)
+            page = self.pages.get(key)
             if page is None:
                 continue
             if key == keep:
@@ -279,8 +279,8 @@ class SeenDecisions:
             elif page.newest > time:  # decisions have been added since
                 heapq.heappush(self._oldest, (page.newest, *key))
             else:
-                self._dropped = max(self._dropped, page.newest)  # first: an interrupt may come
-                del self._pages[key]
+                self.dropped = max(self.dropped, page.newest)  # first: an interrupt may come
+                del self.pages[key]
         if kept is not None:
             heapq.heappush(self._oldest, kept)
 
@@ -302,25 +302,6 @@ _MODEL: dict[str, npt.NDArray[Any]] = {
     "codes": np.empty((0, PAGE), dtype=np.uint16),
     "dropped": np.empty(1),  # or 0, if no page was dropped
 }
-
-
-@dataclass(slots=True)
-class Page:
-    """The outcomes of `PAGE` consecutive decisions of one decider."""
-
-    codes: array[int]  # 0 where a decision was not learned from
-    newest: float  # the latest time of its decisions
-    generation: int  # when it was made: pages of earlier generations are never changed
-    address: int = 0  # where the codes are in memory, for machine code
-
-    def __post_init__(self) -> None:
-        self.address = self.codes.buffer_info()[0]
-
-    def __reduce__(self) -> tuple[type[Page], tuple[array[int], float, int]]:
-        return Page, (self.codes, self.newest, self.generation)  # a copy has another address
-
-    def copied(self, generation: int) -> Page:
-        return Page(self.codes[:], self.newest, generation)
 
 
 def codes_of(page: Page) -> npt.NDArray[np.uint16]:

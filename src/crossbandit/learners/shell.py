@@ -35,7 +35,7 @@ class Shell:
 
     def _take_locks(self) -> None:
         for name in filter(None, self.locks):
-            vars(self)[name] = RLock()
+            setattr(self, name, RLock())
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -43,7 +43,8 @@ class Shell:
         return {name: one for name, one in vars(self).items() if name not in self.locks}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        for name, one in state.items():
+            setattr(self, name, one)
         self.as_copy()
         self._take_locks()
 
@@ -52,7 +53,7 @@ class Shell:
 
     def fork_locks(self) -> tuple[Any, ...]:
         """Return its locks, in the order in which they are taken."""
-        return tuple(name and vars(self)[name] for name in self.locks)
+        return tuple(name and getattr(self, name) for name in self.locks)
 
     def after_fork(self) -> None:
         """Take a new id and new random numbers, in a forked process."""

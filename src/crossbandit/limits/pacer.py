@@ -18,40 +18,11 @@ from crossbandit.core.steps import at_once
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
-from crossbandit.limits.pace_core import PaceCore
+from crossbandit.limits import state as col
+from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
-from crossbandit.limits.rules import (
-    EXACT,
-    checked,
-    empty_state,
-    in_units,
-    pace_rules,
-    timed,
-    unit_of,
-)
-from crossbandit.limits.settings import Lease
-from crossbandit.limits.state import (
-    BID_FOR,
-    BUDGET,
-    COSTS,
-    DUE,
-    EXPECTED,
-    GIVEN,
-    HOLDING_SQUARES,
-    LOOSE_TARGET,
-    MADE_AT,
-    OF_PERIOD,
-    OPEN,
-    OPEN_SQUARES,
-    PERIOD,
-    PLANNED,
-    RESERVED,
-    SPENT,
-    SQUARES,
-    WAITING,
-    WANTED,
-    Reserved,
-)
+from crossbandit.limits.settings import KINDS, CostPer, Lease, Money, ReturnOnSpend, timed
+from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
 from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
@@ -62,8 +33,50 @@ if TYPE_CHECKING:
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.limits.settings import Limit
-    from crossbandit.limits.state import PaceRules, PaceState
     from crossbandit.types import Booleans, Floats, Integers
+
+_DIGITS = 9  # digits of the highest bid after the first digit
+_MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits
+_TINY = -7.0  # the logarithm of about a thousandth
+
+
+def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
+    """Raise unless limits fit together and leave room for a bid."""
+    for limit in limits:
+        if not isinstance(limit, Money | ReturnOnSpend | CostPer):
+            reject("Pacer", "limits", "Budgets, Leases, ReturnOnSpends and CostPers", limit)
+    if not limits:
+        reject("Pacer", "limits", "at least one limit", ())
+    aims = {limit.aim for limit in limits if not isinstance(limit, Money)}
+    if len(aims) > 1:
+        reject("Pacer", "limits", "targets with the same aim", sorted(aims))
+    leases = [limit for limit in limits if isinstance(limit, Lease)]
+    if len(leases) > 1:
+        reject("Pacer", "limits", "at most one Lease", leases)
+    positive = grid[grid > 0]
+    for limit in limits:
+        if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
+            expected = f"at least the lowest bid, {positive[0]:.15g}"
+            reject(type(limit).__name__, "amount", expected, limit.amount)
+
+
+def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
+    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
+    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
+    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
+    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
+    return Decimal(1).scaleb(max(exponents))
+
+
+def _plan(limit: Limit, horizon: int | None) -> int:
+    if not isinstance(limit, Money) or limit.pacing == "asap":
+        return col.AT_ONCE
+    if timed(limit):
+        return col.BY_TIME
+    if limit.per is None and horizon is None:
+        expected = "'asap' for a budget without a period, unless the horizon is given"
+        reject("Budget", "pacing", expected, limit.pacing)
+    return col.BY_AUCTIONS
 
 
 _FEWEST = 1024  # the least number of rows
@@ -78,11 +91,7 @@ class Reservations:
     """
 
     def __init__(self, rules: PaceRules, state: PaceState) -> None:
-        self.table = Reserved(
-            held=np.zeros((_FEWEST, 2)),
-            prices=np.zeros((_FEWEST, 2), dtype=np.int64),
-            tickets=np.zeros((_FEWEST, rules.kinds.size, 4)),
-        )
+        self.table = Reserved.empty(_FEWEST, rules.kinds.size)
         self._limits = rules, state
         self.core = PaceCore(rules, state, self.table)
         self.rows: dict[int, int] = {}
@@ -122,8 +131,7 @@ class Reservations:
         size = len(self.rows)
         total = 2 * max(size + more, _FEWEST)
         kept = np.array([*self.rows.values(), self.opened])
-        shapes = [((total, *part.shape[1:]), part.dtype) for part in self.table]
-        table = Reserved._make(np.zeros(*shape) for shape in shapes)
+        table = Reserved.empty(total, self.table.tickets.shape[1])
         for new, old in zip(table, self.table, strict=True):
             new[: size + 1] = old[kept]
         new_state = {
@@ -157,12 +165,14 @@ class Reservations:
         self.free = list(range(self.table.held.shape[0] - 1, keys.size, -1))
 
 
-# --- single auctions -----------------------------------------------------------------------------
+# --- the pacer -----------------------------------------------------------------------------------
 
 
 _NO_NUMBERS = np.zeros(3)  # random numbers for an auction without a choice
 _KEYS = 2**40  # more bids than a process makes: numbers of its bids differ by less
 _KEPT = 8 * 86_400.0  # seconds; learners refuse outcomes that are older than a week
+_BIDS = record.Field(rows="bids", grows=True)  # arrays with a row for each bid
+_FIELDS = {"keys": _BIDS, "held": _BIDS, "prices": _BIDS._replace(low=0), "tickets": _BIDS}
 
 
 class PacedLog(NamedTuple):
@@ -175,6 +185,28 @@ class PacedLog(NamedTuple):
 
     bids: Integers
     pseudo_values: Floats
+
+
+class PacedChoices(NamedTuple):
+    """What was chosen in the auctions of a batch.
+
+    Attributes:
+        bids: (n,), by number; -1 where nothing could be bid. An amount of 0 is no bid either.
+        chances: (n,), the probabilities of winning with these bids, by the law.
+        usable: (n,), the highest amounts up to the pseudo-value.
+        pseudo_values: (n,), what was bid for.
+        tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
+            units that it leaves, and those that it has reserved.
+        rows: (n,), the rows of these bids in `Pacer.reserved`. If nothing was bid, the row is not
+            used.
+    """
+
+    bids: Integers
+    chances: Floats
+    usable: Integers
+    pseudo_values: Floats
+    tightest: Integers
+    rows: Integers
 
 
 class Pacer:
@@ -250,27 +282,58 @@ class Pacer:
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
-        self.limits = list(checked(limits, grid))
-        self.rules = pace_rules(grid, self.limits, value_range, horizon)
-        self.state = empty_state(self.rules, value_range)
-        self.unit = unit_of(grid, self.limits)
+        self.limits, self.middle = list(limits), value_range[1] / 2
+        _check_limits(self.limits, grid)
+        self.unit = _unit_of(grid, self.limits)
+        self.rules = self._rules(grid, horizon)
+        self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
-        self.middle = value_range[1] / 2
         self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
-        self.periods = Periods(
-            self.limits, self.rules, self.state, self.unit, horizon, self.reserved
-        )
+        self.periods = Periods(self, horizon)
         self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
+
+    def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
+        """Return the limits as compiled steps take them."""
+        kinds, credits_, aims = [], [], set()
+        for limit in self.limits:
+            if isinstance(limit, Money):
+                kinds.append(col.BUDGET)
+                lowest = float(grid[grid > 0].min(initial=grid[-1]))
+                credits_.append((0.0, 0.0, 0.0, math.log(lowest / (2 * self.middle))))
+            else:
+                kinds.append(col.TARGET if limit.keep == "always" else col.LOOSE_TARGET)
+                base, slope = limit.credit()
+                # The third number is a factor of the value: a pseudo-value is about 2 c at s = 0.
+                credits_.append((base, slope, slope + base / self.middle, _TINY))
+                aims.add(limit.aim)
+        return PaceRules(
+            amounts=grid,
+            prices=np.array([in_units(amount, self.unit, ROUND_CEILING) for amount in grid]),
+            unit=float(self.unit),
+            kinds=np.array(kinds),
+            plans=np.array([_plan(limit, horizon) for limit in self.limits]),
+            credits=np.array(credits_),
+            surplus=aims != {"value"},
+        )
+
+    def _first_state(self) -> PaceState:
+        """Return the state before the first auction.
+
+        If prices are uniform, half of the pseudo-value is bid. So under a target, pseudo-values
+        begin at twice the credit of a win, or at the value if that is less.
+        """
+        state = PaceState.empty(len(self.limits))
+        for i, (base, slope, *_) in enumerate(self.rules.credits):
+            credit = base + slope * self.middle
+            target = self.rules.kinds[i] != col.BUDGET
+            if self.rules.surplus and target and 2 * credit < self.middle:
+                state.duals[i, col.LOG] = math.log(credit / (self.middle - credit))
+        return state
 
     def alone(self) -> PaceCore:
         """Return the compiled steps with one row of their own, for auctions settled at once."""
-        rows = Reserved(
-            held=np.zeros((1, 2)),
-            prices=np.zeros((1, 2), dtype=np.int64),
-            tickets=np.zeros((1, len(self.limits), 4)),
-        )
-        return PaceCore(self.rules, self.state, rows)
+        return PaceCore(self.rules, self.state, Reserved.empty(1, len(self.limits)))
 
     @property
     def cost_of_holding(self) -> float:
@@ -322,8 +385,7 @@ class Pacer:
             value: What winning was worth.
             chosen: Whether a bid could have been made, and the amount 0 was chosen.
         """
-        core, row = self.reserved.core, self.reserved.opened
-        (core.pass_by if chosen else core.decline)(row, value)
+        self.reserved.core.decline(self.reserved.opened, value, chosen)
 
     def choose(
         self,
@@ -365,10 +427,8 @@ class Pacer:
             law.core,
             reserved.opened,
             now,
-            value,
+            (value, first, last),
             law.levels.slots(labels),
-            first,
-            last,
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,
         )
         if found[2] >= self.lowest:
@@ -436,7 +496,7 @@ class Pacer:
 
     def vacate(self) -> None:
         """Note that nothing is reserved for the next bid so far, so that `withdraw` can tell."""
-        self.reserved.table.prices[self.reserved.opened, COSTS] = 0
+        self.reserved.table.prices[self.reserved.opened, col.COSTS] = 0
 
     def withdraw(self, taken: Sequence[int]) -> None:
         """Count the last bid as lost, as its caller did not get it. Call `vacate` before the bid.
@@ -448,10 +508,10 @@ class Pacer:
         row, prices = reserved.opened, reserved.table.prices
         if taken and taken[0] in reserved.rows:
             self.settle(taken[0], 0.0, 0.0, won=False, least=math.inf)
-        elif taken and prices[row, COSTS] > 0:
+        elif taken and prices[row, col.COSTS] > 0:
             at_once(
                 partial(reserved.core.settle, row, False, math.inf, not reserved.rows),  # noqa: FBT003
-                partial(prices[row].__setitem__, COSTS, 0),
+                partial(prices[row].__setitem__, col.COSTS, 0),
             )
 
     # --- bids that may have been made ----------------------------------------------------------
@@ -468,7 +528,7 @@ class Pacer:
         if self.expires is None and any(limit.per is None for limit in self.limits):
             return 0
         core = self.reserved.core
-        for i in np.flatnonzero(self.rules.kinds != LOOSE_TARGET).tolist():
+        for i in np.flatnonzero(self.rules.kinds != col.LOOSE_TARGET).tolist():
             risk = core.at_risk(i, *self._riskiest)
             if risk > 0:
                 most = min(most, int(share * core.free_money(i, self._riskiest[0]) / risk))
@@ -487,11 +547,11 @@ class Pacer:
         table.held[rows] = at, value
         table.prices[rows] = price, 0  # no bid that was made wants 0
         table.tickets[rows] = 0.0
-        table.tickets[rows, :, OF_PERIOD] = state.times[:, PERIOD]
+        table.tickets[rows, :, col.OF_PERIOD] = state.times[:, col.PERIOD]
         for i, kind in enumerate(self.rules.kinds.tolist()):
-            state.money[i, RESERVED] += keys.size * reserved.core.at_risk(i, value, price)
-            if kind == BUDGET:
-                state.duals[i, WAITING] += keys.size
+            state.money[i, col.RESERVED] += keys.size * reserved.core.at_risk(i, value, price)
+            if kind == col.BUDGET:
+                state.duals[i, col.WAITING] += keys.size
         reserved.hold_many(keys, rows, np.ones(keys.size, dtype=bool))
 
     def known(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
@@ -503,18 +563,19 @@ class Pacer:
             amount: The amount, as money; 0 if it is not known.
         """
         table, money = self.reserved.table, self.state.money
-        if table.prices[row, WANTED] > 0 or amount <= 0.0:
+        if table.prices[row, col.WANTED] > 0 or amount <= 0.0:
             return []
-        price, risk = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core.at_risk
-        before = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
-        present = table.tickets[row, :, OF_PERIOD] == self.state.times[:, PERIOD]
+        price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
+        before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
+        present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
         released = [
-            present[i] * (risk(i, *before) - risk(i, value, price)) for i in range(present.size)
+            present[i] * (core.at_risk(i, *before) - core.at_risk(i, value, price))
+            for i in range(present.size)
         ]
         return [
-            partial(money[:, RESERVED].__isub__, np.array(released, dtype=np.int64)),
+            partial(money[:, col.RESERVED].__isub__, np.array(released, dtype=np.int64)),
             partial(table.prices[row].__setitem__, slice(None), price),
-            partial(table.held[row].__setitem__, BID_FOR, value),
+            partial(table.held[row].__setitem__, col.BID_FOR, value),
         ]
 
     def expire(self, before: float) -> None:
@@ -525,9 +586,9 @@ class Pacer:
         """
         held, expired = self.reserved.table.held, []
         for key, row in self.reserved.rows.items():
-            if held[row, MADE_AT] > before:
+            if held[row, col.MADE_AT] > before:
                 break
-            expired.append((key, float(held[row, BID_FOR])))
+            expired.append((key, float(held[row, col.BID_FOR])))
         for key, value in expired:
             self.settle(key, value, 0.0, won=False, least=math.inf)
 
@@ -558,12 +619,11 @@ class Pacer:
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
-        steps: list[Callable[[], Any]] = []
+        core, steps = self.reserved.core, list[Any]()
         for limit in range(len(self.limits)):
-            if won:
-                steps.append(partial(self.reserved.core.pay, limit, value, price, 1))
-            elif 0 <= key - self.firsts[limit] < _KEYS and self.state.money[limit, SPENT] >= price:
-                steps.append(partial(self.reserved.core.pay, limit, value, price, -1))
+            present = 0 <= key - self.firsts[limit] < _KEYS
+            if won or (present and self.state.money[limit, col.SPENT] >= price):
+                steps.append(partial(core.pay, limit, value, price, 1 if won else -1))
         return steps
 
     def begin(self, key: int) -> None:
@@ -583,11 +643,11 @@ class Pacer:
         """
         periods, rows, table = self.periods, self.reserved.rows, self.reserved.table
         periods.begun.clear()
-        present, old = self.state.times[:, PERIOD], []
+        present, old = self.state.times[:, col.PERIOD], []
         for one, row in rows.items():
-            if table.held[row, MADE_AT] > periods.now - _KEPT:
+            if table.held[row, col.MADE_AT] > periods.now - _KEPT:
                 break
-            if (table.tickets[row, :, OF_PERIOD] != present).all():
+            if (table.tickets[row, :, col.OF_PERIOD] != present).all():
                 old.append(one)
         self.reserved.free.extend(rows.pop(one) for one in old)
 
@@ -649,239 +709,240 @@ class Pacer:
                 reject("play", "times", expected, None, error=InvalidContextError)
             times = np.full(count, max(self.periods.now, 0.0))
         nows = np.maximum.accumulate(array("play", "times", "numbers, one per auction", times))
-        bids, pseudo = np.empty(count, dtype=np.int64), np.empty(count)
+        found = PacedLog(np.empty(count, dtype=np.int64), np.empty(count))
         guarded = isinstance(law, GuardedLaw)
         bare = law.law if isinstance(law, GuardedLaw) else law
-        core = self.reserved.core
-        steps: Callable[..., None] = core.play_guarded if guarded else core.play
         log = prepared(
             bare, values, prices, firsts=firsts, lasts=lasts, classes=classes, cells=cells
         )
+        columns = {
+            **log._asdict(),
+            **found._asdict(),
+            "uniforms": log.uniforms(bare.uniforms, 5 if guarded else 3),
+            "times": nows,
+            "rows": np.full(count, self.reserved.opened),
+        }
+        core = self.reserved.core
+        play: Callable[..., None] = core.play_guarded if guarded else core.play
         for start, stop in self.periods.pieces(nows):
-            part = log.part(start, stop)
-            auctions = (part.contexts, part.slots, part.worths, part.firsts, part.lasts, part.cells)
-            drawn = part.uniforms(bare.uniforms, 5 if guarded else 3)
-            filled = (nows[start:stop], bids[start:stop], pseudo[start:stop])
-            steps(law.core, self.reserved.opened, *auctions, drawn, *filled)
-        return PacedLog(bids, pseudo)
+            play(law.core, AuctionColumns(columns, start, stop))
+        return found
 
+    # --- many auctions of one time -------------------------------------------------------------
 
-# --- many auctions of one time -------------------------------------------------------------------
+    def choose_many(
+        self,
+        law: OutcomeLaw,
+        auctions: Mapping[str, npt.NDArray[Any]],
+        now: float,
+        rows: Integers | None = None,
+    ) -> PacedChoices:
+        """Do what `choose` does in many auctions of one time. Call `hold_many` next.
 
+        Args:
+            law: As in `choose`.
+            auctions: The values ("worths"), slots, firsts and lasts.
+            now: As in `open`.
+            rows: To be filled with the rows of the bids, for `withdraw_many`.
 
-class PacedChoices(NamedTuple):
-    """What was chosen in the auctions of a batch.
-
-    Attributes:
-        bids: (n,), by number; -1 where nothing could be bid. An amount of 0 is no bid either.
-        chances: (n,), the probabilities of winning with these bids, by the law.
-        usable: (n,), the highest amounts up to the pseudo-value.
-        pseudo_values: (n,), what was bid for.
-        tightest: (n, 3). Where nothing could be bid: the number of the limit that leaves least, the
-            units that it leaves, and those that it has reserved.
-        rows: (n,), the rows of these bids in `Pacer.reserved`. If nothing was bid, the row is not
-            used.
-    """
-
-    bids: Integers
-    chances: Floats
-    usable: Integers
-    pseudo_values: Floats
-    tightest: Integers
-    rows: Integers
-
-
-def choose_many(
-    pacer: Pacer,
-    law: OutcomeLaw,
-    slots: Integers,
-    values: Floats,
-    now: float,
-    firsts: Integers,
-    lasts: Integers,
-    rows: Integers | None = None,
-) -> PacedChoices:
-    """Do what `Pacer.choose` does in many auctions of one time. Call `hold_many` next.
-
-    rows: filled with the rows of the bids, for `withdraw_many`.
-    """
-    count, reserved = values.size, pacer.reserved
-    rows = np.full(count, -1) if rows is None else rows
-    bids, usable = np.empty((2, count), dtype=np.int64)
-    found = PacedChoices(
-        bids=bids,
-        chances=np.empty(count),
-        usable=usable,
-        pseudo_values=np.empty(count),
-        tightest=np.full((count, 3), -1),
-        rows=rows,
-    )
-    uniforms = law.uniforms.rows(firsts <= lasts, 3)
-    columns = (values, slots, firsts, lasts, uniforms, rows, *found[:-1])
-    now = max(now, pacer.periods.now)
-    for start, stop in pacer.periods.pieces(np.full(count, now)):
-        if start == 0 and pacer.expires is not None:
-            pacer.expire(now - pacer.expires)
-        if start == 0:
-            rows[:] = reserved.take(count)
-        parts = (one[start:stop] for one in columns)
-        reserved.core.decide_all(law.core, now, *parts)
-    return found
-
-
-def hold_many(pacer: Pacer, keys: Integers, chosen: PacedChoices) -> None:
-    """Remember the bids that `choose_many` has just reserved money for."""
-    made, reserved = chosen.bids >= pacer.lowest, pacer.reserved
-    if pacer.periods.begun and made.any():
-        own, tickets = keys[made], reserved.table.tickets[chosen.rows[made]]
-        for i in pacer.periods.begun:
-            present = tickets[:, i, OF_PERIOD] == pacer.state.times[i, PERIOD]
-            pacer.firsts[i] = own[present].min(initial=own[-1] + 1)
-        pacer.forget()
-    reserved.hold_many(keys, chosen.rows, made)
-
-
-def withdraw_many(pacer: Pacer, keys: list[int], rows: list[int]) -> None:
-    """Count bids as lost, as their caller did not get them."""
-    reserved = pacer.reserved
-    used = {*reserved.rows.values(), -1}
-    for row in rows:
-        if row not in used and reserved.table.prices[row, COSTS] > 0:
-            reserved.core.settle(row, False, math.inf, False)  # noqa: FBT003
-    for key in keys:
-        if key in reserved.rows:
-            pacer.settle(key, 0.0, 0.0, won=False, least=math.inf)
-
-
-def settled_many(
-    pacer: Pacer,
-    keys: Integers,
-    values: Floats,
-    amounts: Floats,
-    won: Booleans,
-    least: Floats,
-) -> list[Callable[[], Any]]:
-    """Return the steps that account for many bids, as `Pacer.settled` does for each."""
-    reserved = pacer.reserved
-    if len(reserved.free) > reserved.spare:
-        reserved.resize()
-    rows = np.array([reserved.rows.get(key, -1) for key in keys.tolist()], dtype=np.int64)
-    known = rows >= 0
-    used = rows[known].tolist()
-    others = len(reserved.rows) - len(used)
-    given = (rows[known], won[known].view(np.uint8), least[known], others)
-    gone = map(reserved.rows.pop, keys[known].tolist())
-    unknown = np.flatnonzero(known)[reserved.table.prices[rows[known], WANTED] == 0].tolist()
-    steps: list[Callable[[], Any]] = [
-        *(
-            step
-            for i in unknown
-            for step in pacer.known(int(rows[i]), float(values[i]), float(amounts[i]))
-        ),
-        partial(reserved.core.settle_all, *given),
-        partial(deque[Any](maxlen=0).extend, gone),
-        partial(reserved.free.extend, used),
-    ]
-    for i in np.flatnonzero(won & ~known).tolist():  # they had expired
-        steps += pacer.settled(int(keys[i]), float(values[i]), float(amounts[i]), True, 0.0)  # noqa: FBT003
-    return steps
-
-
-# --- what was spent, in files --------------------------------------------------------------------
-
-
-_BIDS = record.Field(rows="bids", grows=True)  # arrays with a row for each bid
-_FIELDS = {"keys": _BIDS, "held": _BIDS, "prices": _BIDS._replace(low=0), "tickets": _BIDS}
-
-
-def freeze(pacer: Pacer) -> Callable[[], dict[str, npt.NDArray[Any]]]:
-    """Return a function that returns all that changes in a pacer, as it is now.
-
-    Call `freeze` under a lock: it only copies, in a fraction of a millisecond. The function sorts
-    the bids without an outcome, and needs no lock.
-    """
-    reserved, periods = pacer.reserved.freeze(), pacer.periods
-    copies = {
-        **{name: part.copy() for name, part in pacer.state._asdict().items()},
-        "traffic": np.array([traffic.table for traffic in periods.traffic]),
-        "clock": np.array([periods.first, periods.now]),
-        "unit": np.array([pacer.unit.adjusted()]),
-        "form": np.array([_form(limit) for limit in pacer.limits]),
-        "late": pacer.late.copy(),
-        "firsts": pacer.firsts.copy(),
-    }
-    return lambda: {**copies, **reserved()}
-
-
-def restore(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Restore what `freeze` saved, in a pacer with limits of the same kinds and periods.
-
-    The amounts of limits and bids may differ. If the unit of money is now coarser, money is rounded
-    against the bidder.
-    """
-    _check(pacer, arrays)
-    periods, reserved = pacer.periods, pacer.reserved
-    for own, name in zip(pacer.state, pacer.state._fields, strict=True):
-        own[:] = arrays[name]
-    for traffic, table in zip(periods.traffic, arrays["traffic"], strict=True):
-        traffic.table = np.array(table)
-    periods.first, periods.now = arrays["clock"].tolist()
-    periods.ends, periods.left = -1.0, 0  # `move` finds them out
-    pacer.late, pacer.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
-    reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
-    _convert(pacer, int(arrays["unit"][0]) - pacer.unit.adjusted())
-    for i in np.flatnonzero(pacer.state.money[:, GIVEN] > 0).tolist():  # not if a lease has ended
-        periods.give(i)
-
-
-def _check(pacer: Pacer, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Raise unless arrays fit the limits of a pacer and hold possible numbers."""
-    if not np.array_equal(arrays["form"], [_form(limit) for limit in pacer.limits]):
-        raise InvalidParameterError(
-            "Saved spending can be restored only under limits of the same kinds and periods, in "
-            "the same order. Amounts may change. Give such limits, or make a new bidder, which "
-            "starts without what was spent. To go on with another lease, load the bidder without "
-            "it, and call 'renew'."
+        Returns:
+            What was chosen.
+        """
+        values, reserved = auctions["worths"], self.reserved
+        count, now = values.size, max(now, self.periods.now)
+        bids, usable = np.empty((2, count), dtype=np.int64)
+        found = PacedChoices(
+            bids=bids,
+            chances=np.empty(count),
+            usable=usable,
+            pseudo_values=np.empty(count),
+            tightest=np.full((count, 3), -1),
+            rows=np.full(count, -1) if rows is None else rows,
         )
-    record.check(freeze(pacer)(), arrays, _FIELDS, "limit")
-    if (arrays["money"][:, RESERVED] < 0).any():
-        raise CheckpointError("The limits' money is impossible.")
+        times = np.full(count, now)
+        uniforms = law.uniforms.rows(auctions["firsts"] <= auctions["lasts"], 3)
+        given = {**auctions, "contexts": values, "times": times, "uniforms": uniforms}
+        for start, stop in self.periods.pieces(times):
+            if start == 0 and self.expires is not None:
+                self.expire(now - self.expires)
+            if start == 0:
+                found.rows[:] = reserved.take(count)
+            columns = AuctionColumns({**given, **found._asdict()}, start, stop)
+            reserved.core.decide_all(law.core, columns)
+        return found
 
+    def hold_many(self, keys: Integers, chosen: PacedChoices) -> None:
+        """Remember the bids that `choose_many` has just reserved money for.
 
-def _convert(pacer: Pacer, digits: int) -> None:
-    """Count money in another unit, which is smaller by a factor of 10**digits."""
-    if digits == 0:
-        return
+        Args:
+            keys: The number of each bid.
+            chosen: What `choose_many` returned.
+        """
+        made, reserved = chosen.bids >= self.lowest, self.reserved
+        if self.periods.begun and made.any():
+            own, tickets = keys[made], reserved.table.tickets[chosen.rows[made]]
+            for i in self.periods.begun:
+                present = tickets[:, i, col.OF_PERIOD] == self.state.times[i, col.PERIOD]
+                self.firsts[i] = own[present].min(initial=own[-1] + 1)
+            self.forget()
+        reserved.hold_many(keys, chosen.rows, made)
 
-    def converted(units: int, rounding: str) -> int:
-        return int(Decimal(int(units)).scaleb(digits, EXACT).to_integral_value(rounding, EXACT))
+    def withdraw_many(self, keys: list[int], rows: list[int]) -> None:
+        """Count bids as lost, as their caller did not get them.
 
-    up = partial(converted, rounding=ROUND_CEILING)
-
-    rows, table = list(pacer.reserved.rows.values()), pacer.reserved.table
-    for row in rows:
-        table.prices[row] = [up(one) for one in table.prices[row]]
-    money, duals = pacer.state.money, pacer.state.duals
-    for i in range(len(pacer.limits)):
-        money[i] = converted(money[i, GIVEN], ROUND_FLOOR), up(money[i, SPENT]), 0
-        pacer.late[i] = up(pacer.late[i])
+        Args:
+            keys: The numbers of bids that may have been remembered.
+            rows: The rows of bids that may have been chosen.
+        """
+        reserved = self.reserved
+        used = {*reserved.rows.values(), -1}
         for row in rows:
-            if table.tickets[row, i, OF_PERIOD] == pacer.state.times[i, PERIOD]:
-                value, price = float(table.held[row, BID_FOR]), int(table.prices[row, COSTS])
-                money[i, RESERVED] += pacer.reserved.core.at_risk(i, value, price)
-    scale = 10.0**digits
-    duals[:, [SQUARES, OPEN_SQUARES, HOLDING_SQUARES]] *= scale * scale
-    duals[:, [OPEN, DUE]] *= scale
-    table.tickets[:, :, [PLANNED, EXPECTED]] *= scale
+            if row not in used and reserved.table.prices[row, col.COSTS] > 0:
+                reserved.core.settle(row, False, math.inf, False)  # noqa: FBT003
+        for key in keys:
+            if key in reserved.rows:
+                self.settle(key, 0.0, 0.0, won=False, least=math.inf)
 
+    def settled_many(
+        self, keys: Integers, values: Floats, amounts: Floats, won: Booleans, least: Floats
+    ) -> list[Callable[[], Any]]:
+        """Return the steps that account for many bids, as `settled` does for each.
 
-def _form(limit: Limit) -> tuple[float, float]:
-    """Return the kind and the period of a limit as numbers."""
-    kinds = ("budget", "lease", "return-on-spend", "cost-per")
-    named = {None: -1.0, "day": -2.0, "hour": -3.0}
-    kind, per = float(kinds.index(limit.kind)), limit.per
-    if isinstance(limit, Lease):
-        return kind, float(crc32(limit.id.encode()))
-    if isinstance(per, timedelta):
-        return kind, -3.0 - per.total_seconds()
-    return kind, float(per) if isinstance(per, int) else named[per]
+        Args:
+            keys: The numbers of the bids.
+            values: What winning was worth.
+            amounts: The amounts, as money.
+            won: Whether each has won.
+            least: As in `settled`.
+        """
+        reserved = self.reserved
+        if len(reserved.free) > reserved.spare:
+            reserved.resize()
+        rows = np.array([reserved.rows.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+        known = rows >= 0
+        used = rows[known].tolist()
+        others = len(reserved.rows) - len(used)
+        given = (rows[known], won[known].view(np.uint8), least[known], others)
+        gone = map(reserved.rows.pop, keys[known].tolist())
+        unknown = np.flatnonzero(known)[
+            reserved.table.prices[rows[known], col.WANTED] == 0
+        ].tolist()
+        steps: list[Callable[[], Any]] = []
+        for i in unknown:
+            steps += self.known(int(rows[i]), float(values[i]), float(amounts[i]))
+        steps += [
+            partial(reserved.core.settle_all, *given),
+            partial(deque[Any](maxlen=0).extend, gone),
+            partial(reserved.free.extend, used),
+        ]
+        for i in np.flatnonzero(won & ~known).tolist():  # they had expired
+            steps += self.settled(int(keys[i]), float(values[i]), float(amounts[i]), True, 0.0)  # noqa: FBT003
+        return steps
+
+    # --- what was spent, in files --------------------------------------------------------------
+
+    def freeze(self) -> Callable[[], dict[str, npt.NDArray[Any]]]:
+        """Return a function that returns all that changes, as it is now.
+
+        Call `freeze` under a lock: it only copies, in a fraction of a millisecond. The function
+        sorts the bids without an outcome, and needs no lock.
+        """
+        reserved, periods = self.reserved.freeze(), self.periods
+        copies = {
+            **{name: part.copy() for name, part in self.state._asdict().items()},
+            "traffic": np.array([traffic.table for traffic in periods.traffic]),
+            "clock": np.array([periods.first, periods.now]),
+            "unit": np.array([self.unit.adjusted()]),
+            "form": self._form(),
+            "late": self.late.copy(),
+            "firsts": self.firsts.copy(),
+        }
+        return lambda: {**copies, **reserved()}
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Restore what `freeze` saved, under limits of the same kinds and periods.
+
+        The amounts of limits and bids may differ. If the unit of money is now coarser, money is
+        rounded against the bidder.
+
+        Args:
+            arrays: What the function that `freeze` returned has returned.
+
+        Raises:
+            CheckpointError: The arrays hold what is not possible.
+            InvalidParameterError: The limits have other kinds or periods.
+        """
+        self._check_arrays(arrays)
+        periods, reserved = self.periods, self.reserved
+        for own, name in zip(self.state, self.state._fields, strict=True):
+            own[:] = arrays[name]
+        for traffic, table in zip(periods.traffic, arrays["traffic"], strict=True):
+            traffic.table = np.array(table)
+        periods.first, periods.now = arrays["clock"].tolist()
+        periods.ends, periods.left = -1.0, 0  # `move` finds them out
+        self.late, self.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
+        reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
+        self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
+        for i in np.flatnonzero(
+            self.state.money[:, col.GIVEN] > 0
+        ).tolist():  # a lease may have ended
+            periods.give(i)
+
+    def _check_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Raise unless arrays fit the limits and hold possible numbers."""
+        if not np.array_equal(arrays["form"], self._form()):
+            raise InvalidParameterError(
+                "Saved spending can be restored only under limits of the same kinds and periods, "
+                "in the same order. Amounts may change. Give such limits, or make a new bidder, "
+                "which starts without what was spent. To go on with another lease, load the bidder "
+                "without it, and call 'renew'."
+            )
+        record.check(self.freeze()(), arrays, _FIELDS, "limit")
+        if (arrays["money"][:, col.RESERVED] < 0).any():
+            raise CheckpointError("The limits' money is impossible.")
+
+    def _convert(self, digits: int) -> None:
+        """Count money in another unit, which is smaller by a factor of 10**digits."""
+        if digits == 0:
+            return
+
+        def converted(units: int, rounding: str = ROUND_CEILING) -> int:
+            return int(Decimal(int(units)).scaleb(digits, EXACT).to_integral_value(rounding, EXACT))
+
+        rows, table = list(self.reserved.rows.values()), self.reserved.table
+        for row in rows:
+            table.prices[row] = [converted(one) for one in table.prices[row]]
+        money, duals = self.state.money, self.state.duals
+        for i in range(len(self.limits)):
+            money[i] = (
+                converted(money[i, col.GIVEN], ROUND_FLOOR),
+                converted(money[i, col.SPENT]),
+                0,
+            )
+            self.late[i] = converted(self.late[i])
+            for row in rows:
+                if table.tickets[row, i, col.OF_PERIOD] == self.state.times[i, col.PERIOD]:
+                    value, price = (
+                        float(table.held[row, col.BID_FOR]),
+                        int(table.prices[row, col.COSTS]),
+                    )
+                    money[i, col.RESERVED] += self.reserved.core.at_risk(i, value, price)
+        scale = 10.0**digits
+        duals[:, [col.SQUARES, col.OPEN_SQUARES, col.HOLDING_SQUARES]] *= scale * scale
+        duals[:, [col.OPEN, col.DUE]] *= scale
+        table.tickets[:, :, [col.PLANNED, col.EXPECTED]] *= scale
+
+    def _form(self) -> Floats:
+        """Return the kinds and the periods of the limits as numbers."""
+        named = {None: -1.0, "day": -2.0, "hour": -3.0}
+        form = []
+        for limit in self.limits:
+            per = limit.per
+            if isinstance(limit, Lease):
+                period = float(crc32(limit.id.encode()))
+            elif isinstance(per, timedelta):
+                period = -3.0 - per.total_seconds()
+            else:
+                period = float(per) if isinstance(per, int) else named[per]
+            form.append((float(list(KINDS).index(limit.kind)), period))
+        return np.array(form)

@@ -13,34 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.limits.rules import as_money, in_units, timed
-from crossbandit.limits.settings import Budget, Lease, Money
-from crossbandit.limits.state import (
-    AT_ONCE,
-    AUCTIONS,
-    BINS,
-    BY_TIME,
-    END,
-    GIVEN,
-    HOLDING_SQUARES,
-    LATEST,
-    OPEN,
-    PERIOD,
-    RESERVED,
-    SPENT,
-    SQUARES,
-    START,
-    WAITING,
-)
+from crossbandit.limits import state as col
+from crossbandit.limits.settings import Budget, Lease, Money, timed
+from crossbandit.limits.state import BINS, as_money, in_units
 from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from decimal import Decimal
 
-    from crossbandit.limits.pacer import Reservations
-    from crossbandit.limits.settings import Limit, Per
-    from crossbandit.limits.state import PaceRules, PaceState
+    from crossbandit.limits.pacer import Pacer
+    from crossbandit.limits.settings import Per
     from crossbandit.types import Floats, Integers
 
 _DAY = 86_400.0
@@ -190,25 +173,16 @@ class Traffic:
 
 
 class Periods:
-    """The present periods of some limits. It begins new ones when they are due."""
+    """The present periods of a pacer's limits. It begins new ones when they are due."""
 
-    def __init__(
-        self,
-        limits: list[Limit],
-        rules: PaceRules,
-        state: PaceState,
-        unit: Decimal,
-        horizon: int | None,
-        reserved: Reservations,
-    ) -> None:
-        self._limits, self._rules, self._state, self._unit = limits, rules, state, unit
-        self._reserved = reserved
+    def __init__(self, pacer: Pacer, horizon: int | None) -> None:
+        self._pacer, self._limits, self._state = pacer, pacer.limits, pacer.state
         self._horizon = _NEVER if horizon is None else float(horizon)
         self.first = self.now = self.ends = -1.0
         self.left = 0
         self.begun: set[int] = set()
-        self.traffic = [Traffic(limit.timezone) for limit in limits]
-        for i in range(len(limits)):
+        self.traffic = [Traffic(limit.timezone) for limit in self._limits]
+        for i in range(len(self._limits)):
             self.give(i)
 
     def move(self, now: float) -> float:
@@ -244,13 +218,13 @@ class Periods:
         self.ends, self.left = _NEVER, int(_NEVER)
         for i, limit in enumerate(self._limits):
             times, by_auctions = self._state.times[i], isinstance(limit.per, int)
-            passed = times[AUCTIONS] if by_auctions else now
-            if times[END] == 0.0 or (limit.per is not None and passed >= times[END]):
+            passed = times[col.AUCTIONS] if by_auctions else now
+            if times[col.END] == 0.0 or (limit.per is not None and passed >= times[col.END]):
                 self._begin(i, now)
             if by_auctions:
-                self.left = min(self.left, int(times[END] - times[AUCTIONS]))
+                self.left = min(self.left, int(times[col.END] - times[col.AUCTIONS]))
             elif timed(limit):
-                self.ends = min(self.ends, float(times[END]))
+                self.ends = min(self.ends, float(times[col.END]))
 
     def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
         """End the lease, and continue with another one.
@@ -264,12 +238,12 @@ class Periods:
             reject("renew", "lease", "a Lease, or None", lease)
         i = self._limits.index(old)
         money = self._state.money[i]
-        used = as_money(money[SPENT] + money[RESERVED], self._unit)
-        money[GIVEN] = 0  # so nothing can be bid, whatever is released
-        self._state.times[i, END] = _NEVER  # also if no auction has begun the lease
+        used = as_money(money[col.SPENT] + money[col.RESERVED], self._pacer.unit)
+        money[col.GIVEN] = 0  # so nothing can be bid, whatever is released
+        self._state.times[i, col.END] = _NEVER  # also if no auction has begun the lease
         if lease is not None:
             self._limits[i] = lease
-            self._rules.plans[i] = AT_ONCE if lease.pacing == "asap" else BY_TIME
+            self._pacer.rules.plans[i] = col.AT_ONCE if lease.pacing == "asap" else col.BY_TIME
             self._clear(i)  # also if the new lease has ended already
             self._begin(i, max(self.now, lease.begins))
             self.ends = -1.0
@@ -278,12 +252,12 @@ class Periods:
     def _begin(self, i: int, now: float) -> None:
         """Begin a period of a limit."""
         limit, state, times = self._limits[i], self._state, self._state.times[i]
-        fresh = times[END] == 0.0
-        if self._rules.plans[i] == BY_TIME and 0.0 < times[END] < _NEVER:
-            self._reserved.core.pass_time(i, min(now, times[END]))
+        fresh = times[col.END] == 0.0
+        if self._pacer.rules.plans[i] == col.BY_TIME and 0.0 < times[col.END] < _NEVER:
+            self._pacer.reserved.core.pass_time(i, min(now, times[col.END]))
         if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
-            times[END] = _NEVER
-            state.money[i, GIVEN] = 0
+            times[col.END] = _NEVER
+            state.money[i, col.GIVEN] = 0
             return
         begins, ends = 0.0, self._horizon
         if isinstance(limit.per, int):
@@ -292,18 +266,18 @@ class Periods:
             traffic = self.traffic[i]
             follows = isinstance(limit, Budget) and limit.pacing == "traffic"
             if follows and not fresh:
-                traffic.learn(times[START], times[END], self.first, state.bins[i, 1, :BINS])
+                traffic.learn(times[col.START], times[col.END], self.first, state.bins[i, 1, :BINS])
             begins, ends = period_around(limit.per, limit.timezone, now, self.first)
             if isinstance(limit, Lease):
                 begins, ends = limit.begins, limit.ends
-            times[LATEST] = now if fresh else begins
+            times[col.LATEST] = now if fresh else begins
             if follows:
                 state.bins[i, 0] = traffic.plan(begins, ends)
-        times[[START, END, AUCTIONS]] = begins, ends, 0.0
+        times[[col.START, col.END, col.AUCTIONS]] = begins, ends, 0.0
         state.bins[i, 1] = 0.0
         self._clear(i)
         self.give(i)
-        state.duals[i, [SQUARES, HOLDING_SQUARES]] *= _CARRIED
+        state.duals[i, [col.SQUARES, col.HOLDING_SQUARES]] *= _CARRIED
 
     def give(self, i: int) -> None:
         """Make the amount of a budget or lease available.
@@ -312,11 +286,11 @@ class Periods:
         """
         limit = self._limits[i]
         if isinstance(limit, Money):
-            self._state.money[i, GIVEN] = in_units(limit.amount, self._unit, ROUND_FLOOR)
+            self._state.money[i, col.GIVEN] = in_units(limit.amount, self._pacer.unit, ROUND_FLOOR)
 
     def _clear(self, i: int) -> None:
         """Count money from 0 again. Bids without an outcome belong to an earlier period."""
-        self._state.times[i, PERIOD] += 1.0
+        self._state.times[i, col.PERIOD] += 1.0
         self._state.money[i] = 0
-        self._state.duals[i, OPEN : WAITING + 1] = 0.0
+        self._state.duals[i, col.OPEN : col.WAITING + 1] = 0.0
         self.begun.add(i)

@@ -1,11 +1,16 @@
-"""The limits that a user sets: budgets, leases and targets; immutable, with a JSON form."""
+"""The limits that a user sets: budgets, leases and targets; immutable, with a JSON form.
+
+The fields of each class are declared once, with their checks: `fields` and `KINDS` have all that
+another form of these settings needs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.validation import choice, integer, number, reject, verbatim
@@ -14,13 +19,68 @@ if TYPE_CHECKING:
     from crossbandit.limits.shared import SharedBudget
 
 Per = str | int | timedelta | None
+Check = Callable[[str, str, Any], Any]  # of an owner, the name of a parameter, and its value
 
-PACINGS = ("traffic", "even", "asap")
-KEPT = ("always", "long-run")
-AIMS = ("value", "surplus")
-_PERIODS = ("day", "hour")
 _LONGEST = 366.0 * 86_400
 _LARGEST = 1e15
+
+
+def _by(check: Check) -> dict[str, Check]:
+    """Return the metadata of a field. Its check raises, or returns the value to store."""
+    return {"check": check}
+
+
+def _as_given(check: Check) -> Check:
+    """Return a check after which the value is stored as it was given."""
+
+    def checked(owner: str, name: str, value: Any) -> Any:
+        check(owner, name, value)
+        return value
+
+    return checked
+
+
+def _one_of(*choices: str) -> dict[str, Check]:
+    return _by(partial(choice, choices=choices))
+
+
+def _money(owner: str, name: str, value: Any) -> float:
+    given = float(value) if isinstance(value, Decimal) else value
+    return _positive(owner, name, given)
+
+
+def _text(owner: str, name: str, value: Any) -> Any:
+    return value if isinstance(value, str) else reject(owner, name, "a text", value)
+
+
+def _period(owner: str, name: str, per: Any) -> Per:
+    expected = "'day', 'hour', a timedelta, a number of auctions, or None"
+    if per is None or (isinstance(per, str) and per in {"day", "hour"}):
+        return per
+    if isinstance(per, timedelta):
+        if not 1.0 <= per.total_seconds() <= _LONGEST:
+            reject(owner, name, "a timedelta from one second to 366 days", per)
+        return per
+    if isinstance(per, bool) or not hasattr(per, "__index__"):
+        reject(owner, name, expected, per)
+    return integer(owner, name, per, at_least=1)
+
+
+def _zone(owner: str, name: str, zone: Any) -> Any:
+    import zoneinfo
+
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (TypeError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        reject(owner, name, "the name of a time zone, such as 'Europe/Berlin'", zone)
+    return zone
+
+
+def _worth(owner: str, name: str, value: Any) -> float | None:
+    return None if value is None else _positive(owner, name, value)
+
+
+_positive = partial(number, above=0, at_most=_LARGEST)
 
 
 @dataclass(frozen=True)
@@ -29,9 +89,17 @@ class JsonForm:
 
     Attributes:
         kind: The name of the class in the JSON form.
+        words: What messages call it.
     """
 
     kind: ClassVar[str]
+    words: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            if check := one.metadata.get("check"):
+                checked = check(type(self).__name__, one.name, getattr(self, one.name))
+                object.__setattr__(self, one.name, checked)
 
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""
@@ -102,19 +170,11 @@ class Budget(JsonForm):
     """
 
     kind: ClassVar[str] = "budget"
-    amount: float
-    per: Per = "day"
-    pacing: str = "traffic"
-    timezone: str = "UTC"
-
-    def __post_init__(self) -> None:
-        given: object = self.amount
-        given = float(given) if isinstance(given, Decimal) else given
-        amount = number("Budget", "amount", given, above=0, at_most=_LARGEST)
-        object.__setattr__(self, "amount", amount)
-        object.__setattr__(self, "per", _period("Budget", self.per))
-        choice("Budget", "pacing", self.pacing, PACINGS)
-        _require_zone("Budget", self.timezone)
+    words: ClassVar[str] = "The budget of"
+    amount: float = field(metadata=_by(_money))
+    per: Per = field(default="day", metadata=_by(_period))
+    pacing: str = field(default="traffic", metadata=_one_of("traffic", "even", "asap"))
+    timezone: str = field(default="UTC", metadata=_by(_zone))
 
     def share(self) -> SharedBudget:
         """Return a holder of this budget that leases slices of it, so that a fleet can spend it.
@@ -150,20 +210,17 @@ class Lease(JsonForm):
     """
 
     kind: ClassVar[str] = "lease"
+    words: ClassVar[str] = "The lease of"
     timezone: ClassVar[str] = "UTC"
-    id: str
-    amount: float
-    begins: float
-    ends: float
-    pacing: str = "even"
+    id: str = field(metadata=_by(_text))
+    amount: float = field(metadata=_by(_as_given(partial(number, above=0))))
+    begins: float = field(metadata=_by(_as_given(partial(number, at_least=0))))
+    ends: float  # checked below
+    pacing: str = field(default="even", metadata=_one_of("even", "asap"))
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str):
-            reject("Lease", "id", "a text", self.id)
-        number("Lease", "amount", self.amount, above=0)
-        number("Lease", "begins", self.begins, at_least=0)
+        super().__post_init__()
         number("Lease", "ends", self.ends, above=self.begins)
-        choice("Lease", "pacing", self.pacing, ("even", "asap"))
 
     @property
     def per(self) -> timedelta:
@@ -211,16 +268,12 @@ class ReturnOnSpend(JsonForm):
     """
 
     kind: ClassVar[str] = "return-on-spend"
-    ratio: float
-    keep: str = "always"
-    aim: str = "value"
-    per: Per = None
-    timezone: str = "UTC"
-
-    def __post_init__(self) -> None:
-        ratio = number("ReturnOnSpend", "ratio", self.ratio, above=0, at_most=_LARGEST)
-        object.__setattr__(self, "ratio", ratio)
-        _check_target("ReturnOnSpend", self)
+    words: ClassVar[str] = "The return on spend of"
+    ratio: float = field(metadata=_by(_positive))
+    keep: str = field(default="always", metadata=_one_of("always", "long-run"))
+    aim: str = field(default="value", metadata=_one_of("value", "surplus"))
+    per: Per = field(default=None, metadata=_by(_period))
+    timezone: str = field(default="UTC", metadata=_by(_zone))
 
     def credit(self) -> tuple[float, float]:
         """Return a and b: a win of value v allows spending a + b v."""
@@ -251,20 +304,13 @@ class CostPer(JsonForm):
     """
 
     kind: ClassVar[str] = "cost-per"
-    amount: float
-    worth: float | None = None
-    keep: str = "always"
-    aim: str = "value"
-    per: Per = None
-    timezone: str = "UTC"
-
-    def __post_init__(self) -> None:
-        amount = number("CostPer", "amount", self.amount, above=0, at_most=_LARGEST)
-        object.__setattr__(self, "amount", amount)
-        if self.worth is not None:
-            worth = number("CostPer", "worth", self.worth, above=0, at_most=_LARGEST)
-            object.__setattr__(self, "worth", worth)
-        _check_target("CostPer", self)
+    words: ClassVar[str] = "The cost limit of"
+    amount: float = field(metadata=_by(_positive))
+    worth: float | None = field(default=None, metadata=_by(_worth))
+    keep: str = field(default="always", metadata=_one_of("always", "long-run"))
+    aim: str = field(default="value", metadata=_one_of("value", "surplus"))
+    per: Per = field(default=None, metadata=_by(_period))
+    timezone: str = field(default="UTC", metadata=_by(_zone))
 
     def credit(self) -> tuple[float, float]:
         """Return a and b: a win of value v allows spending a + b v."""
@@ -274,15 +320,13 @@ class CostPer(JsonForm):
 Money = Budget | Lease
 Target = ReturnOnSpend | CostPer
 Limit = Budget | Lease | ReturnOnSpend | CostPer
+KINDS: dict[str, type[Limit]] = {one.kind: one for one in (Budget, Lease, ReturnOnSpend, CostPer)}
 
 
 def limit_from_json(data: Any) -> Limit:
     """Return the limit of any kind that `to_json` wrote."""
-    kinds: dict[str, type[Limit]] = {
-        one.kind: one for one in (Budget, Lease, ReturnOnSpend, CostPer)
-    }
     kind = data.get("kind") if isinstance(data, dict) else data
-    return kinds[choice("limit_from_json", "kind", kind, kinds)].from_json(data)
+    return KINDS[choice("limit_from_json", "kind", kind, KINDS)].from_json(data)
 
 
 def parsed(owner: str, data: object) -> Any:
@@ -309,34 +353,14 @@ def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]
     return found
 
 
-def _check_target(owner: str, target: Target) -> None:
-    object.__setattr__(target, "per", _period(owner, target.per))
-    choice(owner, "keep", target.keep, KEPT)
-    choice(owner, "aim", target.aim, AIMS)
-    _require_zone(owner, target.timezone)
+def timed(limit: Limit) -> bool:
+    """Return whether a limit has periods of time, not of auctions."""
+    return limit.per is not None and not isinstance(limit.per, int)
 
 
-def _period(owner: str, per: object) -> Per:
-    expected = "'day', 'hour', a timedelta, a number of auctions, or None"
-    if per is None:
-        return None
-    if isinstance(per, str):
-        if per not in _PERIODS:
-            reject(owner, "per", expected, per)
-        return per
-    if isinstance(per, timedelta):
-        if not 1.0 <= per.total_seconds() <= _LONGEST:
-            reject(owner, "per", "a timedelta from one second to 366 days", per)
-        return per
-    if isinstance(per, bool) or not hasattr(per, "__index__"):
-        reject(owner, "per", expected, per)
-    return integer(owner, "per", per, at_least=1)
-
-
-def _require_zone(owner: str, name: object) -> None:
-    import zoneinfo
-
-    try:
-        zoneinfo.ZoneInfo(name)  # type: ignore[arg-type]  # whatever was given
-    except (TypeError, ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
-        reject(owner, "timezone", "the name of a time zone, such as 'Europe/Berlin'", name)
+def named(limit: Limit) -> str:
+    """Return what messages call a limit, such as "The budget of 5 per day"."""
+    size = limit.ratio if isinstance(limit, ReturnOnSpend) else limit.amount
+    per = "" if limit.per is None else f" per {limit.per}"
+    unit = " auctions" if isinstance(limit.per, int) else ""
+    return f"{limit.words} {size:.6g}{per}{unit}"

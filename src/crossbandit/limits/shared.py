@@ -20,9 +20,8 @@ from crossbandit.limits.periods import (
     seconds,
     steady_time,
 )
-from crossbandit.limits.rules import EXACT
 from crossbandit.limits.settings import Budget, Lease, parsed
-from crossbandit.limits.state import MAX_JUMP
+from crossbandit.limits.state import EXACT, MAX_JUMP
 from crossbandit.validation import number, reject
 
 _USUAL = timedelta(minutes=10)

@@ -1,9 +1,15 @@
-"""The arrays of limits, and the numbers of their columns. `pace_core.py` works on them."""
+"""The arrays of limits, the numbers of their columns, and money in whole units.
+
+`pace_core.py` works on these arrays. `pace_core.pxd` has the same numbers, for the compiler.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
 
 if TYPE_CHECKING:
     from crossbandit.types import Floats, Integers
@@ -36,7 +42,18 @@ BINS = 96  # bins of a period: quarters of an hour, if it is a day
 GROUPS = 16  # groups of amounts, each with its own share of wins
 
 MAX_JUMP = timedelta(days=1)  # by how much a time may be ahead of the clock and of the last one
-MOST_UNITS = 2**61  # the highest sum of credits: sums of it and of what is spent do not overflow
+EXACT = Context(prec=60)  # of money, whatever context the user has set
+
+
+def in_units(amount: float, unit: Decimal, rounding: str) -> int:
+    """Return an amount in units. The amount is taken as it is printed: 0.1 is exactly a tenth."""
+    units = Decimal(repr(float(amount))).scaleb(-unit.adjusted(), EXACT)
+    return int(units.to_integral_value(rounding, EXACT))
+
+
+def as_money(units: int, unit: Decimal) -> Decimal:
+    """Return an amount of units as money, exactly."""
+    return EXACT.add(Decimal(int(units)).scaleb(unit.adjusted(), EXACT).normalize(EXACT), 0)
 
 
 class PaceRules(NamedTuple):
@@ -64,6 +81,19 @@ class PaceState(NamedTuple):
     # Second row: the auctions in each bin; its last entry: those since the plan last advanced.
     bins: Floats
 
+    @classmethod
+    def empty(cls, limits: int) -> Self:
+        """Return the state before the first auction."""
+        bins = np.zeros((limits, 2, BINS + 1))
+        bins[:, 0] = np.linspace(0.0, 1.0, BINS + 1)
+        return cls(
+            money=np.zeros((limits, 3), dtype=np.int64),
+            duals=np.zeros((limits, 8)),
+            wins=np.zeros((GROUPS, 2)),
+            times=np.zeros((limits, 8)),
+            bins=bins,
+        )
+
 
 class Reserved(NamedTuple):
     """Bids without an outcome, one per row; other rows are free."""
@@ -73,3 +103,9 @@ class Reserved(NamedTuple):
     # if it is not known whether the bid was made, and how much it costs is an upper bound.
     prices: Integers
     tickets: Floats  # (N, L, 4): what each limit needs to know when the auction is over
+
+    @classmethod
+    def empty(cls, rows: int, limits: int) -> Self:
+        """Return free rows."""
+        prices = np.zeros((rows, 2), dtype=np.int64)
+        return cls(np.zeros((rows, 2)), prices, np.zeros((rows, limits, 4)))

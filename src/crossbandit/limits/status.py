@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, overload
 
-from crossbandit.limits.rules import EXACT, as_money, timed
-from crossbandit.limits.settings import Lease, Money
-from crossbandit.limits.state import (
-    AT_ONCE,
-    AUCTIONS,
-    BY_AUCTIONS,
-    END,
-    GIVEN,
-    RESERVED,
-    START,
-)
+from crossbandit.limits import state as col
+from crossbandit.limits.settings import Lease, Money, named, timed
+from crossbandit.limits.state import EXACT, as_money
 
 if TYPE_CHECKING:
     from crossbandit.limits.pacer import PacedChoices, Pacer
     from crossbandit.limits.settings import Limit
     from crossbandit.types import Floats, Integers
-
-
-_ENDED = "The lease has ended, or was given back. Lease money again, and call 'renew'."
 
 
 @dataclass(frozen=True)
@@ -75,14 +65,14 @@ class LimitStatus:
         if self.slack is not None:
             kept = "kept" if self.slack >= 0 else "not kept"
             return (
-                f"{_named(self.limit)}: {kept}, with a slack of {self.slack:.6g}; "
+                f"{named(self.limit)}: {kept}, with a slack of {self.slack:.6g}; "
                 f"spent {self.spent:.6g}, multiplier {self.multiplier:.3g}"
             )
         plan = "" if self.planned is None else f" (planned by now: {self.planned:.6g})"
         late = f" ({self.late:.6g} of it for bids that had expired)" if self.late else ""
         late += f", which is {self.overspent:.6g} too much" if self.overspent else ""
         return (
-            f"{_named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
+            f"{named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
             f"{self.reserved:.6g}, left {self.left:.6g}, multiplier {self.multiplier:.3g}"
         )
 
@@ -95,51 +85,35 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
     given, spent, held = pacer.state.money[i].tolist()
     times = pacer.state.times[i]
-    seconds = timed(limit) and times[END] != 0.0
-    value = pacer.middle
-    pseudo = pacer.reserved.core.limited_value(i, value)
+    seconds = timed(limit) and times[col.END] != 0.0
+    money = partial(as_money, unit=pacer.unit)
     return LimitStatus(
         limit=limit,
-        spent=as_money(spent, pacer.unit),
-        reserved=as_money(held, pacer.unit),
-        left=as_money(max(given - spent - held, 0), pacer.unit),
+        spent=money(spent),
+        reserved=money(held),
+        left=money(max(given - spent - held, 0)),
         planned=_planned(pacer, i, limit),
-        slack=None if isinstance(limit, Money) else as_money(given - spent, pacer.unit),
-        multiplier=value / pseudo,
-        begins=float(times[START]) if seconds else None,
-        ends=float(times[END]) if seconds else None,
-        auctions=int(times[AUCTIONS]),
-        late=as_money(pacer.late[i], pacer.unit),
+        slack=None if isinstance(limit, Money) else money(given - spent),
+        multiplier=pacer.middle / pacer.reserved.core.limited_value(i, pacer.middle),
+        begins=float(times[col.START]) if seconds else None,
+        ends=float(times[col.END]) if seconds else None,
+        auctions=int(times[col.AUCTIONS]),
+        late=money(pacer.late[i]),
     )
 
 
 def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
     """Return what should have been spent by now. Nothing is planned before the first auction."""
-    times, periods = pacer.state.times[i], pacer.periods
-    if not isinstance(limit, Money) or pacer.rules.plans[i] == AT_ONCE:
+    times, plan, periods = pacer.state.times[i], pacer.rules.plans[i], pacer.periods
+    if not isinstance(limit, Money) or plan == col.AT_ONCE:
         return None
-    if times[END] == 0.0:
+    if times[col.END] == 0.0:
         return 0.0
-    if pacer.rules.plans[i] == BY_AUCTIONS:
-        return limit.amount * min(float(times[AUCTIONS] / times[END]), 1.0)
+    if plan == col.BY_AUCTIONS:
+        return limit.amount * min(float(times[col.AUCTIONS] / times[col.END]), 1.0)
     before = pacer.reserved.core.planned_until(i, max(periods.first, 0.0))
     now = pacer.reserved.core.planned_until(i, max(periods.now, 0.0))
     return limit.amount * float((now - before) / (1.0 - before)) if before < 1.0 else 0.0
-
-
-def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
-    """Return why no bid may be made in the auction that was opened last."""
-    free = [pacer.reserved.core.free_money(i, value) for i in range(len(pacer.limits))]
-    i = free.index(min(free))
-    if _has_ended(pacer, i):
-        return _ENDED
-    held = int(pacer.state.money[i, RESERVED])
-    return _reason_of(pacer.limits[i], pacer.unit, free[i], held, value, worth, lowest)
-
-
-def _has_ended(pacer: Pacer, i: int) -> bool:
-    """Return whether a limit is a lease that has ended or was given back."""
-    return isinstance(pacer.limits[i], Lease) and pacer.state.money[i, GIVEN] == 0
 
 
 def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
@@ -148,16 +122,56 @@ def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
     return possible[0] if possible else None
 
 
+def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
+    """Return why no bid may be made in the auction that was opened last."""
+    free = [pacer.reserved.core.free_money(i, value) for i in range(len(pacer.limits))]
+    i = free.index(min(free))
+    tightest = i, free[i], int(pacer.state.money[i, col.RESERVED])
+    return _Words(pacer).why(tightest, value, worth, lowest)
+
+
+class _Words:
+    """Says why the limits of a pacer, as they are now, allow no bid."""
+
+    def __init__(self, pacer: Pacer) -> None:
+        self.limits, self.unit = [*pacer.limits], pacer.unit
+        given = pacer.state.money[:, col.GIVEN].tolist()
+        self.ended = [
+            isinstance(one, Lease) and left == 0
+            for one, left in zip(self.limits, given, strict=True)
+        ]
+
+    def why(self, tightest: tuple[int, int, int], value: float, worth: float, lowest: float) -> str:
+        """Return a sentence. tightest: the limit that leaves least; its free and reserved units."""
+        i, free, reserved = tightest
+        limit, left = self.limits[i], as_money(max(free, 0), self.unit)
+        held = as_money(reserved, self.unit)
+        if self.ended[i]:
+            return "The lease has ended, or was given back. Lease money again, and call 'renew'."
+        if left >= Decimal(repr(lowest)):
+            return (
+                f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
+                f"The lowest bid is {lowest:.6g}."
+            )
+        if free < 0 and isinstance(limit, Money):
+            over = as_money(-free, self.unit)
+            return f"{named(limit)} is exceeded by {over:.6g}, so nothing is bid."
+        waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
+        return (
+            f"{named(limit)} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
+            f"The lowest bid is {lowest:.6g}."
+        )
+
+
 class Reasons(Sequence[str | None]):
     """Why a limit allowed no bid, for each auction of a batch. Texts are made when asked for."""
 
     def __init__(
         self, pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
     ) -> None:
-        self._limits, self._unit, self._amounts = [*pacer.limits], pacer.unit, pacer.rules.amounts
+        self._words, self._amounts = _Words(pacer), pacer.rules.amounts
         self._columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
         self._made = chosen.bids >= 0
-        self._ended = [_has_ended(pacer, i) for i in range(len(pacer.limits))]
 
     def __len__(self) -> int:
         return self._made.size
@@ -175,49 +189,4 @@ class Reasons(Sequence[str | None]):
             return None
         value, worth, tightest, first, last = (column[at].tolist() for column in self._columns)
         lowest = lowest_bid(self._amounts, first, last)
-        if lowest is None:
-            return None
-        i, free, held = tightest
-        if self._ended[i]:
-            return _ENDED
-        return _reason_of(self._limits[i], self._unit, free, held, value, worth, lowest)
-
-
-def _reason_of(
-    limit: Limit,
-    unit: Decimal,
-    free: int,
-    reserved: int,
-    value: float,
-    worth: float,
-    lowest: float,
-) -> str:
-    """Return why a limit allows no bid. free, reserved: its free and reserved money, in units."""
-    left, held = as_money(max(free, 0), unit), as_money(reserved, unit)
-    if left >= Decimal(repr(lowest)):
-        return (
-            f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
-            f"The lowest bid is {lowest:.6g}."
-        )
-    if free < 0 and isinstance(limit, Money):
-        over = as_money(-free, unit)
-        return f"{_named(limit)} is exceeded by {over:.6g}, so nothing is bid."
-    waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
-    return (
-        f"{_named(limit)} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
-        f"The lowest bid is {lowest:.6g}."
-    )
-
-
-def _named(limit: Limit) -> str:
-    size = f"{limit.ratio:.6g}" if hasattr(limit, "ratio") else f"{limit.amount:.6g}"
-    per = "" if limit.per is None else f" per {limit.per}"
-    words = {
-        "budget": "The budget of",
-        "lease": "The lease of",
-        "return-on-spend": "The return on spend of",
-        "cost-per": "The cost limit of",
-    }
-    kind = words[limit.kind]
-    unit = " auctions" if isinstance(limit.per, int) else ""
-    return f"{kind} {size}{per}{unit}"
+        return None if lowest is None else self._words.why(tightest, value, worth, lowest)

@@ -13,7 +13,7 @@ from crossbandit.errors import LogError
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.optima import Ceiling, Level, Terms
 from crossbandit.limits.periods import period_around
-from crossbandit.limits.rules import timed as is_timed
+from crossbandit.limits.settings import timed as is_timed
 from crossbandit.logs.survey import steps_back_in_time
 from crossbandit.validation import reject
 

@@ -1,4 +1,4 @@
-"""The bidders that a node knows, with their policies."""
+"""The bidders that a node knows: their rows in the store, their policies and their states."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 import time
 from collections import deque
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -27,26 +27,38 @@ from crossbandit.service.settings import settings_from
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.service.learner import HeldBidder
+    from crossbandit.service.live import LiveBidder
     from crossbandit.service.settings import BidderSettings
-    from crossbandit.service.store import Session
-    from crossbandit.service.store.session import BidderRow, Policy
+    from crossbandit.service.store import BidderRow, PolicyRow, Session
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 
 
+class LearningFailure(NamedTuple):
+    """Why a bidder could not be restored or learn, and when it is tried again."""
+
+    problem: str
+    rest: float
+    until: float
+
+
 class KnownBidder:
-    """A bidder as a node knows it."""
+    """A bidder of the store: what this node knows of it, and its state if the node learns for it.
+
+    It lives as long as the bidder is in the store. Its `live` state lasts as long as a lease.
+    """
 
     def __init__(self, row: BidderRow) -> None:
         self._settings: BidderSettings | CrossbanditError
-        self.policy: Policy | None = None
+        self.live: LiveBidder | None = None
+        self.failure: LearningFailure | None = None
+        self.policy: PolicyRow | None = None
         self.decider: FirstPriceBidder | None = None
-        self._shown: Policy | None = None
+        self._shown: PolicyRow | None = None
         self.learned: LearnedFigures | None = None
         self.decisions = 0
-        self.problem: str | None = None
+        self.problem: str | None = None  # why its newest policy cannot be used
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
         self._use(row)
@@ -74,6 +86,12 @@ class KnownBidder:
             self._use(row)
         self.row = row
 
+    @property
+    def state(self) -> LiveBidder | None:
+        """Its state; None if this node does not learn for it, or restores it."""
+        live = self.live
+        return live if live is not None and live.ready else None
+
     def loaded(self) -> FirstPriceBidder:
         """Return what decides; with limits, a copy for display, which must not decide."""
         policy = self.policy
@@ -92,7 +110,7 @@ class KnownBidder:
         while len(self._minutes) > MINUTES:
             del self._minutes[next(iter(self._minutes))]
 
-    def install(self, policy: Policy, key: bytes | None) -> None:
+    def install(self, policy: PolicyRow, key: bytes | None) -> None:
         """Use a newer policy from now on."""
         learned = _figures.decode(policy.figures) if policy.figures else self.learned
         if not self.settings.limited:
@@ -103,10 +121,11 @@ class KnownBidder:
                 self.decider.learner.follow(fresh.learner)
         self.learned, self.policy = learned, policy
 
-    def figures(self, now: float, held: HeldBidder | None, problem: str | None) -> BidderFigures:
+    def figures(self, now: float) -> BidderFigures:
         """Return the figures."""
         learned = self.learned or LearnedFigures(0, self.row.created, Tally())
-        live = None if held is None else held.live
+        live, failure = self.state, self.failure
+        problems = (failure.problem if failure else None, self.problem)
         if live is not None:
             with live.lock:
                 learned = learned_figures(live, now, learned)
@@ -138,7 +157,7 @@ class KnownBidder:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
-            alerts=learned.alerts + behind + tuple(one for one in (problem, self.problem) if one),
+            alerts=learned.alerts + behind + tuple(one for one in problems if one),
             history=self._history(tally.minutes),
         )
 
@@ -170,34 +189,41 @@ class Directory:
         self.bidders: dict[str, KnownBidder] = {}
         self.ready = False
 
+    def all(self) -> list[KnownBidder]:
+        """Return all bidders that are known now."""
+        return list(self.bidders.values())
+
     def refresh(self) -> list[KnownBidder]:
         """Read the store, load new policies, and return all bidders."""
         with self._lock:
             found: dict[str, KnownBidder] = {}
             for row in self._session.bidders():
-                known = self.bidders.get(row.name)
-                if known is None or known.row.id != row.id:
-                    known = KnownBidder(row)
+                bidder = self.bidders.get(row.name)
+                if bidder is None or bidder.row.id != row.id:
+                    bidder = KnownBidder(row)
                 else:
-                    known.update(row)
-                known.look(self.clock())
-                found[row.name] = known
-            for known in found.values():
-                if known.policy is None or known.policy.at != known.row.published:
-                    self._load(known)
+                    bidder.update(row)
+                bidder.look(self.clock())
+                found[row.name] = bidder
+            for bidder in found.values():
+                if bidder.policy is None or bidder.policy.at != bidder.row.published:
+                    self._load(bidder)
+            for name, gone in self.bidders.items():
+                if gone.live is not None and found.get(name) is not gone:
+                    gone.live.lost = True
             self.bidders = found
             self.ready = True
-            return list(found.values())
+            return self.all()
 
-    def _load(self, known: KnownBidder) -> None:
-        policy = self._session.policy(known.row.id)
+    def _load(self, bidder: KnownBidder) -> None:
+        policy = self._session.policy(bidder.row.id)
         if policy is None:  # it was deleted just now
             return
         try:
-            known.install(policy, self.key)
-            known.problem = None
+            bidder.install(policy, self.key)
+            bidder.problem = None
         except IMPOSSIBLE_CONTENT as error:
-            known.problem = str(error)  # the policy that was in use stays in use
+            bidder.problem = str(error)  # the policy that was in use stays in use
 
     def find(self, name: str) -> KnownBidder:
         """Return a bidder. If it is not known, another node may have created it: read the store."""

@@ -16,42 +16,42 @@ import msgspec
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.causes import LockedError, StoreError
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import PIECE, restore
+from crossbandit.service.known import LearningFailure
+from crossbandit.service.live import PIECE, LiveBidder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from concurrent.futures import Future
 
-    from crossbandit.service.figures import LearnedFigures
     from crossbandit.service.known import Directory, KnownBidder
-    from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store import Session, Store
+    from crossbandit.service.store import Session
     from crossbandit.service.writer import Writer
 
-
-class HeldBidder:
-    """A bidder whose lease this node has."""
-
-    def __init__(self, bidder: int, fence: int) -> None:
-        self.bidder, self.fence = bidder, fence
-        self.live: LiveBidder | None = None
-        self.lost = False
-        self.until, self.logged = 0.0, 0
+_log = logging.getLogger("crossbandit.service")
+_SHARE = 10.0  # publishing may take one tenth of the time ...
+_LATEST = 5.0  # ... but happens at least every 5 seconds
+_VIEWS = 5.0  # seconds for which a diagnosis is reused
+_PRUNE = 60.0  # seconds between two searches for old entries
+_LONGEST = 60.0  # seconds until a bidder that cannot learn is tried again, at most
 
 
 class Leases:
-    """Takes and renews leases. One thread calls `take`; any thread may read `held`."""
+    """Takes and renews leases, each with a state of its bidder. One thread calls `take`."""
 
-    def __init__(self, session: Session, holder: str, url: str | None, *, seconds: float) -> None:
+    def __init__(self, session: Session, holder: str, url: str | None, seconds: float) -> None:
         self._session, self._url, self._seconds = session, url, seconds
         self.holder = holder
-        self.held: dict[int, HeldBidder] = {}
 
-    def take(self, known: list[KnownBidder]) -> None:
-        """Renew the leases of this node, and take those that are free."""
+    def take(self, bidders: list[KnownBidder], key: bytes | None = None) -> None:
+        """Renew the leases of this node, take those that are free, and mark the others as lost.
+
+        A bidder that has just failed is left to other nodes for a while.
+        """
         free = []
-        for one in known:
+        for one in bidders:
             holder = one.row.holder
+            if one.failure is not None and time.monotonic() < one.failure.until:
+                continue
             if holder and holder != self.holder and is_gone(holder):
                 self._session.end_lease(one.row.id, holder)
                 holder = ""
@@ -60,30 +60,26 @@ class Leases:
         fences, until = {}, time.monotonic() + self._seconds
         if free:
             fences = self._session.take_leases(free, self.holder, self._url, self._seconds)
-        self._replace(fences, until)
+        for one in bidders:
+            fence, live = fences.get(one.row.id), one.live
+            if live is not None and (live.lost or live.fence != fence):
+                live.lost, live = True, None
+            if live is None and fence is not None:
+                live = LiveBidder(number=one.row.id, fence=fence, key=key)
+            if live is not None:
+                live.until = until
+            one.live = live
 
-    def _replace(self, fences: dict[int, int], until: float) -> None:
-        """Hold the leases with these fences, and mark all others as lost."""
-        held = {}
-        for bidder, fence in fences.items():
-            now = self.held.get(bidder)
-            if now is None or now.lost or now.fence != fence:
-                now = HeldBidder(bidder, fence)
-            now.until = until
-            held[bidder] = now
-        for bidder, before in self.held.items():
-            if held.get(bidder) is not before:
-                before.lost = True
-        self.held = held
-
-    def end(self) -> None:
-        """End all leases, and close the connection."""
+    def end(self, bidders: Iterable[KnownBidder]) -> None:
+        """End the leases of bidders, and close the connection."""
+        held = [one for one in bidders if one.live is not None]
         try:
-            for bidder in list(self.held):
-                self._session.end_lease(bidder, self.holder)
+            for one in held:
+                self._session.end_lease(one.row.id, self.holder)
         except CrossbanditError as error:
             _log.warning("Leases could not be ended: %s", error)
-        self.held = {}
+        for one in held:
+            one.live = None
         self._session.close()
 
 
@@ -114,12 +110,15 @@ def is_gone(holder: str) -> bool:
 # --- the two threads -----------------------------------------------------------------------------
 
 
-_log = logging.getLogger("crossbandit.service")
-_SHARE = 10.0  # publishing may take one tenth of the time ...
-_LATEST = 5.0  # ... but happens at least every 5 seconds
-_VIEWS = 5.0  # seconds for which a diagnosis is reused
-_PRUNE = 60.0  # seconds between two searches for old entries
-_LONGEST = 60.0  # seconds until a bidder that cannot learn is tried again, at most
+class Timing(NamedTuple):
+    """When a node reads, publishes and keeps; see `Node`."""
+
+    lease: float
+    poll: float
+    publish: float
+    checkpoint_entries: int
+    checkpoint_seconds: float
+    retention: float | None
 
 
 class LearnerThread:
@@ -128,29 +127,11 @@ class LearnerThread:
     writer: Writer  # The thread that writes. Set it before the start.
 
     def __init__(
-        self,
-        store: Store,
-        directory: Directory,
-        *,
-        name: str | None,
-        url: str | None,
-        learn: bool,
-        lease: float,
-        poll: float,
-        publish: float,
-        checkpoint_entries: int,
-        checkpoint_seconds: float,
-        retention: float | None,
+        self, session: Session, directory: Directory, leases: Leases | None, timing: Timing
     ) -> None:
-        self._leases = Leases(store.session(lease), name or new_holder(), url, seconds=lease)
-        self._session = store.session(lease)
-        self._directory, self._learn = directory, learn
-        self._lease, self._poll, self._publish = lease, poll, publish
-        self._checkpoint_entries = checkpoint_entries
-        self._checkpoint_seconds, self._retention = checkpoint_seconds, retention
+        self._session, self._directory, self._timing = session, directory, timing
+        self._leases = leases  # without leases, it does not learn
         self.problem: str | None = None
-        self._due: dict[int, _Schedule] = {}
-        self._failures: dict[int, _Failure] = {}
         self._grown: set[int] = set()
         self._lock = Lock()
         self._wake, self._look, self._closing = Event(), Event(), Event()
@@ -172,30 +153,15 @@ class LearnerThread:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        for held in list(self.held.values()):
-            if held.live is not None and not held.lost:
-                held.live.finish(self._directory.clock())
-                self._keep(held, checkpoint=True)
+        for live in self._states():
+            if live.ready and not live.lost:
+                live.finish(self._directory.clock())
+                self._keep(live, checkpoint=True)
         self._session.close()
 
-    def end_leases(self) -> None:
-        """End all leases, so that other nodes take over at once. Call it after the last write."""
-        self._leases.end()
-
-    @property
-    def holder(self) -> str:
-        """The name under which leases are held."""
-        return self._leases.holder
-
-    @property
-    def held(self) -> dict[int, HeldBidder]:
-        """The bidders whose leases this node has, by number."""
-        return self._leases.held
-
-    def problem_of(self, bidder: int) -> str | None:
-        """Return why this node cannot learn for a bidder; None if it can."""
-        failure = self._failures.get(bidder)
-        return None if failure is None else failure.problem
+    def _states(self) -> list[LiveBidder]:
+        """Return the states of all bidders whose leases this node has."""
+        return [one.live for one in self._directory.all() if one.live is not None]
 
     def has_grown(self, bidders: Iterable[int]) -> None:
         """Wake the thread that learns, because logs have grown."""
@@ -214,13 +180,13 @@ class LearnerThread:
         while not self._closing.is_set():
             self._look.clear()
             try:
-                known = self._directory.refresh()
-                if self._learn:
-                    self._leases.take(self._able(known))
+                bidders = self._directory.refresh()
+                if self._leases is not None:
+                    self._leases.take(bidders, self._directory.key)
                 behind = {
                     one.row.id
-                    for one in known
-                    if one.row.id in self.held and one.row.last > self._entry(one.row.id)
+                    for one in bidders
+                    if (live := one.live) and (not live.ready or one.row.last > live.entry)
                 }
                 self.problem = None
                 if behind:
@@ -229,21 +195,7 @@ class LearnerThread:
                 self._trouble(error)
             except Exception:  # noqa: BLE001 - nobody would notice that the thread has ended
                 _log.exception("The leases could not be kept")
-            self._look.wait(min(self._poll, self._lease / 3))
-
-    def _able(self, known: list[KnownBidder]) -> list[KnownBidder]:
-        """Return the bidders without those that have just failed. Another node may take them."""
-        numbers = {one.row.id for one in known}
-        for deleted in [one for one in self._failures if one not in numbers]:
-            self._failures.pop(deleted, None)
-        now = time.monotonic()
-        resting = {one for one, failure in list(self._failures.items()) if now < failure.until}
-        return [one for one in known if one.row.id not in resting]
-
-    def _entry(self, bidder: int) -> int:
-        """Return the last entry that was learned; -1 for a bidder that has to be restored."""
-        held = self.held.get(bidder)
-        return held.live.entry if held is not None and held.live is not None else -1
+            self._look.wait(min(self._timing.poll, self._timing.lease / 3))
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -254,104 +206,93 @@ class LearnerThread:
             self._wake.clear()
             with self._lock:
                 grown, self._grown = self._grown, set()
-            for held in list(self.held.values()):
+            for bidder in self._directory.all():
                 if self._closing.is_set():
                     return
-                self._guarded(held, grown=held.bidder in grown)
-            if self._retention is not None and time.monotonic() > pruned + _PRUNE:
+                live = bidder.live
+                if live is not None and not live.lost:
+                    self._guarded(bidder, live, grown=live.number in grown)
+            if self._timing.retention is not None and time.monotonic() > pruned + _PRUNE:
                 pruned = time.monotonic()
-                self._prune(self._retention)
+                self._prune(self._timing.retention)
 
-    def _guarded(self, held: HeldBidder, *, grown: bool) -> None:
+    def _guarded(self, bidder: KnownBidder, live: LiveBidder, *, grown: bool) -> None:
         """Learn. If that fails, the bidder is restored from the store later."""
         try:
-            if not held.lost:
-                self._step(held, grown=grown)
-                self._failures.pop(held.bidder, None)
+            self._step(live, grown=grown)
+            bidder.failure = None
         except StoreError as error:
-            held.lost = True
+            live.lost = True
             self._trouble(error)
         except Exception as error:  # noqa: BLE001 - the bidder is restored from the store
-            held.lost = True
-            self._fail(held.bidder, error)
+            live.lost = True
+            self._fail(bidder, error)
 
-    def _fail(self, bidder: int, error: Exception) -> None:
+    @staticmethod
+    def _fail(bidder: KnownBidder, error: Exception) -> None:
         """Give up the lease of a bidder for a while. The other bidders are not concerned."""
-        before = self._failures.get(bidder)
+        before, expected = bidder.failure, isinstance(error, CrossbanditError)
         rest = 1.0 if before is None else min(2 * before.rest, _LONGEST)
-        reason = str(error) if isinstance(error, CrossbanditError) else repr(error)
+        reason = str(error) if expected else repr(error)
         problem = f"It does not learn. The node tries to restore it within a minute. {reason}"
-        self._failures[bidder] = _Failure(problem, rest, time.monotonic() + rest)
+        bidder.failure = LearningFailure(problem, rest, time.monotonic() + rest)
         if before is None or before.problem != problem:
-            known = list(self._directory.bidders.values())
-            name = next((one.row.name for one in known if one.row.id == bidder), "")
-            trace = None if isinstance(error, CrossbanditError) else error
-            _log.error("The bidder %r has a problem. %s", name, problem, exc_info=trace)
+            trace = None if expected else error
+            _log.error("The bidder %r has a problem. %s", bidder.row.name, problem, exc_info=trace)
 
-    def _step(self, held: HeldBidder, *, grown: bool) -> None:
-        if held.live is None:
-            key, now = self._directory.key, self._directory.clock()
-            held.live = restore(self._session, held.bidder, key, now)
-            self._due[held.bidder] = _Schedule(held.live)
-        live, due = held.live, self._due[held.bidder]
+    def _step(self, live: LiveBidder, *, grown: bool) -> None:
+        timing = self._timing
+        if not live.ready:
+            live.restore(self._session, self._directory.clock())
+            live.kept_at = time.monotonic()
         if grown:
-            entries = self._session.entries(held.bidder, live.entry, PIECE)
+            entries = self._session.entries(live.number, live.entry, PIECE)
             for one in entries:
                 live.learn(one)
             if entries:
-                self.has_grown([held.bidder])  # there may be more
+                self.has_grown([live.number])  # there may be more
         now = time.monotonic()
-        news = live.entry > due.published or live.decisions > due.decided
-        if news and now >= due.publish_at:
-            late = live.entry + live.decisions >= due.kept + self._checkpoint_entries
-            late |= now >= due.kept_at + self._checkpoint_seconds
-            self._keep(held, checkpoint=late)
+        if live.news and now >= live.publish_at:
+            late = live.entry + live.decisions >= live.kept + timing.checkpoint_entries
+            late |= now >= live.kept_at + timing.checkpoint_seconds
+            self._keep(live, checkpoint=late)
             spent = time.monotonic() - now
-            due.publish_at = now + max(self._publish, min(_SHARE * spent, _LATEST))
+            live.publish_at = now + max(timing.publish, min(_SHARE * spent, _LATEST))
 
-    def _keep(self, held: HeldBidder, *, checkpoint: bool) -> None:
+    def _keep(self, live: LiveBidder, *, checkpoint: bool) -> None:
         """Publish the policy, and make a checkpoint if `checkpoint` is True."""
-        live = held.live
-        if live is None:
-            return
         now = self._directory.clock()
-        due = self._due[held.bidder]
         with live.lock:
-            again = due.views if time.monotonic() < due.views_at else None
+            again = live.views if time.monotonic() < live.views_at else None
             shown = learned_figures(live, now, again)
             if again is None:
-                due.views, due.views_at = shown, time.monotonic() + _VIEWS
+                live.views, live.views_at = shown, time.monotonic() + _VIEWS
             policy = live.policy(now, msgspec.msgpack.encode(shown))
             kept = live.checkpoint() if checkpoint else None
-            due.published, due.decided = live.entry, live.decisions
+            live.published = live.entry, live.decisions
             if live.unlogged:
-                self.writer.decide(held, live)
+                self.writer.decide(live)
         if kept is not None:
-            due.kept, due.kept_at = kept.entry + kept.decisions, time.monotonic()
-        self.writer.keep(held, policy, kept).add_done_callback(lambda done: self._kept(due, done))
+            live.kept, live.kept_at = kept.entry + kept.decisions, time.monotonic()
+        self.writer.keep(live, policy, kept).add_done_callback(lambda done: self._kept(live, done))
 
-    def _kept(self, due: _Schedule, done: Future[None]) -> None:
+    def _kept(self, live: LiveBidder, done: Future[None]) -> None:
+        """If a policy or a checkpoint could not be written, let both be made again."""
         error = done.exception()
         if error is not None:
-            due.again()
+            live.published, live.kept_at = None, -math.inf
             if isinstance(error, StoreError) and not isinstance(error, LockedError):
                 self._trouble(error)
 
     def _next_due(self) -> float:
         now = time.monotonic()
-        waits = [
-            due.publish_at - now
-            for held in list(self.held.values())
-            if (due := self._due.get(held.bidder)) is not None
-            and held.live is not None
-            and (held.live.entry > due.published or held.live.decisions > due.decided)
-        ]
-        return max(min([self._poll, *waits]), 0.001)
+        waits = [one.publish_at - now for one in self._states() if one.news and not one.lost]
+        return max(min([self._timing.poll, *waits]), 0.001)
 
     def _prune(self, retention: float) -> None:
         try:
-            for bidder in list(self.held):
-                self._session.prune(bidder, self._directory.clock() - retention)
+            for live in self._states():
+                self._session.prune(live.number, self._directory.clock() - retention)
         except CrossbanditError as error:
             self._trouble(error)
 
@@ -360,27 +301,3 @@ class LearnerThread:
         if self.problem != str(error):
             _log.warning("%s", error)
         self.problem = str(error)
-
-
-class _Failure(NamedTuple):
-    """Why a bidder could not be restored or learn, and when it is tried again."""
-
-    problem: str
-    rest: float
-    until: float
-
-
-class _Schedule:
-    """When the next policy and the next checkpoint of a bidder are due."""
-
-    def __init__(self, live: LiveBidder) -> None:
-        self.published, self.decided = -1, live.decisions
-        self.kept, self.kept_at = live.began, time.monotonic()
-        self.publish_at = 0.0
-        self.views: LearnedFigures | None = None
-        self.views_at = 0.0
-
-    def again(self) -> None:
-        """Publish and make a checkpoint again, because the last ones could not be written."""
-        self.published = -1
-        self.kept_at = -math.inf

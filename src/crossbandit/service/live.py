@@ -32,13 +32,14 @@ from crossbandit.service.causes import ReportedOtherwiseError, cause_of
 from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
 from crossbandit.service.figures import Tally
 from crossbandit.service.settings import limits_of
-from crossbandit.service.store.session import CHANGE, Checkpoint, DecisionRow, Entries, Policy
+from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.service.contents import Change, Request, Row
+    from crossbandit.service.figures import LearnedFigures
     from crossbandit.service.store import Session
 
 _VERSION = 1
@@ -93,30 +94,41 @@ class _Clock:
 
 
 class LiveBidder:
-    """A bidder, and the last entry of the log that it has read.
+    """A bidder for which this process learns: its lease, and its state at an entry of the log.
 
     It uses the times in the log and no clock. So two live bidders that have read the same entries
-    have the same bytes, however the entries were divided into reads.
+    have the same bytes, however the entries were divided into reads. A new lease begins without a
+    state, until `restore` has read it.
     """
+
+    bidder: FirstPriceBidder
 
     def __init__(
         self,
-        bidder: FirstPriceBidder,
+        bidder: FirstPriceBidder | None = None,
         *,
+        number: int = 0,
+        fence: int = 0,
         key: bytes | None = None,
-        entry: int = 0,
-        decisions: int = 0,
-        tally: Tally | None = None,
-        granted: int = 0,
     ) -> None:
-        self.entry, self.decisions, self.granted = entry, decisions, granted
+        self.number, self.fence, self._key = number, fence, key
+        self.lost = False  # whether the lease, or a decision that was made under it, is lost
+        self.until = 0.0  # until when the lease holds, by `time.monotonic`
+        self.ready = bidder is not None  # whether it has a state
+        self.entry = self.decisions = self.granted = 0
         self.unlogged: list[DecisionRow] = []
+        self.logged = 0  # the number of decisions that are in the log
         self._ask = 0
-        self.tally = Tally() if tally is None else tally
+        self.tally = Tally()
         self.lock = RLock()
-        self._clock, self.began = _Clock(), entry + decisions
-        self._key = key
-        self._use(bidder)
+        self._clock = _Clock()
+        # What the thread that learns has published and kept: entries and decisions, and times.
+        self.published: tuple[int, int] | None = None
+        self.kept = 0
+        self.publish_at = self.kept_at = self.views_at = 0.0
+        self.views: LearnedFigures | None = None
+        if bidder is not None:
+            self._use(bidder)
 
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
@@ -126,6 +138,11 @@ class LiveBidder:
         learner.clock = learner.seen.clock = learner.watch.clock = self._clock
         learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
+
+    @property
+    def news(self) -> bool:
+        """Whether it has learned or decided something that its policy does not show."""
+        return self.ready and self.published != (self.entry, self.decisions)
 
     @property
     def time(self) -> float:
@@ -311,9 +328,9 @@ class LiveBidder:
             period = self.bidder.spending.period
             self._asked = _Block(self.decisions - 1, self.granted, period)
 
-    def covered(self, logged: int) -> bool:
+    def covered(self) -> bool:
         """Return whether the last decision may be answered although it is not in the log."""
-        if self._asked.after < logged:
+        if self._asked.after < self.logged:
             self._usable = self._asked
         spending = self.bidder.spending
         return (
@@ -362,71 +379,66 @@ class LiveBidder:
         content = _saved(self.bidder)
         return _State(_VERSION, content, learner.id, own, learner.total, self.tally, self.granted)
 
-    def policy(self, at: float, figures: bytes = b"") -> Policy:
+    def policy(self, at: float, figures: bytes = b"") -> PolicyRow:
         """Return the policy for all nodes. With limits, other nodes only display it."""
         with self.lock:
             if self.bidder.limits:
-                return Policy(self.entry, at, _saved(self.bidder), figures)
+                return PolicyRow(self.entry, at, _saved(self.bidder), figures)
             entry, snapshot = self.entry, self.bidder.snapshot()
-        return Policy(entry, at, snapshot.to_bytes(), figures)
+        return PolicyRow(entry, at, snapshot.to_bytes(), figures)
 
-
-def restored(checkpoint: Checkpoint, key: bytes | None) -> LiveBidder:
-    """Return the bidder of a checkpoint."""
-    try:
-        state = _state.decode(checkpoint.content)
-    except msgspec.MsgspecError as error:
-        raise CheckpointError(f"A checkpoint in the store is damaged: {error}.") from None
-    if state.version != _VERSION:
-        raise CheckpointError(
-            f"A checkpoint in the store has format {state.version}, and this version of "
-            f"Crossbandit reads format {_VERSION}. Start the version that wrote it."
-        )
-    return LiveBidder(
-        state.load(),
-        key=key,
-        entry=checkpoint.entry,
-        decisions=checkpoint.decisions,
-        tally=state.tally,
-        granted=state.granted,
-    )
-
-
-def restore(
-    session: Session, bidder: int, key: bytes | None, now: float | None = None
-) -> LiveBidder:
-    """Return a bidder from its newest readable checkpoint and the later entries of its log."""
-    key = session.key() if key is None else key
-    live: LiveBidder | None = None
-    problem: CheckpointError | None = None
-    for checkpoint in session.checkpoints(bidder):
+    def load(self, checkpoint: Checkpoint) -> LiveBidder:
+        """Take the state of a checkpoint, and return the bidder."""
         try:
-            live = restored(checkpoint, key)
-            break
-        except CheckpointError as error:
-            problem = error
-    if live is None:
-        raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
-    decisions = session.decisions(bidder, live.decisions)
-    at = _repeat(live, decisions, 0, now)
-    while entries := session.entries(bidder, live.entry, PIECE):
-        for one in entries:
-            live.learn(one)
-            at = _repeat(live, decisions, at, now)
-    return live
+            state = _state.decode(checkpoint.content)
+        except msgspec.MsgspecError as error:
+            raise CheckpointError(f"A checkpoint in the store is damaged: {error}.") from None
+        if state.version != _VERSION:
+            raise CheckpointError(
+                f"A checkpoint in the store has format {state.version}, and this version of "
+                f"Crossbandit reads format {_VERSION}. Start the version that wrote it."
+            )
+        self._use(state.load())
+        self.entry, self.decisions = checkpoint.entry, checkpoint.decisions
+        self.tally, self.granted = state.tally, state.granted
+        return self
 
+    def restore(self, session: Session, now: float | None = None) -> LiveBidder:
+        """Read the newest readable checkpoint and the later entries of the log.
 
-def _repeat(live: LiveBidder, decisions: list[DecisionRow], at: int, now: float | None) -> int:
-    """Repeat the decisions that followed the last learned entry; return the next index.
+        With a time, money is reserved for decisions that may have been lost before.
+        """
+        self._key = session.key() if self._key is None else self._key
+        problem: CheckpointError | None = None
+        for checkpoint in session.checkpoints(self.number):
+            try:
+                self.load(checkpoint)
+                break
+            except CheckpointError as error:
+                problem = error
+        else:
+            raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
+        self.kept = self.entry + self.decisions
+        decisions = session.decisions(self.number, self.decisions)
+        at = self._repeat_all(decisions, 0, now)
+        while entries := session.entries(self.number, self.entry, PIECE):
+            for one in entries:
+                self.learn(one)
+                at = self._repeat_all(decisions, at, now)
+        self.ready = True
+        return self
 
-    After the last one come those that were lost. Their outcomes may be in the log.
-    """
-    while at < len(decisions) and decisions[at].after == live.entry:
-        live.repeat(decisions[at])
-        at += 1
-    if at == len(decisions) and now is not None:
-        live.recover(now)
-    return at
+    def _repeat_all(self, decisions: list[DecisionRow], at: int, now: float | None) -> int:
+        """Repeat the decisions that followed the last learned entry; return the next index.
+
+        After the last one come those that were lost. Their outcomes may be in the log.
+        """
+        while at < len(decisions) and decisions[at].after == self.entry:
+            self.repeat(decisions[at])
+            at += 1
+        if at == len(decisions) and now is not None:
+            self.recover(now)
+        return at
 
 
 def _saved(bidder: FirstPriceBidder) -> bytes:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.client.transport import address_parts
@@ -17,8 +21,8 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.learners.tokens import Token, checked_key, token_bytes
-from crossbandit.service.administration import Administration
 from crossbandit.service.causes import (
+    BidderExistsError,
     HeldElsewhereError,
     NotReadyError,
     PausedError,
@@ -27,6 +31,7 @@ from crossbandit.service.causes import (
     cause_of,
 )
 from crossbandit.service.contents import (
+    Change,
     Decided,
     LatestOutcomes,
     Reported,
@@ -34,31 +39,35 @@ from crossbandit.service.contents import (
     Row,
     RowError,
     contradicts,
+    encode,
 )
 from crossbandit.service.known import Directory
-from crossbandit.service.learner import LearnerThread
-from crossbandit.service.store.session import LEASE
+from crossbandit.service.learner import LearnerThread, Leases, Timing, new_holder
+from crossbandit.service.live import LiveBidder
+from crossbandit.service.settings import checked_name, settings_from
+from crossbandit.service.store import CHANGE, LEASE, Append
 from crossbandit.service.writer import Writer
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from crossbandit.applications import Bid, FirstPriceBidder
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import KnownBidder
-    from crossbandit.service.learner import HeldBidder
-    from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store import Store
+    from crossbandit.service.settings import BidderSettings, Budgets, Targets
+    from crossbandit.service.store import Session, Store
 
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
-_PATIENCE = 0.05  # the part of a lease for which all writes wait for a row that is locked
+_LOCKED = 0.05  # the part of a lease for which all writes wait for a row that is locked
+_PATIENCE = 20.0  # seconds to wait for a node that decides for a new bidder
+_WAIT = 0.02  # seconds between two looks at it
 _AHEAD = 86_400.0  # seconds by which the time of an auction may be ahead of the clock
 
 
-class Node(Administration):
+class Node:
     """Decides for the bidders of a store, takes their outcomes, and learns.
 
     Any number of nodes may share a store. Each node decides and takes outcomes for all bidders. For
@@ -132,20 +141,14 @@ class Node(Administration):
             with self._session() as session:
                 self.key = session.key()
         self.directory = Directory(store.session(lease), self.key, clock)
+        self._leases = Leases(store.session(lease), name or new_holder(), url, lease)
         self.learner = LearnerThread(
-            store,
+            store.session(lease),
             self.directory,
-            name=name,
-            url=url,
-            learn=learn,
-            lease=lease,
-            poll=poll,
-            publish=publish,
-            checkpoint_entries=checkpoint_entries,
-            checkpoint_seconds=checkpoint_seconds,
-            retention=retention,
+            self._leases if learn else None,
+            Timing(lease, poll, publish, checkpoint_entries, checkpoint_seconds, retention),
         )
-        session = store.session(lease, _PATIENCE * lease)
+        session = store.session(lease, _LOCKED * lease)
         self.writer = Writer(session, clock, room, lease, self.learner.has_grown)
         self.learner.writer = self.writer
         self._latest = LatestOutcomes()
@@ -154,7 +157,7 @@ class Node(Administration):
     @property
     def name(self) -> str:
         """The name of this node."""
-        return self.learner.holder
+        return self._leases.holder
 
     def start(self) -> None:
         """Start to write, to learn, and to read what other nodes have stored."""
@@ -169,8 +172,168 @@ class Node(Administration):
         self._closed = True
         self.learner.close()
         self.writer.close()
-        self.learner.end_leases()
+        self._leases.end(self.directory.all())  # other nodes take over at once
         self.directory.close()
+
+    # --- bidders -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _session(self) -> Iterator[Session]:
+        """Open a connection: with one for all, a row that is locked would delay every change."""
+        session = self._connect()
+        try:
+            yield session
+        finally:
+            session.close()
+
+    def names(self) -> list[str]:
+        """Return the names of all bidders."""
+        return sorted(self.directory.bidders)
+
+    def settings(self, name: str) -> BidderSettings:
+        """Return the settings of a bidder.
+
+        Args:
+            name: The bidder.
+        """
+        return self.directory.find(name).settings
+
+    def create(self, name: str, settings: BidderSettings) -> None:
+        """Add a bidder. If it has limits, wait until a node can decide for it.
+
+        Args:
+            name: Its name.
+            settings: Its settings.
+
+        Raises:
+            BidderExistsError: A bidder of that name exists.
+            InvalidParameterError: The settings or the name are not valid.
+            NotReadyError: The bidder was created, but no node decides for it yet.
+        """
+        checked_name("create", name)
+        live = LiveBidder(settings.build())
+        now = self.clock()
+        text = msgspec.json.encode(settings).decode()
+        owner = live.bidder.learner.learner
+        with self._session() as store:
+            made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+        if not made:
+            raise BidderExistsError(
+                f"There is already a bidder {name!r}. Delete it first, or choose another name."
+            )
+        self.learner.look()
+        until = time.monotonic() + _PATIENCE
+        while settings.limited and not self._can_decide(name, now):
+            if time.monotonic() > until:
+                raise NotReadyError(
+                    f"The bidder {name!r} was created, but no node decides for it yet. Do not "
+                    "create it again. Wait until one does, or start a node."
+                )
+            time.sleep(_WAIT)
+
+    def _can_decide(self, name: str, created: float) -> bool:
+        """Return whether a node can decide for a new bidder with limits.
+
+        Another node that has its lease publishes a policy when it has restored the bidder.
+        """
+        known = self.directory.find(name)
+        if known.live is not None:
+            return known.live.ready and not known.live.lost
+        if known.row.holder and known.row.published != created:
+            return True
+        self.directory.refresh()
+        return False
+
+    def delete(self, name: str) -> None:
+        """Delete a bidder, its log and what it has learned.
+
+        Args:
+            name: The bidder.
+        """
+        with self._session() as store:
+            while not store.delete(self.directory.find(name).row.id):
+                self.directory.refresh()  # it was created again, at another node
+        self.learner.look()
+
+    def pause(self, name: str) -> None:
+        """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
+
+        Args:
+            name: The bidder.
+        """
+        self._pause(name, paused=True)
+
+    def resume(self, name: str) -> None:
+        """Let a bidder decide again.
+
+        Args:
+            name: The bidder.
+        """
+        self._pause(name, paused=False)
+
+    def _pause(self, name: str, *, paused: bool) -> None:
+        with self._session() as store:
+            while not store.pause(self.directory.find(name).row.id, paused=paused):
+                self.directory.refresh()  # as for `delete`
+        self.learner.look()
+
+    def change(
+        self,
+        name: str,
+        *,
+        budget: Budgets | UnsetType = UNSET,
+        target: Targets | UnsetType = UNSET,
+    ) -> None:
+        """Change the amounts of a bidder's limits. What was spent is kept.
+
+        Limits that are not given do not change. If another node changes them at the same time,
+        its change is kept. The change is in the log when this returns, and takes effect when it is
+        learned.
+
+        Args:
+            name: The bidder.
+            budget: The new budgets, with the same periods and in the same order.
+            target: The new targets, with the same kinds and periods and in the same order.
+
+        Raises:
+            InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
+        """
+        known = self.directory.find(name)
+        while True:
+            append = self._changed(known, budget, target)
+            with self._session() as store:
+                if store.write([append], self.clock())[0]:
+                    break
+            self.directory.refresh()  # another change came first: apply this one to its result
+            known = self.directory.find(name)
+        self.learner.has_grown([known.row.id])
+        self.learner.look()
+
+    @staticmethod
+    def _changed(
+        known: KnownBidder, budget: Budgets | UnsetType, target: Targets | UnsetType
+    ) -> Append:
+        """Return the log entry that changes the limits of a bidder."""
+        row = known.row
+        before = settings_from(row.settings)
+        if not before.limited:
+            raise InvalidParameterError(
+                f"The bidder {row.name!r} was created without limits, and limits cannot be added "
+                "later. Create another bidder with a budget or a target."
+            )
+        change = Change(
+            before.budget if budget is UNSET else budget,
+            before.target if target is UNSET else target,
+        )
+        after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
+        if not after.limited:
+            raise InvalidParameterError(
+                f"The limits of the bidder {row.name!r} can be changed, but not removed. Give it a "
+                "high budget instead, or create another bidder."
+            )
+        after.build().restore(before.build().state())  # raises if the bidder cannot continue
+        text = msgspec.json.encode(after).decode()
+        return Append(row.id, 1, CHANGE, encode(change), text, row.settings)
 
     # --- decisions -----------------------------------------------------------------------------
 
@@ -208,23 +371,19 @@ class Node(Administration):
         if not known.settings.limited:
             known.decisions += 1
             return _decided(known.loaded().bid(value, reserve=reserve, **labels))
-        held, live = self._held(known)
-        now = self.clock()
+        live, now = self._held(known), self.clock()
         with live.lock:  # decisions are logged in the order in which they are made
             ahead = live.ahead()
             bid, row = live.decide(Request(value, reserve, self._time(now, at), labels, now, ahead))
             live.unlogged.append(row)
             known.decisions += 1
-            answer, early = _decided(bid), self._early(held, live)
+            # Whether the decision may be answered before it is in the log.
+            early = not live.lost and time.monotonic() < live.until and live.covered()
+            answer = _decided(bid)
             if early and not ahead:
                 return answer
-            logged = self.writer.decide(held, live, answer)
+            logged = self.writer.decide(live, answer)
         return answer if early else logged
-
-    @staticmethod
-    def _early(held: HeldBidder, live: LiveBidder) -> bool:
-        """Return whether the last decision may be answered before it is in the log."""
-        return not held.lost and time.monotonic() < held.until and live.covered(held.logged)
 
     def at_once(self, name: str) -> bool:
         """Return whether a bidder can decide now; False if it is learning or being saved.
@@ -232,12 +391,12 @@ class Node(Administration):
         Args:
             name: The bidder.
         """
-        held = self.learner.held.get(self.directory.find(name).row.id)
-        if held is None or held.live is None:
+        live = self.directory.find(name).state
+        if live is None:
             return True
-        free = held.live.lock.acquire(blocking=False)
+        free = live.lock.acquire(blocking=False)
         if free:
-            held.live.lock.release()
+            live.lock.release()
         return free
 
     def decide_many(
@@ -274,8 +433,7 @@ class Node(Administration):
             bids = known.loaded().bid_many(values, reserve=reserve, **labels)
             known.decisions += len(bids)
             return list(map(_decided, bids))
-        held, live = self._held(known)
-        now = self.clock()
+        live, now = self._held(known), self.clock()
         when, count = self._time(now, at), len(values)
         reserves = _column("reserve", reserve, count)
         columns = {key: _column(key, column, count) for key, column in labels.items()}
@@ -286,7 +444,7 @@ class Node(Administration):
         with live.lock:
             bids, rows = live.decide_many(requests)
             live.unlogged += rows
-            decided = self.writer.decide(held, live, list(map(_decided, bids)))
+            decided = self.writer.decide(live, list(map(_decided, bids)))
         known.decisions += count
         return decided
 
@@ -305,25 +463,24 @@ class Node(Administration):
             reject("decide", "at", expected, at, error=InvalidContextError)
         return now if at is None else at
 
-    def _held(self, known: KnownBidder) -> tuple[HeldBidder, LiveBidder]:
-        """Return a bidder with limits that learns here; raise if there is none."""
-        row, held = known.row, self.learner.held.get(known.row.id)
-        if held is None and row.holder and row.holder != self.learner.holder:
+    def _held(self, known: KnownBidder) -> LiveBidder:
+        """Return the state of a bidder with limits that learns here; raise if there is none."""
+        row, live = known.row, known.live
+        if live is None and row.holder and row.holder != self.name:
             raise HeldElsewhereError(
                 f"The bidder {row.name!r} has limits, and another node decides for it. Send the "
                 f"request to {row.url or row.holder}.",
                 row.url,
             )
-        problem = self.learner.problem_of(row.id)
-        if problem is not None:
-            raise NotReadyError(f"The bidder {row.name!r} cannot decide. {problem}")
-        if held is None:
+        if known.failure is not None:
+            raise NotReadyError(f"The bidder {row.name!r} cannot decide. {known.failure.problem}")
+        if live is None:
             raise NotReadyError(
                 f"No node decides for the bidder {row.name!r} now. Try again in a few seconds."
             )
-        if held.live is None or held.lost:
+        if not live.ready or live.lost:
             raise NotReadyError("The bidder is being restored from its log. Try again soon.")
-        return held, held.live
+        return live
 
     def bidder(self, name: str) -> FirstPriceBidder:
         """Return what decides for a bidder now, for methods such as `price_law`. Do not change it.
@@ -332,10 +489,8 @@ class Node(Administration):
             name: The bidder.
         """
         known = self.directory.find(name)
-        held = self.learner.held.get(known.row.id)
-        if known.settings.limited and held is not None and held.live is not None:
-            return held.live.bidder
-        return known.loaded()
+        live = known.state if known.settings.limited else None
+        return known.loaded() if live is None else live.bidder
 
     def policy_bytes(self, name: str) -> tuple[int, bytes]:
         """Return the newest snapshot of a bidder, for clients that decide themselves.
@@ -393,24 +548,32 @@ class Node(Administration):
                 keys.append(key)
                 self._latest.add(key, row)
         answer = Reported(len(rows), tuple(errors))
-        if rows:
-            try:
-                logged = self.writer.report(known.row.id, rows)
-            except ServiceError:
-                self._latest.remove(keys)
-                raise
-            logged.add_done_callback(
-                lambda done: None if done.exception() is None else self._latest.remove(keys)
-            )
-            return _answered(logged, answer)
         reported: Future[Reported] = Future()
-        reported.set_result(answer)
+        if not rows:
+            reported.set_result(answer)
+            return reported
+
+        def finish(done: Future[None]) -> None:
+            error = done.exception()
+            if error is not None:
+                self._latest.remove(keys)
+            if not reported.set_running_or_notify_cancel():
+                return
+            if error is not None:
+                reported.set_exception(error)
+            else:
+                reported.set_result(answer)
+
+        try:
+            self.writer.report(known.row.id, rows).add_done_callback(finish)
+        except ServiceError:
+            self._latest.remove(keys)
+            raise
         return reported
 
     def _check_again(self, known: KnownBidder, row: Row, key: tuple[str, int]) -> None:
         """Raise if another outcome of the same bid is known. The same outcome may come again."""
-        held = self.learner.held.get(known.row.id)
-        live = None if held is None else held.live
+        live = known.state
         code = 0 if live is None else live.bidder.learner.seen.code(*key)
         before = self._latest.find(key, row)
         if row.correction or (before is None and code == 0):
@@ -449,10 +612,7 @@ class Node(Administration):
         Args:
             name: The bidder.
         """
-        known = self.directory.find(name)
-        bidder = known.row.id
-        held, problem = self.learner.held.get(bidder), self.learner.problem_of(bidder)
-        return known.figures(self.clock(), held, problem)
+        return self.directory.find(name).figures(self.clock())
 
     def health(self) -> dict[str, Any]:
         """Return the state of this node. `GET /readyz` shows only whether it is ready."""
@@ -462,30 +622,11 @@ class Node(Administration):
             "store": self.learner.problem or "",
             "bidders": len(self.directory.bidders),
             "learning": sorted(
-                one.row.name
-                for one in list(self.directory.bidders.values())
-                if one.row.id in self.learner.held
+                one.row.name for one in self.directory.all() if one.live is not None
             ),
             "waiting": self.writer.waiting,
             "commits": self.writer.commits,
         }
-
-
-def _answered(logged: Future[None], answer: Any) -> Future[Any]:
-    """Return a future with an answer. It is done when a write is, and fails if the write fails."""
-    waiting: Future[Any] = Future()
-
-    def finish(done: Future[None]) -> None:
-        if not waiting.set_running_or_notify_cancel():
-            return
-        error = done.exception()
-        if error is not None:
-            waiting.set_exception(error)
-        else:
-            waiting.set_result(answer)
-
-    logged.add_done_callback(finish)
-    return waiting
 
 
 def _decided(bid: Bid) -> Decided:

@@ -7,7 +7,7 @@ import secrets
 import tomllib
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -40,7 +40,21 @@ class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Period = str | int | Seconds | None
 
 
-class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a limit: those of a class of `crossbandit.limits` that JSON can hold."""
+
+    made: ClassVar[type[Budget | ReturnOnSpend | CostPer]]
+
+    def limit(self) -> Any:
+        """Return the limit."""
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        per = given["per"]
+        if isinstance(per, Seconds):
+            given["per"] = timedelta(seconds=min(per.seconds, 1e9))
+        return self.made(**given)
+
+
+class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
     """A budget; see `crossbandit.limits.Budget`.
 
     Attributes:
@@ -50,18 +64,15 @@ class BudgetSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         timezone: The time zone in which days begin.
     """
 
+    made: ClassVar[type[Budget]] = Budget
     amount: float
     per: Period = "day"
     pacing: str = "traffic"
     timezone: str = "UTC"
 
-    def limit(self) -> Budget:
-        """Return the budget."""
-        return Budget(self.amount, _period(self.per), self.pacing, self.timezone)
-
 
 class ReturnOnSpendSettings(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="return-on-spend"
+    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="return-on-spend"
 ):
     """A target; see `crossbandit.limits.ReturnOnSpend`.
 
@@ -73,19 +84,16 @@ class ReturnOnSpendSettings(
         timezone: As for `BudgetSettings`.
     """
 
+    made: ClassVar[type[ReturnOnSpend]] = ReturnOnSpend
     ratio: float
     keep: str = "always"
     aim: str = "value"
     per: Period = None
     timezone: str = "UTC"
 
-    def limit(self) -> ReturnOnSpend:
-        """Return the target."""
-        return ReturnOnSpend(self.ratio, self.keep, self.aim, _period(self.per), self.timezone)
-
 
 class CostPerSettings(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="cost-per"
+    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="cost-per"
 ):
     """A target; see `crossbandit.limits.CostPer`.
 
@@ -98,18 +106,13 @@ class CostPerSettings(
         timezone: As for `BudgetSettings`.
     """
 
+    made: ClassVar[type[CostPer]] = CostPer
     amount: float
     worth: float | None = None
     keep: str = "always"
     aim: str = "value"
     per: Period = None
     timezone: str = "UTC"
-
-    def limit(self) -> CostPer:
-        """Return the target."""
-        return CostPer(
-            self.amount, self.worth, self.keep, self.aim, _period(self.per), self.timezone
-        )
 
 
 TargetSettings = ReturnOnSpendSettings | CostPerSettings
@@ -211,10 +214,6 @@ def limits_of(given: Budgets | Targets) -> list[Any] | None:
         return None
     several = given if isinstance(given, list) else [given]
     return [one.limit() for one in several] or None
-
-
-def _period(per: Period) -> Any:
-    return timedelta(seconds=min(per.seconds, 1e9)) if isinstance(per, Seconds) else per
 
 
 # --- the file with the bidders -------------------------------------------------------------------

@@ -23,16 +23,14 @@ from crossbandit.service.causes import (
 )
 from crossbandit.service.contents import encode
 from crossbandit.service.figures import Histogram
-from crossbandit.service.store.session import OUTCOMES, Append, Decide, Keep
+from crossbandit.service.store import OUTCOMES, Append, Decide, Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
 
     from crossbandit.service.contents import Row
-    from crossbandit.service.learner import HeldBidder
     from crossbandit.service.live import LiveBidder
-    from crossbandit.service.store import Session
-    from crossbandit.service.store.session import Checkpoint, DecisionRow, Policy, Write
+    from crossbandit.service.store import Checkpoint, PolicyRow, Session, Write
 
 _LARGEST = 5_000  # the most outcomes that are committed together
 _AGAIN = 0.05  # seconds until a locked row is tried again
@@ -43,25 +41,17 @@ _DURATIONS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of c
 class _Item(NamedTuple):
     bidder: int
     future: Future[Any]
-    rows: list[Row] | None = None
-    held: HeldBidder | None = None
-    decisions: Sequence[DecisionRow] = ()
-    answer: Any = None
+    rows: Sequence[Any] = ()  # outcomes; or decisions, if there is a state
+    live: LiveBidder | None = None  # the state that made the decisions or is kept
+    answer: Any = None  # the result of the future
     keep: Keep | None = None
-
-    @property
-    def size(self) -> int:
-        """The number of outcomes or decisions."""
-        if self.keep is not None:
-            return 0
-        return len(self.decisions if self.rows is None else self.rows)
 
     @property
     def key(self) -> tuple[str, int]:
         """Items with the same key are one write: outcomes of a bidder, decisions under a lease."""
-        if self.rows is not None:
+        if self.live is None:
             return "outcomes", self.bidder
-        return ("decisions", id(self.held)) if self.keep is None else ("keep", id(self))
+        return ("decisions", id(self.live)) if self.keep is None else ("keep", id(self))
 
 
 class _Late(NamedTuple):
@@ -113,26 +103,25 @@ class Writer:
                 f"{self.waiting} outcomes are waiting to be stored, and there is room for "
                 f"{self._room}. Try again later, or send smaller batches."
             )
-        return self._put(_Item(bidder, Future(), rows=rows))
+        return self._put(_Item(bidder, Future(), rows))
 
-    def decide(self, held: HeldBidder, live: LiveBidder, answer: Any = None) -> Future[Any]:
+    def decide(self, live: LiveBidder, answer: Any = None) -> Future[Any]:
         """Log the decisions of a bidder that are not logged yet. Its lock must be held."""
         decisions, live.unlogged = live.unlogged, []
-        item = _Item(held.bidder, Future(), held=held, decisions=decisions, answer=answer)
-        return self._put(item)
+        return self._put(_Item(live.number, Future(), decisions, live, answer))
 
     def keep(
-        self, held: HeldBidder, policy: Policy | None, checkpoint: Checkpoint | None
+        self, live: LiveBidder, policy: PolicyRow | None, checkpoint: Checkpoint | None
     ) -> Future[None]:
         """Store a policy, a checkpoint or both, after all decisions that were logged before."""
-        keep = Keep(held.bidder, held.fence, policy, checkpoint)
-        return self._put(_Item(held.bidder, Future(), held=held, keep=keep))
+        keep = Keep(live.number, live.fence, policy, checkpoint)
+        return self._put(_Item(live.number, Future(), live=live, keep=keep))
 
     def _put(self, item: _Item) -> Future[Any]:
         with self._lock:
             if self._closed:
                 raise StoreError("The node is closing. Use another node, or try again later.")
-            self.waiting += item.size
+            self.waiting += len(item.rows)
             self._queue.put(item)
         return item.future
 
@@ -171,7 +160,7 @@ class Writer:
             # The items of a bidder stay in order.
             late = self._late.get(item.bidder)
             (items if late is None else late.items).append(item)
-            count += len(item.rows or ())
+            count += len(item.rows) if item.live is None else 0
             if count >= _LARGEST:
                 return items, False
             try:
@@ -187,7 +176,7 @@ class Writer:
         groups: dict[tuple[str, int], list[_Item]] = {}
         done: list[bool | None] = []
         for item in items:
-            if item.held is None or not item.held.lost:
+            if item.live is None or not item.live.lost:
                 groups.setdefault(item.key, []).append(item)
         try:
             if groups:
@@ -202,7 +191,7 @@ class Writer:
         if len(locked) < len(items):
             self.commits += 1
             self.durations.note(time.perf_counter() - before)
-        grown = {one.bidder for one in written.values() if one.rows is not None}
+        grown = {one.bidder for one in written.values() if one.live is None}
         if grown:
             self._wrote(grown)
         kept = set(map(id, locked))
@@ -221,7 +210,7 @@ class Writer:
         self, items: list[_Item], error: ServiceError | None, done: Container[int]
     ) -> None:
         with self._lock:
-            self.waiting -= sum(item.size for item in items)
+            self.waiting -= sum(len(item.rows) for item in items)
         for item in items:
             _finish(item, error, done=id(item) in done)
 
@@ -247,7 +236,7 @@ class Writer:
                 )
                 self._finish_all(waiting.items, error, ())
                 continue
-            sizes = accumulate(item.size for item in waiting.items)
+            sizes = accumulate(len(item.rows) for item in waiting.items)
             count = 1 + sum(size < _LARGEST for size in sizes)
             self._defer(self._commit(waiting.items[:count], wait=False), waiting.until)
             self._defer(waiting.items[count:], now + self._patience)
@@ -255,30 +244,29 @@ class Writer:
 
 def _write(items: list[_Item]) -> Write:
     """Return one write for items with the same key."""
-    first = items[0]
+    first, rows = items[0], [row for item in items for row in item.rows]
     if first.keep is not None:
         return first.keep
-    if first.held is not None:
-        decisions = [row for item in items for row in item.decisions]
-        return Decide(first.bidder, first.held.fence, decisions)
-    rows = [row for item in items for row in item.rows or ()]
+    if first.live is not None:
+        return Decide(first.bidder, first.live.fence, rows)
     return Append(first.bidder, len(rows), OUTCOMES, encode(rows))
 
 
 def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
     """Complete the future of an item."""
+    live = item.live
     # A state is wrong if one of its decisions is not in the log, or if its lease is old.
-    if not done and item.held is not None and (error is None or item.decisions):
-        item.held.lost = True
-    if done and item.held is not None and item.decisions:
-        item.held.logged = item.decisions[-1].number + 1
+    if not done and live is not None and (error is None or item.rows):
+        live.lost = True
+    if done and live is not None and item.rows:
+        live.logged = item.rows[-1].number + 1
     if not item.future.set_running_or_notify_cancel():
         return
     if done:
         item.future.set_result(item.answer)
     elif error is not None:
         item.future.set_exception(error)
-    elif item.held is not None:
+    elif live is not None:
         item.future.set_exception(
             NotReadyError("Another node decides for this bidder now. Try again.")
         )

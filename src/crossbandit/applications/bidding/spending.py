@@ -16,16 +16,8 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.learners.law_decisions import KNOWN, LawDecision, Made, reaches
 from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
-from crossbandit.limits.pacer import (
-    choose_many,
-    freeze,
-    hold_many,
-    restore,
-    settled_many,
-    withdraw_many,
-)
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
-from crossbandit.limits.settings import limits_of
+from crossbandit.limits.settings import Money, limits_of
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import Reasons, lowest_bid, reason, status
 
@@ -98,11 +90,10 @@ class Spending:
 
     def settings(self) -> dict[str, Any]:
         """Return the arguments of the bidder that made it, in a form that `json` can write."""
-        forms = [limit.to_json() for limit in self.pacer.limits]
-        targets = (ReturnOnSpend.kind, CostPer.kind)
+        limits = self.pacer.limits
         return {
-            "budget": [form for form in forms if form["kind"] not in targets],
-            "target": [form for form in forms if form["kind"] in targets],
+            "budget": [one.to_json() for one in limits if isinstance(one, Money)],
+            "target": [one.to_json() for one in limits if not isinstance(one, Money)],
             "expires": self.pacer.expires,
             "max_jump": self.max_jump,
         }
@@ -125,12 +116,24 @@ class Spending:
         with self.lock:
             pacer.vacate()
             try:
+                decision = None
                 if learner.law is None or learner.guard is not None:
-                    given = (value, labels, now, first, last, features)
-                    decision, worth = self._act(learner, *given, taken)
+                    worth, usable, cap = pacer.open(value, now, first, last)
+                    if cap < 0:
+                        pacer.decline(value)
+                    elif learner.law is None:
+                        decision = learner.act(*features(worth, first, cap))
+                        more = decision.arm == cap < usable  # what it might bid without the cap
+                        self._reserve(learner, value, decision, decision.arm + more, taken)
+                    else:
+                        decision = learner.act(Round(value, worth, 0.0, labels), first, usable)
+                        wanted = decision.arm
+                        if cap < usable:
+                            cut(decision, cap, pacer.rules.amounts)
+                        self._reserve(learner, value, decision, wanted, taken)
                 else:
                     with learner.deciding:
-                        key, decision = first_key(learner.id) + learner.round, None
+                        key = first_key(learner.id) + learner.round
                         taken.append(key)
                         auction = (value, now, first, last)
                         worth, usable, arm = pacer.choose(key, learner.law, labels, *auction)
@@ -139,45 +142,21 @@ class Spending:
                         if arm < pacer.lowest:
                             taken.clear()
                 if decision is None:
-                    return None, self._reason(now, value, worth, first, last)
+                    return None, self.reason(now, value, worth, first, last)
             except BaseException:
                 pacer.withdraw(taken)
                 raise
             return decision, None
 
-    def _act(
-        self,
-        learner: Any,
-        value: float,
-        labels: tuple[Label, ...],
-        now: float,
-        first: int,
-        last: int,
-        features: Any,
-        taken: list[int],
-    ) -> tuple[Any, float]:
-        """Let a guard or a feedback graph choose; return the decision and the pseudo-value."""
-        pacer = self.pacer
-        worth, usable, cap = pacer.open(value, now, first, last)
-        if cap < 0:
-            pacer.decline(value)
-            return None, worth
-        if learner.law is not None:
-            decision: Any = learner.act(Round(value, worth, 0.0, labels), first, usable)
-            wanted = decision.arm
-            if cap < usable:
-                cut(decision, cap, pacer.rules.amounts)
-        else:
-            decision = learner.act(*features(worth, first, cap))
-            wanted = decision.arm
-            if wanted == cap < usable:  # without the cap it might have bid more
-                wanted += 1
-        if decision.arm < pacer.lowest:
-            pacer.decline(value, chosen=True)
+    def _reserve(
+        self, learner: Any, value: float, decision: Any, wanted: int, taken: list[int]
+    ) -> None:
+        """Reserve the money of a decision of a guard or a feedback graph."""
+        if decision.arm < self.pacer.lowest:
+            self.pacer.decline(value, chosen=True)
         else:
             taken.append(first_key(learner.id) + decision.round)
-            pacer.reserve(taken[0], value, decision.arm, wanted)
-        return decision, worth
+            self.pacer.reserve(taken[0], value, decision.arm, wanted)
 
     def withdraw(self, taken: Sequence[Any]) -> None:
         """Count bids as lost whose caller did not get them, because of an exception."""
@@ -187,7 +166,7 @@ class Spending:
             if isinstance(one, int) or one.amount
         ]
         with self.lock:
-            withdraw_many(self.pacer, keys, [])
+            self.pacer.withdraw_many(keys, [])
 
     def choose_many(
         self,
@@ -207,14 +186,14 @@ class Spending:
             slots = learner.law.levels.table(columns, values.size, new=False)
             rows, keys = np.full(values.size, -1), np.empty(0, dtype=np.int64)  # none so far
             try:
-                given = (learner.law, slots, values, now, firsts, lasts, rows)
-                chosen = choose_many(pacer, *given)
+                auctions = {"worths": values, "slots": slots, "firsts": firsts, "lasts": lasts}
+                chosen = pacer.choose_many(learner.law, auctions, now, rows)
                 made = learner.decided_many(chosen.bids, chosen.chances, firsts, chosen.usable)
                 keys = first_key(made.decider) + made.rounds
-                hold_many(pacer, keys, chosen)
+                pacer.hold_many(keys, chosen)
                 taken += keys[chosen.bids >= pacer.lowest].tolist()
             except BaseException:
-                withdraw_many(pacer, keys.tolist(), rows.tolist())
+                pacer.withdraw_many(keys.tolist(), rows.tolist())
                 raise
         if chosen.bids.min(initial=0) >= 0:
             return made, None
@@ -230,7 +209,7 @@ class Spending:
             check_jump(owner, now, latest, self.max_jump, known)
         return now
 
-    def _reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
+    def reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
         lowest = lowest_bid(self.pacer.rules.amounts, first, last)
         if lowest is None:
@@ -289,7 +268,7 @@ class Spending:
             rows = keys >= 0
         rows &= ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
-        return settled_many(self.pacer, keys[rows], *money, won[rows], least[rows])
+        return self.pacer.settled_many(keys[rows], *money, won[rows], least[rows])
 
     def spare(self, share: float, most: int) -> int:
         """Return for how many bids a share of the free money would do; see `Pacer.spare`."""
@@ -326,13 +305,13 @@ class Spending:
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
         with self.lock:
-            arrays = freeze(self.pacer)
+            arrays = self.pacer.freeze()
         return {f"{_STATE}{name}": array for name, array in arrays().items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         with self.lock:
-            restore(self.pacer, {name.removeprefix(_STATE): one for name, one in state.items()})
+            self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
 
 
 def _refusal() -> InvalidParameterError:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import logging
 import os
+import re
 import stat
 import time
 import tomllib
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.bodies import Refusal
+from crossbandit.service.http.answers import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -105,12 +106,8 @@ def _check_token(source: str, token: AccessToken) -> None:
         raise InvalidParameterError(
             f"{source} must have a secret of at least {_SHORTEST} ASCII characters."
         )
-    if token.sha256 is not None and not _is_digest(token.sha256):
+    if token.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", token.sha256):
         raise InvalidParameterError(f"{source} must have a 'sha256' of 64 hexadecimal digits.")
-
-
-def _is_digest(text: str) -> bool:
-    return len(text) == 64 and all(one in "0123456789abcdef" for one in text.lower())
 
 
 class Bucket:
@@ -135,9 +132,12 @@ class Bucket:
 class TokenHolder:
     """The sender of a request."""
 
-    def __init__(self, name: str, roles: Sequence[str], bucket: Bucket) -> None:
-        self.name, self.bucket = name, bucket
-        self.roles = frozenset(roles)
+    def __init__(self, token: AccessToken, bucket: Bucket) -> None:
+        self.name, self.roles, self.bucket = token.name, frozenset(token.roles), bucket
+        if token.sha256 is not None:
+            self.digest = bytes.fromhex(token.sha256)
+        else:
+            self.digest = hashlib.sha256((token.secret or "").encode()).digest()
 
     def may(self, role: str) -> bool:
         """Return whether it has a role."""
@@ -158,14 +158,9 @@ class Access:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.open = not tokens
-        self._holders = [
-            (
-                _digest_of(token),
-                TokenHolder(token.name, token.roles, Bucket(token.rate or rate, clock)),
-            )
-            for token in tokens
-        ]
-        self._anybody = TokenHolder("anybody", ["admin"] if self.open else [], Bucket(rate, clock))
+        self._holders = [TokenHolder(one, Bucket(one.rate or rate, clock)) for one in tokens]
+        anybody = AccessToken("anybody", ["admin"] if self.open else [])
+        self._anybody = TokenHolder(anybody, Bucket(rate, clock))
 
     def check(self, authorization: bytes | None, role: str) -> TokenHolder:
         """Return the sender of a request; raise if the request is not allowed."""
@@ -195,13 +190,7 @@ class Access:
         scheme, _, secret = (authorization or b"").partition(b" ")
         digest = hashlib.sha256(secret.strip()).digest()
         found = None
-        for known, holder in self._holders:
-            if hmac.compare_digest(known, digest):
+        for holder in self._holders:
+            if hmac.compare_digest(holder.digest, digest):
                 found = holder
         return found if scheme.lower() == b"bearer" else None
-
-
-def _digest_of(token: AccessToken) -> bytes:
-    if token.sha256 is not None:
-        return bytes.fromhex(token.sha256)
-    return hashlib.sha256((token.secret or "").encode()).digest()

@@ -1,4 +1,7 @@
-"""Handlers: decisions, outcomes, bidders, health, metrics. None may block the event loop."""
+"""The operations of the service: their bodies, and their handlers. None may block the event loop.
+
+Routes and the OpenAPI document are made from the list of operations.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import asyncio
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -18,45 +22,257 @@ from crossbandit.service.causes import HeldElsewhereError, PausedError
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
-from crossbandit.service.http.bodies import (
-    BYTES,
-    STATUS,
-    TEXT,
-    Alive,
-    Answer,
-    Auction,
-    Auctions,
-    Bidder,
-    BidderNames,
-    DecidedMany,
-    Limits,
-    Outcomes,
-    Policy,
-    PolicyQuery,
-    PriceLaw,
-    PriceLawQuery,
-    Ready,
-    Refusal,
-)
+from crossbandit.service.http.answers import BYTES, STATUS, TEXT, Answer, Refusal
 from crossbandit.service.http.metrics import metrics_text, node_families
-from crossbandit.service.http.operations import BIDDER, DECIDING, STORING, operation
 from crossbandit.service.log_lines import request_id
-from crossbandit.service.settings import BidderSettings
+from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from crossbandit.client.transport import Response
-    from crossbandit.service.http.gate import Call
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 
+
+BIDDER = "/v1/bidders/{name}"
+# Error codes that several operations have.
+DECIDING = ("paused", "not-ready", "store-unavailable")
+STORING = ("store-unavailable", "too-many-requests")
 
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _FORWARDING = 32  # requests that are forwarded to one node at the same time
 _CHANGING = 16  # changes of bidders at the same time
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
+
+
+MOST_VALUES = 2_000  # the most values in one request
+MOST_OUTCOMES = 10_000
+
+Label = str | int
+Classes = dict[str, Label]
+Amount = Annotated[float, msgspec.Meta(ge=0)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
+
+
+class Auction(msgspec.Struct, forbid_unknown_fields=True):
+    """An auction to decide in.
+
+    Attributes:
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it is known.
+        at: The time of the auction in seconds since 1970, for budgets; by default now.
+        classes: A level of each of the bidder's classes.
+    """
+
+    value: float
+    reserve: Amount | None = None
+    at: Seconds | None = None
+    classes: Classes = {}
+
+
+class Auctions(msgspec.Struct, forbid_unknown_fields=True):
+    """Many auctions to decide in.
+
+    Attributes:
+        values: What winning is worth, in each auction.
+        reserve: The reserve price of all auctions, or of each; null where it is not known.
+        at: The time of the auctions in seconds since 1970, for budgets; by default now.
+        classes: For each class, one level for all auctions, or a list with a level for each.
+    """
+
+    values: Annotated[list[float], msgspec.Meta(min_length=1, max_length=MOST_VALUES)]
+    reserve: Amount | list[Amount | None] | None = None
+    at: Seconds | None = None
+    classes: dict[str, Label | list[Label]] = {}
+
+
+class DecidedMany(msgspec.Struct):
+    """Decisions, in the order of the auctions.
+
+    Attributes:
+        decisions: The decisions.
+    """
+
+    decisions: list[Decided]
+
+
+class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
+    """Many outcomes.
+
+    Attributes:
+        outcomes: The outcomes. They are learned in this order.
+    """
+
+    outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
+
+
+class Limits(msgspec.Struct, forbid_unknown_fields=True):
+    """New budgets and targets of a bidder.
+
+    Attributes:
+        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
+        target: A target, several targets, or null for none. Leave it out to keep the present ones.
+    """
+
+    budget: Budgets | msgspec.UnsetType = msgspec.UNSET
+    target: Targets | msgspec.UnsetType = msgspec.UNSET
+
+
+class Bidder(msgspec.Struct):
+    """A bidder of the service.
+
+    Attributes:
+        name: Its name.
+        settings: Its settings.
+        paused: Whether it is paused.
+    """
+
+    name: str
+    settings: BidderSettings
+    paused: bool
+
+
+class BidderNames(msgspec.Struct):
+    """All bidders of the service.
+
+    Attributes:
+        bidders: Their names.
+    """
+
+    bidders: list[str]
+
+
+class PolicyQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The query for the policy in an auction.
+
+    Attributes:
+        value: What winning is worth.
+        reserve: The reserve price of the auction, if it is known.
+        classes: A level of each of the bidder's classes, as a JSON object.
+    """
+
+    value: float
+    reserve: Amount | None = None
+    classes: Classes = {}
+
+
+class PriceLawQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The query for the law of prices at a value.
+
+    Attributes:
+        value: What winning is worth.
+        classes: A level of each of the bidder's classes, as a JSON object.
+    """
+
+    value: float
+    classes: Classes = {}
+
+
+class Policy(msgspec.Struct):
+    """The policy of a bidder in an auction.
+
+    Attributes:
+        bids: The amounts that may be bid.
+        probabilities: The probability of each bid; all 0 if no bid may be made.
+    """
+
+    bids: list[float]
+    probabilities: list[float]
+
+
+class PriceLaw(msgspec.Struct):
+    """The law of the highest competing bid.
+
+    Attributes:
+        bids: The amounts that may be bid.
+        chances: The probability that each bid wins.
+        errors: The approximate standard error of each probability.
+    """
+
+    bids: list[float]
+    chances: list[float]
+    errors: list[float]
+
+
+class Alive(msgspec.Struct):
+    """The process runs.
+
+    Attributes:
+        status: "ok".
+    """
+
+    status: str
+
+
+class Ready(msgspec.Struct):
+    """Whether a node of the service can be used. Anybody may ask, so it says no more.
+
+    Attributes:
+        ready: Whether it can store outcomes and decide.
+    """
+
+    ready: bool
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+class Call(NamedTuple):
+    """A request, decoded."""
+
+    name: str  # the bidder, or ""
+    body: Any  # the decoded body, or None
+    query: Any  # the decoded query, or None
+    headers: Mapping[bytes, bytes]
+
+
+_Handler = TypeVar("_Handler", bound="Callable[[Any, Call], Any]")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of the service, with its documentation."""
+
+    method: str
+    path: str  # the path, with `{name}` for the bidder
+    role: str  # the role that it needs; "read" for any token, "open" for none
+    handler: Callable[[Any, Call], Any]
+    summary: str  # one sentence for the documentation
+    body: Any = None  # the type of the body, or None
+    query: Any = None  # the type of the query, or None
+    answer: Any = None  # the type of the answer, or its media type
+    status: int = 200
+    codes: tuple[str, ...] = ()  # the error codes that not all operations have
+
+    @cached_property
+    def decode(self) -> Callable[[bytes], Any]:
+        """The decoder of the body."""
+        return msgspec.json.Decoder(self.body).decode
+
+    @cached_property
+    def threaded(self) -> bool:
+        """Whether the handler runs in a thread."""
+        return not iscoroutinefunction(self.handler)
+
+
+# Routes are searched in this order, so the most frequent requests come first.
+OPERATIONS: list[Operation] = []
+
+
+def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Handler], _Handler]:
+    """Add a handler to the operations; a decorator. The summary is the docstring of the handler."""
+
+    def register(handler: _Handler) -> _Handler:
+        summary = (handler.__doc__ or "").partition("\n")[0]
+        OPERATIONS.append(Operation(method, path, role, handler, summary, **more))
+        return handler
+
+    return register
+
+
+# --- what handlers use ---------------------------------------------------------------------------
 
 
 class OtherNode:
@@ -130,6 +346,9 @@ class Service:
         """Close the connections to other nodes."""
         for other in self.others.values():
             other.close()
+
+
+# --- decisions and outcomes ----------------------------------------------------------------------
 
 
 @operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
@@ -328,12 +547,7 @@ def create(service: Service, call: Call) -> Bidder:
 @operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs."""
-    given = {
-        key: getattr(call.body, key)
-        for key in ("budget", "target")
-        if getattr(call.body, key) is not msgspec.UNSET
-    }
-    service.node.change(call.name, **given)
+    service.node.change(call.name, budget=call.body.budget, target=call.body.target)
     return bidder(service, call)
 
 

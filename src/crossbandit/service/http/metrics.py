@@ -9,12 +9,14 @@ from crossbandit.errors import CrossbanditError
 from crossbandit.service.figures import Histogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)  # seconds
+
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class RequestMetrics:
@@ -89,12 +91,8 @@ def metrics_text(families: Iterable[Family]) -> bytes:
 def _labels(labels: Mapping[str, str]) -> str:
     if not labels:
         return ""
-    inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
+    inside = ",".join(f'{name}="{text.translate(_ESCAPED)}"' for name, text in labels.items())
     return f"{{{inside}}}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _number(value: float) -> str:
@@ -105,68 +103,55 @@ def _number(value: float) -> str:
 
 # --- the metrics of a node ---------------------------------------------------------------------
 
-# Metrics with one sample for each bidder.
-_OF_BIDDER: tuple[tuple[str, str, str, Callable[[BidderFigures], float | None]], ...] = (
-    ("decisions_total", "counter", "Decisions that this process made.", lambda f: f.decisions),
-    ("value_won", "gauge", "Sum of the values won.", lambda f: f.value_won),
-    ("spend", "gauge", "Money paid.", lambda f: f.spend),
-    ("surplus", "gauge", "Values won less the money paid.", lambda f: f.surplus),
-    ("win_rate", "gauge", "Share of the auctions won.", lambda f: f.win_rate),
-    ("paused", "gauge", "Whether the bidder is paused.", lambda f: f.paused),
-    ("alerts", "gauge", "Alerts that the page shows.", lambda f: len(f.alerts)),
-    ("log_entries", "gauge", "Number of the last entry of the log.", lambda f: f.last),
-    ("learned_entries", "gauge", "Number of the last entry learned.", lambda f: f.learned),
-    ("learning_lag_entries", "gauge", "Entries that are not learned yet.", lambda f: f.lag),
-    ("policy_age_seconds", "gauge", "Age of the policy in use.", lambda f: f.policy_age),
-    (
-        "learning_lag_seconds",
-        "gauge",
-        "Wait of the oldest unlearned entry.",
-        lambda f: f.lag_seconds,
-    ),
-    ("exploration_cost", "gauge", "Cost of random bids per auction.", lambda f: f.exploration),
-    ("dependence", "gauge", "Whether prices depend on values.", lambda f: _seen(f, "depends")),
+# Metrics with one sample for each bidder: name, kind, meaning, and what of its figures it shows.
+_OF_BIDDER = (
+    ("decisions_total", "counter", "Decisions that this process made.", "decisions"),
+    ("value_won", "gauge", "Sum of the values won.", "value_won"),
+    ("spend", "gauge", "Money paid.", "spend"),
+    ("surplus", "gauge", "Values won less the money paid.", "surplus"),
+    ("win_rate", "gauge", "Share of the auctions won.", "win_rate"),
+    ("paused", "gauge", "Whether the bidder is paused.", "paused"),
+    ("alerts", "gauge", "Alerts that the page shows.", "alerts"),
+    ("log_entries", "gauge", "Number of the last entry of the log.", "last"),
+    ("learned_entries", "gauge", "Number of the last entry learned.", "learned"),
+    ("learning_lag_entries", "gauge", "Entries that are not learned yet.", "lag"),
+    ("policy_age_seconds", "gauge", "Age of the policy in use.", "policy_age"),
+    ("learning_lag_seconds", "gauge", "Wait of the oldest unlearned entry.", "lag_seconds"),
+    ("exploration_cost", "gauge", "Cost of random bids per auction.", "exploration"),
+    ("dependence", "gauge", "Whether prices depend on values.", "diagnosis.depends"),
     (
         "dependence_log_evidence",
         "gauge",
         "Logarithm of the evidence that prices depend on values.",
-        lambda f: _seen(f, "log_evidence"),
+        "diagnosis.log_evidence",
     ),
     (
         "dependence_gain",
         "gauge",
         "Estimated gain from bids that depend on the value.",
-        lambda f: _seen(f, "gain"),
+        "diagnosis.gain",
     ),
 )
 # Metrics with one sample for each limit of a bidder.
-_OF_LIMIT: tuple[tuple[str, str, Callable[[Any], float | None]], ...] = (
-    (
-        "limit_amount",
-        "Amount of the limit: money, or the ratio of a return.",
-        lambda one: one.amount,
-    ),
-    ("limit_spent", "Money paid in the present period.", lambda one: one.spent),
-    ("limit_reserved", "Money that bids without an outcome may cost.", lambda one: one.reserved),
-    ("limit_left", "Money that may still be bid.", lambda one: one.left),
-    ("limit_planned", "Money that the plan allows by now.", lambda one: one.planned),
-    ("limit_slack", "Money that a target allows less the money spent.", lambda one: one.slack),
-    ("limit_multiplier", "Number by which values are divided.", lambda one: one.multiplier),
-    (
-        "limit_under_delivery",
-        "Whether far less was spent than planned; the alerts say why.",
-        lambda one: None if one.planned is None else bool(one.under_delivery),
-    ),
+_OF_LIMIT = (
+    ("amount", "Amount of the limit: money, or the ratio of a return."),
+    ("spent", "Money paid in the present period."),
+    ("reserved", "Money that bids without an outcome may cost."),
+    ("left", "Money that may still be bid."),
+    ("planned", "Money that the plan allows by now."),
+    ("slack", "Money that a target allows less the money spent."),
+    ("multiplier", "Number by which values are divided."),
+    ("under_delivery", "Whether far less was spent than planned; the alerts say why."),
 )
 
 
 def node_families(node: Node) -> Iterator[Family]:
     """Yield the metrics of a node and its bidders."""
     found = {name: one for name in node.names() if (one := _figures(node, name)) is not None}
-    for name, kind, meaning, read in _OF_BIDDER:
+    for name, kind, meaning, field in _OF_BIDDER:
         family = Family(name, kind, meaning)
         for bidder, one in found.items():
-            family.add(read(one), bidder=bidder)
+            family.add(_value(one, field), bidder=bidder)
         yield family
     outcomes = Family("outcomes_total", "counter", "Outcomes that were learned.")
     refused = Family("refusals_total", "counter", "Outcomes that were not learned, by cause.")
@@ -176,19 +161,27 @@ def node_families(node: Node) -> Iterator[Family]:
         for cause, count in sorted(one.refused.items()):
             refused.add(count, bidder=bidder, cause=cause)
     yield from (outcomes, refused)
-    for name, meaning, read in _OF_LIMIT:
-        family = Family(name, "gauge", meaning)
+    for name, meaning in _OF_LIMIT:
+        family = Family(f"limit_{name}", "gauge", meaning)
         for bidder, one in found.items():
             for number, limit in enumerate(one.limits):
-                family.add(read(limit), bidder=bidder, limit=limit.kind, number=str(number))
+                value = getattr(limit, name)
+                if name == "under_delivery":  # a sentence
+                    value = None if limit.planned is None else bool(value)
+                family.add(value, bidder=bidder, limit=limit.kind, number=str(number))
         yield family
-    yield from _writing(node)
+    durations = Family("commit_seconds", "histogram", "Duration of durable commits.")
+    durations.add_histogram(node.writer.durations)
+    waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
+    waiting.add(node.writer.waiting)
+    yield from (durations, waiting)
 
 
-def _seen(figures: BidderFigures, name: str) -> float | None:
-    """Return a field of the diagnosis, if there is one."""
-    found: float | None = getattr(figures.diagnosis, name, None)
-    return found
+def _value(figures: Any, field: str) -> float | None:
+    """Return a field, the number of its elements, or None if there is no such thing."""
+    for name in field.split("."):
+        figures = getattr(figures, name, None)
+    return len(figures) if isinstance(figures, tuple) else figures
 
 
 def _figures(node: Node, name: str) -> BidderFigures | None:
@@ -196,12 +189,3 @@ def _figures(node: Node, name: str) -> BidderFigures | None:
         return node.figures(name)
     except CrossbanditError:  # it was deleted meanwhile
         return None
-
-
-def _writing(node: Node) -> Iterator[Family]:
-    """Yield the metrics of writing to the store."""
-    durations = Family("commit_seconds", "histogram", "Duration of durable commits.")
-    durations.add_histogram(node.writer.durations)
-    waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
-    waiting.add(node.writer.waiting)
-    yield from (durations, waiting)

@@ -9,15 +9,14 @@ import msgspec
 
 import crossbandit
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.bodies import STATUS, Problem
+from crossbandit.service.http.answers import STATUS, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.service.http.operations import Operation
+    from crossbandit.service.http.handlers import Operation
 
 _TEMPLATE = "#/components/schemas/{name}"
-_PROBLEM = {"application/json": {"schema": {"$ref": _TEMPLATE.format(name="Problem")}}}
 _NAME = {
     "name": "name",
     "in": "path",
@@ -35,7 +34,11 @@ def document(operations: Sequence[Operation]) -> bytes:
     structs = [kind for kind in kinds if isinstance(kind, type)]
     _, schemas = msgspec.json.schema_components([*structs, Problem], ref_template=_TEMPLATE)
     for kind in _all_structs([*structs, Problem]):
-        _describe(schemas.get(kind.__name__, {}), kind)
+        schema, texts = schemas.get(kind.__name__, {}), _described(kind)
+        schema["description"] = (kind.__doc__ or "").partition("\n")[0]
+        for name, inner in schema.get("properties", {}).items():
+            if name in texts and "$ref" not in inner:
+                inner.setdefault("description", texts[name])
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
@@ -58,6 +61,9 @@ def document(operations: Sequence[Operation]) -> bytes:
 
 
 def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done."}
+    if one.answer is not None:
+        done["content"] = {one.answer: {}} if isinstance(one.answer, str) else _json(one.answer)
     found: dict[str, Any] = {
         "operationId": one.handler.__name__.replace("_", "-"),
         "summary": one.summary,
@@ -65,18 +71,18 @@ def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
             *([_NAME] if "{name}" in one.path else []),
             *_query_parameters(one, schemas),
         ],
-        "responses": {str(one.status): _done(one), **_problems(one)},
+        "responses": {str(one.status): done, **_problems(one)},
     }
     if one.role != OPEN:
         found["security"] = [{"token": []}]
         found["description"] = f"Role: {one.role}."
     if one.body is not None:
-        reference = {"$ref": _TEMPLATE.format(name=one.body.__name__)}
-        found["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": reference}},
-        }
+        found["requestBody"] = {"required": True, "content": _json(one.body)}
     return found
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _TEMPLATE.format(name=kind.__name__)}}}
 
 
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,15 +103,6 @@ def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str,
     return found
 
 
-def _done(one: Operation) -> dict[str, Any]:
-    if one.answer is None:
-        return {"description": "Done."}
-    if isinstance(one.answer, str):
-        return {"description": "Done.", "content": {one.answer: {}}}
-    reference = {"$ref": _TEMPLATE.format(name=one.answer.__name__)}
-    return {"description": "Done.", "content": {"application/json": {"schema": reference}}}
-
-
 def _problems(one: Operation) -> dict[str, Any]:
     """Return the answers for errors, by status."""
     codes = [*one.codes]
@@ -121,18 +118,12 @@ def _problems(one: Operation) -> dict[str, Any]:
     for code in codes:
         by_status.setdefault(STATUS[code], set()).add(code)
     return {
-        str(status): {"description": f"Code: {', '.join(sorted(some))}.", "content": _PROBLEM}
+        str(status): {
+            "description": f"Code: {', '.join(sorted(some))}.",
+            "content": _json(Problem),
+        }
         for status, some in sorted(by_status.items())
     }
-
-
-def _describe(schema: dict[str, Any], kind: Any) -> None:
-    """Copy the descriptions in a docstring to a schema."""
-    schema["description"] = (kind.__doc__ or "").partition("\n")[0]
-    for name, text in _described(kind).items():
-        inner = schema.get("properties", {}).get(name)
-        if inner is not None and "$ref" not in inner:
-            inner.setdefault("description", text)
 
 
 def _all_structs(kinds: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A store for several machines: PostgreSQL."""
+"""What a store in PostgreSQL does in another way than one in SQLite."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import psycopg
 
-from crossbandit.service.store.session import LEASE, Session
+from crossbandit.service.store import Session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,16 +45,6 @@ class PostgresqlSession(Session):
     )
     remedy: ClassVar[str] = "Check that it runs, its address, and the rights of its user."
 
-    def __init__(self, address: str, lease: float, patience: float) -> None:
-        self._address, self._longest = address, lease
-        # A process that was stopped inside a transaction must not keep its locks for longer than
-        # its leases. Otherwise no other process could take them over when they have expired.
-        self._settings = (
-            *_SETTINGS,
-            f"SET idle_in_transaction_session_timeout TO {_milliseconds(lease / 2)}",
-            f"SET lock_timeout TO {_milliseconds(patience)}",
-        )
-
     def _begin(self, *, write: bool) -> None:
         del write
         if self._connection is None or self._connection.closed:
@@ -68,19 +58,15 @@ class PostgresqlSession(Session):
                 tcp_user_timeout=10_000,
                 application_name="crossbandit",
             )
-            for one in self._settings:
+            # A process that was stopped inside a transaction must not keep its locks for longer
+            # than its leases. Otherwise no other process could take them over when they end.
+            limits = (
+                f"SET idle_in_transaction_session_timeout TO {_milliseconds(self._longest / 2)}",
+                f"SET lock_timeout TO {_milliseconds(self._patience)}",
+            )
+            for one in (*_SETTINGS, *limits):
                 self._connection.execute(one.encode())
         self._connection.execute("BEGIN")
-
-    def _end(self, *, commit: bool) -> None:
-        if self._connection is None:
-            return
-        try:
-            self._connection.execute("COMMIT" if commit else "ROLLBACK")
-        except psycopg.Error:
-            self.close()
-            if commit:
-                raise
 
     def _lock(self, strength: str, *, wait: bool) -> str:
         return f" FOR {strength}" if wait else f" FOR {strength} SKIP LOCKED"
@@ -103,22 +89,6 @@ class PostgresqlSession(Session):
     def _set_up(self) -> None:
         self._rows(f"SELECT pg_advisory_xact_lock({_SETTING_UP})")
         super()._set_up()
-
-
-class PostgresqlStore:
-    """A store in a PostgreSQL database; see `Store`."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        session = self.session()
-        try:
-            session.set_up("in PostgreSQL")
-        finally:
-            session.close()
-
-    def session(self, lease: float = LEASE, patience: float | None = None) -> PostgresqlSession:
-        """Return a new connection."""
-        return PostgresqlSession(self._address, lease, lease if patience is None else patience)
 
 
 def _milliseconds(seconds: float) -> int:

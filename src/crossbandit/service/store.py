@@ -1,17 +1,27 @@
-"""Read and write a store, with SQL that SQLite and PostgreSQL share: rows, connections, tables."""
+"""The stores of the service: SQLite for one machine, PostgreSQL for one or more.
+
+Both use the same SQL. What differs is in `SqliteSession` and `PostgresqlSession`.
+"""
 
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from abc import ABC, abstractmethod
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from crossbandit.service.causes import LockedError, StoreError
+from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+LEASE = 5.0  # how many seconds a lease lasts by default
+_KEPT = 2  # the number of checkpoints that are kept
+_PIECE = 1000  # the number of rows that are deleted at once
+_PATIENCE = 10.0  # seconds that SQLite waits for another process that writes
 
 OUTCOMES, CHANGE = "outcomes", "change"  # kinds of entries
 
@@ -63,7 +73,7 @@ class Checkpoint(NamedTuple):
     content: bytes  # the state, encoded
 
 
-class Policy(NamedTuple):
+class PolicyRow(NamedTuple):
     """The newest snapshot of a bidder, and its figures."""
 
     entry: int  # the number of the last entry that was learned
@@ -99,14 +109,14 @@ class Keep(NamedTuple):
 
     bidder: int
     fence: int
-    policy: Policy | None
+    policy: PolicyRow | None
     checkpoint: Checkpoint | None
 
 
 Write = Append | Decide | Keep
 
 
-# --- connections ---------------------------------------------------------------------------------
+# --- sessions ------------------------------------------------------------------------------------
 
 
 _VERSION = 1  # the version of the tables
@@ -141,34 +151,57 @@ _TABLES = (
 TABLES_OF_A_BIDDER = ("leases", "bidders", "entries", "decisions", "checkpoints", "policies")
 
 
-class Connection(ABC):
-    """A connection that is opened when it is first used."""
+class Session(ABC):
+    """A connection to a store, for one thread at a time. Every method is one transaction.
+
+    It is opened when it is first used. All methods raise `StoreError` if the store cannot be
+    reached or written. Then nothing has changed, with one exception: if the answer to a commit was
+    lost, the commit may have been made.
+    """
 
     types: ClassVar[dict[str, str]]  # the names of column types in this database
     now: ClassVar[str]  # an SQL expression for the time of the database
     errors: ClassVar[tuple[type[Exception], ...]]  # the errors that the driver raises
-    locked: ClassVar[tuple[type[Exception], ...]]  # those of them that say that a row is locked
+    locked: ClassVar[tuple[type[Exception], ...]] = ()  # those that say that a row is locked
     remedy: ClassVar[str]  # the advice to a user whose store cannot be opened
     _connection: Any = None
+
+    def __init__(
+        self, address: str, lease: float, patience: float, file: int | None = None
+    ) -> None:
+        self._address, self._longest, self._patience, self._file = address, lease, patience, file
 
     @abstractmethod
     def _begin(self, *, write: bool) -> None:
         """Begin a transaction, on a new connection if there is none."""
 
     @abstractmethod
-    def _end(self, *, commit: bool) -> None:
-        """End the transaction. If that fails, close the connection."""
-
-    @abstractmethod
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement and return its rows."""
 
-    @abstractmethod
     def _lock(self, strength: str, *, wait: bool) -> str:
         """Return the end of a SELECT statement that locks its rows until the transaction ends.
 
-        If `wait` is False, the statement leaves out rows that another transaction has locked.
+        If `wait` is False, the statement leaves out rows that another transaction has locked. By
+        default it locks nothing, for a database with one writer at a time.
         """
+        del strength, wait
+        return ""
+
+    def file(self) -> int | None:
+        """Return the number of the file of the store; None if it is no file."""
+        return None
+
+    def _end(self, *, commit: bool) -> None:
+        """End the transaction. If that fails, close the connection, which rolls back."""
+        if self._connection is None:
+            return
+        try:
+            self._connection.execute("COMMIT" if commit else "ROLLBACK")
+        except self.errors:
+            self.close()
+            if commit:
+                raise
 
     def close(self) -> None:
         """Close the connection."""
@@ -197,6 +230,12 @@ class Connection(ABC):
                 "acknowledged. Try again."
             ) from error
 
+    def _insert(self, table: str, end: str = "", **row: Any) -> list[Any]:
+        """Insert a row."""
+        names, marks = ", ".join(row), ", ".join("?" * len(row))
+        statement = f"INSERT INTO {table} ({names}) VALUES ({marks}) {end}"
+        return self._rows(statement, list(row.values()))
+
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of one statement, in a transaction of its own."""
         with self._transaction(write=False):
@@ -220,30 +259,14 @@ class Connection(ABC):
             self._rows(statement.format(**self.types))
         found = self._rows("SELECT version FROM about")
         if not found:
-            self._rows("INSERT INTO about (version) VALUES (?)", [_VERSION])
+            self._insert("about", version=_VERSION)
             # A store from before there was a key has none: tokens that were given out are unsigned.
-            self._rows("INSERT INTO keys (content) VALUES (?)", [secrets.token_bytes(_KEY)])
+            self._insert("keys", content=secrets.token_bytes(_KEY))
         elif found[0][0] != _VERSION:
             raise StoreError(
                 f"The store has format {found[0][0]}, and this version of Crossbandit reads format "
                 f"{_VERSION}. Use the version that made it, or another store."
             )
-
-
-# --- sessions ------------------------------------------------------------------------------------
-
-
-LEASE = 5.0  # how many seconds a lease lasts by default
-_KEPT = 2  # the number of checkpoints that are kept
-_PIECE = 1000  # the number of rows that are deleted at once
-
-
-class Session(Connection):
-    """A connection to a store, for one thread at a time. Every method is one transaction.
-
-    All methods raise `StoreError` if the store cannot be reached or written. Then nothing has
-    changed, with one exception: if the answer to a commit was lost, the commit may have been made.
-    """
 
     def key(self) -> bytes | None:
         """Return the key that the store keeps for signing tokens; None if it has none."""
@@ -271,26 +294,20 @@ class Session(Connection):
         settings: str,
         owner: str,
         at: float,
-        policy: Policy,
+        policy: PolicyRow,
         checkpoint: Checkpoint,
     ) -> bool:
         """Add a bidder; return False if a bidder of that name exists."""
         with self._transaction():
-            made = self._rows(
-                "INSERT INTO bidders (name, settings, owner, paused, last, created) "
-                "VALUES (?, ?, ?, 0, 0, ?) ON CONFLICT (name) DO NOTHING RETURNING id",
-                [name, settings, owner, at],
-            )
+            bidder = {"name": name, "settings": settings, "owner": owner, "created": at}
+            once = "ON CONFLICT (name) DO NOTHING RETURNING id"
+            made = self._insert("bidders", once, **bidder, paused=0, last=0)
             if not made:
                 return False
-            bidder = int(made[0][0])
-            self._rows(
-                "INSERT INTO leases (bidder, holder, url, fence, expires) "
-                "VALUES (?, '', NULL, 0, 0)",
-                [bidder],
-            )
-            self._keep_policy(bidder, policy)
-            self._keep_checkpoint(bidder, checkpoint)
+            number = int(made[0][0])
+            self._insert("leases", bidder=number, holder="", url=None, fence=0, expires=0.0)
+            self._keep_policy(number, policy)
+            self._keep_checkpoint(number, checkpoint)
         return True
 
     def delete(self, bidder: int) -> bool:
@@ -363,11 +380,8 @@ class Session(Connection):
         if not found:
             return False
         first = int(found[0][0]) - one.size + 1
-        self._rows(
-            "INSERT INTO entries (bidder, first, count, at, kind, content) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            [one.bidder, first, one.size, at, one.kind, one.content],
-        )
+        added: dict[str, Any] = {"bidder": one.bidder, "first": first, "count": one.size, "at": at}
+        self._insert("entries", **added, kind=one.kind, content=one.content)
         return True
 
     def _write_fenced(self, one: Decide | Keep, at: float) -> bool:
@@ -378,11 +392,7 @@ class Session(Connection):
             ):
                 return False  # another process has made it, under the same lease
             for row in one.rows:
-                self._rows(
-                    "INSERT INTO decisions (bidder, number, after, at, content) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    [one.bidder, row.number, row.after, at, row.content],
-                )
+                self._insert("decisions", bidder=one.bidder, at=at, **row._asdict())
             return True
         if one.policy is not None:
             self._keep_policy(one.bidder, one.policy)
@@ -390,20 +400,16 @@ class Session(Connection):
             self._keep_checkpoint(one.bidder, one.checkpoint)
         return True
 
-    def _keep_policy(self, bidder: int, policy: Policy) -> None:
-        self._rows(
-            "INSERT INTO policies (bidder, entry, at, content, figures) VALUES (?, ?, ?, ?, ?) "
+    def _keep_policy(self, bidder: int, policy: PolicyRow) -> None:
+        replace = (
             "ON CONFLICT (bidder) DO UPDATE SET entry = excluded.entry, at = excluded.at, "
-            "content = excluded.content, figures = excluded.figures",
-            [bidder, *policy],
+            "content = excluded.content, figures = excluded.figures"
         )
+        self._insert("policies", replace, bidder=bidder, **policy._asdict())
 
     def _keep_checkpoint(self, bidder: int, checkpoint: Checkpoint) -> None:
-        self._rows(
-            "INSERT INTO checkpoints (bidder, entry, decisions, content) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content",
-            [bidder, *checkpoint],
-        )
+        replace = "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content"
+        self._insert("checkpoints", replace, bidder=bidder, **checkpoint._asdict())
         for entry, decisions in self._checkpoint_numbers(bidder)[_KEPT:]:
             self._rows(
                 "DELETE FROM checkpoints WHERE bidder = ? AND entry = ? AND decisions = ?",
@@ -447,12 +453,12 @@ class Session(Connection):
         )
         return [Checkpoint(*row) for row in rows]
 
-    def policy(self, bidder: int) -> Policy | None:
+    def policy(self, bidder: int) -> PolicyRow | None:
         """Return the policy."""
         rows = self._read(
             "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
         )
-        return Policy(*rows[0]) if rows else None
+        return PolicyRow(*rows[0]) if rows else None
 
     # --- leases --------------------------------------------------------------------------------
 
@@ -528,8 +534,74 @@ class Session(Connection):
         return len(old)
 
 
-class Store(Protocol):
-    """A database. Processes that open the same one share its bidders."""
+# --- stores --------------------------------------------------------------------------------------
+
+
+class SqliteSession(Session):
+    """A connection to an SQLite file with a write-ahead log. Every commit is on the disk."""
+
+    types: ClassVar[dict[str, str]] = {
+        "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "real": "REAL",
+        "bytes": "BLOB",
+    }
+    now: ClassVar[str] = "((julianday('now') - 2440587.5) * 86400.0)"
+    errors: ClassVar[tuple[type[Exception], ...]] = (sqlite3.Error,)
+    remedy: ClassVar[str] = (
+        "Give the path of a store, or of a new file in a folder that exists and can be written."
+    )
+
+    def file(self) -> int | None:
+        try:
+            return Path(self._address).stat().st_ino
+        except OSError:
+            return None
+
+    def _connect(self) -> sqlite3.Connection:
+        made = sqlite3.connect(
+            self._address, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+        )
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("PRAGMA synchronous = FULL")
+        return made
+
+    def _begin(self, *, write: bool) -> None:
+        if self._file is not None and self.file() != self._file:
+            # Data written to a deleted file would be lost when the process ends.
+            self.close()
+            raise sqlite3.OperationalError(
+                f"{self._address} was deleted or replaced. Put it back and start the service again"
+            )
+        if self._connection is None:
+            self._connection = self._connect()
+        self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    def _end(self, *, commit: bool) -> None:
+        if self._connection is not None and self._connection.in_transaction:
+            super()._end(commit=commit)
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        if self._connection is None:
+            raise sqlite3.ProgrammingError("the connection is closed")
+        found: list[Any] = self._connection.execute(statement, values).fetchall()
+        return found
+
+
+class Store:
+    """A database. Processes that open the same one share its bidders.
+
+    Args:
+        kind: The class of its connections.
+        address: The path of a file, or an address.
+        name: Its name in messages.
+    """
+
+    def __init__(self, kind: type[Session], address: str, name: str) -> None:
+        self._kind, self._address = kind, address
+        self._file: int | None = None
+        with closing(self.session()) as session:
+            session.set_up(name)
+            self._file = session.file()
 
     def session(self, lease: float = LEASE, patience: float | None = None) -> Session:
         """Return a new connection.
@@ -538,3 +610,28 @@ class Store(Protocol):
             lease: How many seconds leases last. No stopped process keeps locks for longer.
             patience: How many seconds to wait for a locked row; None for the length of a lease.
         """
+        patience = lease if patience is None else patience
+        return self._kind(self._address, lease, patience, self._file)
+
+
+def open_store(address: str | Path) -> Store:
+    """Return a store.
+
+    Args:
+        address: The path of an SQLite file, `sqlite:///path`, or `postgresql://...`.
+
+    Raises:
+        StoreError: The store cannot be opened.
+        InvalidParameterError: The address has another form.
+    """
+    text = str(address)
+    if text.startswith(("postgresql://", "postgres://")):
+        from crossbandit.service.postgresql import PostgresqlSession
+
+        return Store(PostgresqlSession, text, "in PostgreSQL")
+    path = text.removeprefix("sqlite:///")
+    if not path or "://" in path:
+        expected = "the path of a file, 'sqlite:///path' or 'postgresql://...'"
+        got = verbatim(f"one that begins with {path.partition('://')[0]!r}")  # hides passwords
+        reject("open_store", "address", expected, got)
+    return Store(SqliteSession, str(Path(path)), repr(str(Path(path))))

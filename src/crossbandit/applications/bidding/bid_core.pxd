@@ -1,0 +1,14 @@
+from crossbandit.laws.law_core cimport LawCore
+from crossbandit.learners.shell_core cimport LawShell
+from crossbandit.limits.pace_core cimport PaceCore
+
+cdef class BidCore:
+    cdef object bid_type, decision_type, rules, reason_of, first_key
+    cdef list grid
+    cdef double low, high, reserve, least
+    cdef bint at_most_value, quiet
+    cdef tuple made_of
+    cdef Py_ssize_t last_amount(self, value) except -2
+    cdef bint is_usual(self, money) except -1
+    cdef decide(self, LawShell shell, money, value, tuple labels, Py_ssize_t last, list taken)
+    cdef make(self, decision, value, amount, tuple labels, reason)

@@ -1,0 +1,47 @@
+"""Pages of decisions that were learned from, and how to find that of a decision."""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from crossbandit.core import shim as cython  # type: ignore[no-redef]
+
+SHIFT = cython.declare(cython.longlong, 10)  # a page has 2**SHIFT decisions
+SKEW = cython.declare(cython.double, 60.0)  # seconds by which clocks of machines may differ
+
+
+@cython.cclass
+class Page:
+    """The outcomes of consecutive decisions of one decider.
+
+    codes: an array of type "H", 0 where a decision was not learned from. newest: the latest time of
+    its decisions. generation: when it was made; pages of earlier generations are never changed.
+    """
+
+    def __init__(self, codes, newest, generation) -> None:
+        self.codes, self.newest, self.generation = codes, newest, generation
+        self.table = codes
+
+    def __reduce__(self):
+        return type(self), (self.codes, self.newest, self.generation)
+
+    def copied(self, generation):
+        return Page(self.codes[:], self.newest, generation)
+
+
+@cython.cclass
+class SeenPages:
+    """The pages by decider and number, and what decides whether a decision has expired."""
+
+    def find(self, decider, counter, time):
+        """Return the page of a decision in the usual case; None if more has to be looked at."""
+        page: Page = self.pages.get((decider, counter >> SHIFT))
+        if page is None or page.generation != self.generation or time <= self.dropped:
+            return None
+        now: cython.double = self.clock()
+        ahead: cython.double = min(SKEW, self.span)
+        if not now - self.span <= time <= now + ahead:
+            return None
+        page.newest = max(page.newest, time)
+        return page
