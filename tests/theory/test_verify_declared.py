@@ -25,7 +25,7 @@ from crossbandit.algorithms import (
     UcbN,
 )
 from crossbandit.algorithms.exp3 import ExponentialLearner
-from crossbandit.checks.estimator import LAW
+from crossbandit.checks.enumeration import LAW
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory import CheckProgress, CheckResult, Effort, declared, verify
 from crossbandit.theory.declared import grow

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
-from crossbandit.checks.estimator import check_estimator
+from crossbandit.checks.enumeration import check_estimator
 from crossbandit.core.losses import write_rows
 from crossbandit.environments import BlockEnvironment, Environment, from_table
 from crossbandit.environments.environment import (

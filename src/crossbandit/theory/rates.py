@@ -26,7 +26,6 @@ from crossbandit.theory.statements import (
     Figure,
     Series,
     Subject,
-    statement,
 )
 
 if TYPE_CHECKING:
@@ -156,7 +155,6 @@ def small_constants(subject: Subject, problem: Problem) -> Subject:
     return replace(subject, **tuning.theorem(problem, _SMALL).parameters._asdict())
 
 
-@statement(10, "Theorem 1: the rate in T, in alpha and in M")
 def regret_has_the_rate(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Exponents, with intervals, are at most those of the theorem's bound."""
     sizes = _SIZES[effort]
@@ -303,7 +301,6 @@ def _figure(title: str, axis: str, rates: Mapping[str, Rate]) -> Figure:
     )
 
 
-@statement(21, "Proposition 2: bound")
 def algorithm_1_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The regret of real runs of Algorithm 1, against the bound that its sketch ends with."""
     horizons, seeds, contexts = (2_000, 8_000, 32_000, 128_000), range(10), 50
@@ -324,7 +321,6 @@ def algorithm_1_has_its_bound(_subject: Subject, effort: Effort) -> Iterator[Che
     )
 
 
-@statement(11, "Theorem 1: the machine-checked bound")
 def regret_is_below_the_proved_bound(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """The mean regret of `CrossGraph(tuning="proved")` is at most the bound that is proved."""
     algorithm, seeds = replace(subject, tuning="proved"), range(2)

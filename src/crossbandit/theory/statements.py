@@ -1,4 +1,4 @@
-"""The results of checks, the list of all checks, and the machine-checked theorems behind them.
+"""Checks, their results, and the machine-checked theorems behind them.
 
 A check takes the algorithm under test and an effort. Tests pass wrong algorithms. A check yields a
 result for each line that `crossbandit verify` prints.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -98,68 +98,46 @@ class CheckResult:
 Check: TypeAlias = Callable[[Subject, Effort], Iterator[CheckResult]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(NamedTuple):
     """A check, and the parts of the paper that it covers."""
 
-    order: int
-    parts: tuple[str, ...]
-    group: str  # checks of one group share results that are expensive to compute
     check: Check
+    parts: tuple[str, ...]
+    group: str = ""  # checks of one group share results that are expensive to compute
 
     def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
         """Return the results of the check; if it raises an error, the last result says so."""
-        results = []
-        try:
-            for result in self.check(subject, effort):
-                results.append(result)  # noqa: PERF402 - those before an error count
-        except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
-            results.append(_failure(self.parts[0], error))
-        return results
+        return until_error(
+            self.check(subject, effort),
+            CheckResult(
+                statement=self.parts[0],
+                checked="whether the learner can be run as Algorithm 2",
+                instances=1,
+                worst="the learner is not Algorithm 2",
+                passed=False,
+            ),
+        )
 
 
-def _failure(part: str, error: Exception) -> CheckResult:
-    """Return the result of a check that ended with an error."""
-    wrong = isinstance(error, CheckFailedError)
-    return CheckResult(
-        statement=part,
-        checked="whether the learner can be run as Algorithm 2",
-        instances=1,
-        worst="the learner is not Algorithm 2" if wrong else "the check ended with an error",
-        passed=False,
-        note=error_note(error),
-    )
+def until_error(results: Iterator[CheckResult], failure: CheckResult) -> list[CheckResult]:
+    """Return results. If an error ends them, the last is `failure`, with what was raised."""
+    found = []
+    try:
+        for result in results:
+            found.append(result)  # noqa: PERF402 - those before an error count
+    except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
+        found.append(failed(failure, error))
+    return found
 
 
-def error_note(error: Exception) -> str:
-    """Return the note of a check that ended with an error: what was raised, and where."""
+def failed(failure: CheckResult, error: Exception) -> CheckResult:
+    """Return `failure` with a note that says what was raised, and where."""
     if isinstance(error, CheckFailedError):
-        return str(error)
+        return replace(failure, note=str(error))
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
-_STATEMENTS: list[Statement] = []
-
-
-def statement(order: int, *parts: str, group: str = "") -> Callable[[Check], Check]:
-    """Register a check of `parts` of the paper; a decorator.
-
-    `order` is the place in the paper: ten times the number of the theorem, proposition or lemma
-    (they share one counter), and a number in between for statements without a number.
-    """
-
-    def register(check: Check) -> Check:
-        known = Statement(order=order, parts=parts, group=group or check.__name__, check=check)
-        _STATEMENTS.append(known)
-        return check
-
-    return register
-
-
-def all_statements() -> tuple[Statement, ...]:
-    """Return every registered check, in the paper's order."""
-    return tuple(sorted(_STATEMENTS, key=lambda known: known.order))
+    place = f"{Path(frame.filename).name}, line {frame.lineno}"
+    note = f"{type(error).__name__}: {error} ({place})"
+    return replace(failure, worst="the check ended with an error", note=note)
 
 
 ROUNDING = 1e-12
