@@ -163,7 +163,7 @@ class Route:
         return tuple(int(arm) for arm in rounds.arms)
 
 
-class Outcome(NamedTuple):
+class Course(NamedTuple):
     """What can happen in a round or a pair."""
 
     chance: float  # given the contexts
@@ -198,9 +198,9 @@ class Enumeration:
         return policies
 
     @cached_property
-    def outcomes(self) -> list[Outcome]:
-        """All outcomes. Raises CheckFailedError if an arm of the policy is never drawn."""
-        outcomes = []
+    def courses(self) -> list[Course]:
+        """All courses. Raises CheckFailedError if an arm of the policy is never drawn."""
+        courses = []
         likely = (np.flatnonzero(self.policies[c] > _RARE).tolist() for c in self.contexts)
         for arms in product(*likely):
             places = list(zip(self.contexts, arms, strict=True))
@@ -208,22 +208,22 @@ class Enumeration:
             chance = math.prod(float(self.policies[c, arm]) for c, arm in places)
             for part, side, coins in self._coins(places):
                 one = self._draw(arms, [*drawn, *coins])
-                outcomes.append(one._replace(chance=part * chance, side=side))
-        total = sum(one.chance for one in outcomes)
-        return [one._replace(chance=one.chance / total) for one in outcomes]
+                courses.append(one._replace(chance=part * chance, side=side))
+        total = sum(one.chance for one in courses)
+        return [one._replace(chance=one.chance / total) for one in courses]
 
     @property
     def mean(self) -> Floats:
         """The expectation of what is added (contexts, arms)."""
-        return np.asarray(sum(one.chance * one.added for one in self.outcomes))
+        return np.asarray(sum(one.chance * one.added for one in self.courses))
 
     @property
     def variance(self) -> Floats:
         """The variance of what is added (contexts, arms)."""
         mean = self.mean
-        return np.asarray(sum(one.chance * (one.added - mean) ** 2 for one in self.outcomes))
+        return np.asarray(sum(one.chance * (one.added - mean) ** 2 for one in self.courses))
 
-    def play(self, numbers: Sequence[float], seed: int = 0) -> Outcome:
+    def play(self, numbers: Sequence[float], seed: int = 0) -> Course:
         """Let a copy of the learner play the rounds, with these uniform numbers first."""
         route, learner = self.route, scripted(self.learner, numbers, seed)
         rows, estimates = self.losses.transpose(0, 2, 1), self.declared.estimates
@@ -244,7 +244,7 @@ class Enumeration:
                 for decision, table in zip(decisions, rows, strict=True):
                     route.learn(learner, decision, table)
         added += estimates(learner)
-        return Outcome(1.0, self.contexts, arms, 0, added, later, learner)
+        return Course(1.0, self.contexts, arms, 0, added, later, learner)
 
     def _play_others(self, learner: Learner, rows: Floats) -> Floats:
         """Play other rounds before late feedback comes; return the policy after them."""
@@ -272,13 +272,14 @@ class Enumeration:
             if kept < 1.0 - _NEAR:
                 yield 0.5 * (1.0 - kept), side, [split, kept + _NEAR]
 
-    def _draw(self, arms: tuple[int, ...], numbers: list[float]) -> Outcome:
+    def _draw(self, arms: tuple[int, ...], numbers: list[float]) -> Course:
         """Play the rounds with uniform numbers that draw these arms."""
-        attempts = _ATTEMPTS if len(arms) == 1 else 1
-        for attempt in range(attempts):
-            found = self.play([] if attempt else numbers, attempt)
-            if found.arms == arms:
-                return found
+        attempts, attempt = _ATTEMPTS if len(arms) == 1 else 1, 1
+        found = self.play(numbers)
+        while found.arms != arms and attempt < attempts:
+            found, attempt = self.play([], attempt), attempt + 1
+        if found.arms == arms:
+            return found
         first = 0 if found.arms[0] != arms[0] else -1
         raise CheckFailedError(
             f"The policy of context {self.contexts[first]} gives arm {arms[first]} the probability "
@@ -357,7 +358,7 @@ def _learns(declared: Estimator, learner: Learner) -> bool:
     return bool(any(now.share(policies, c).any() for c in range(CONTEXTS)))
 
 
-def comparisons(algorithm: Algorithm, graphs: Sequence[FeedbackGraph]) -> Iterator[Comparison]:
+def comparisons(algorithm: Algorithm, graphs: Sequence[FeedbackGraph]) -> Iterator[ComparedRound]:
     """Play a round, or a pair, on each graph, in each context and on each route."""
     kinds = ["fixed"] if algorithm.needs_own_loss else ["fixed", "informed", "uninformed"]
     for graph, kind in product(graphs, (kind for kind in kinds if kind in algorithm.graph_kinds)):
@@ -369,10 +370,10 @@ def comparisons(algorithm: Algorithm, graphs: Sequence[FeedbackGraph]) -> Iterat
         for route in _routes(algorithm, learner, played, kind):
             now = declared.of_round(learner, route.available)
             every = product(range(CONTEXTS), repeat=now.rounds)
-            # Pairs have many outcomes. So some routes play them in two different contexts only.
+            # Pairs have many courses. So some routes play them in two different contexts only.
             short = now.pairs is not None and (route.late or route.available is not None)
             for contexts in [(0, 1)] if short else every:
-                yield Comparison(learner, now, route, contexts, losses[: now.rounds])
+                yield ComparedRound(learner, now, route, contexts, losses[: now.rounds])
 
 
 def _routes(
@@ -425,7 +426,7 @@ _VARIANCE = (
 )
 
 
-class Comparison(Enumeration):
+class ComparedRound(Enumeration):
     """What was found beside what was declared, and which mistake explains a difference."""
 
     @property
@@ -491,7 +492,7 @@ class Comparison(Enumeration):
             return in_contexts(losses * odds) + fixed
 
         if self.route.late:
-            yield with_denominator(self.outcomes[-1].later @ edges), _RECOMPUTED
+            yield with_denominator(self.courses[-1].later @ edges), _RECOMPUTED
         yield with_denominator(edges @ policy), _OUT
         yield with_denominator(policy), _BANDIT
         twice = np.divide(policy * loops, observed, out=np.zeros_like(policy), where=observed > 0)

@@ -33,7 +33,7 @@ from crossbandit.checks.enumeration import (
     CONTEXTS,
     HORIZON,
     LAW,
-    Comparison,
+    ComparedRound,
     Route,
     ScriptedGenerator,
     comparisons,
@@ -62,13 +62,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
-    from crossbandit.checks.enumeration import Outcome
+    from crossbandit.checks.enumeration import Course
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.streams import Seed
     from crossbandit.theory.runs import EnvironmentView
     from crossbandit.types import Floats
 
-# Depth and width of the trees. A pair has many more outcomes than a round.
+# Depth and width of the trees. A pair has many more courses than a round.
 _SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
 _OF_PAIRS = {Effort.QUICK: (2, 1), Effort.FULL: (4, 4)}
 _EDGE = 1e-9  # the distance of a probing uniform number from the end of an arm's interval
@@ -260,36 +260,36 @@ class DeclaredNode:
         return FtrlState.of(self.learner, self.declared)
 
     @cached_property
-    def comparisons(self) -> dict[tuple[int, ...], Comparison]:
+    def comparisons(self) -> dict[tuple[int, ...], ComparedRound]:
         """The enumeration and the declaration, for all contexts of the round or the pair."""
         route = Route("with prompt feedback", self.learner.graph)
         return {
-            contexts: Comparison(self.learner, self.declared, route, contexts, self.tables)
+            contexts: ComparedRound(self.learner, self.declared, route, contexts, self.tables)
             for contexts in product(range(CONTEXTS), repeat=self.declared.rounds)
         }
 
     @cached_property
-    def outcomes(self) -> list[tuple[float, Outcome, Floats]]:
+    def courses(self) -> list[tuple[float, Course, Floats]]:
         """Everything that can happen, with its probability given this node, and its terms.
 
         These are the terms of the regret, and the regret, in each context (terms + 1, contexts).
         """
-        rounds, outcomes = [self.declared] * self.declared.rounds, []
+        rounds, courses = [self.declared] * self.declared.rounds, []
         for contexts, comparison in self.comparisons.items():
             counts = self.counts(contexts)
             mean = expected_input(rounds, self.before.policies, counts, self.tables)
             of_contexts = float(np.prod(_NU[list(contexts)]))
-            for one in comparison.outcomes:
+            for one in comparison.courses:
                 after = self.before.estimates + one.added
                 terms = self.before.terms(self.best, self.tables, mean, after)
-                outcomes.append((one.chance * of_contexts, one, terms))
-        return outcomes
+                courses.append((one.chance * of_contexts, one, terms))
+        return courses
 
     def counts(self, contexts: tuple[int, ...]) -> Floats:
         """Return each context's probability; without cross-learning, 1 for that of the round."""
         return _NU if self.declared.cross_learning else np.eye(CONTEXTS)[contexts[0]]
 
-    def regret(self, one: Outcome) -> float:
+    def regret(self, one: Course) -> float:
         """Return the losses of the played arms minus those of the best arms of their contexts."""
         played = zip(self.tables, one.contexts, one.arms, strict=True)
         return sum(float(table[c, arm] - self.best[c] @ table[c]) for table, c, arm in played)
@@ -300,7 +300,7 @@ class DeclaredNode:
         falling = self.past.falling and bool((rates <= self.past.rates).all())
         return [
             (one.learner, _PathSums(self.past.penalty + terms[4], rates, falling))
-            for chance, one, terms in self.outcomes
+            for chance, one, terms in self.courses
             if chance > 0
         ]
 
@@ -370,7 +370,7 @@ def _estimate_lines(algorithm: Algorithm, nodes: list[DeclaredNode]) -> Iterator
         "Variance of the estimate",
         "variance over all that is drawn of what a round adds, against its declaration",
     )
-    by_route: dict[str, list[Comparison]] = {}
+    by_route: dict[str, list[ComparedRound]] = {}
     for one in comparisons(algorithm, tiny_graphs(algorithm)):
         by_route.setdefault(_name(one.route), []).append(one)
     by_route.pop("", None)
@@ -393,7 +393,7 @@ def _name(route: Route) -> str:
     return "in the compiled loop" if route.compiled else ""
 
 
-def _mistake(found: Iterable[Comparison]) -> str:
+def _mistake(found: Iterable[ComparedRound]) -> str:
     """Return the first difference and the likely mistake; nothing if all is right."""
     for one in found:
         try:
@@ -424,7 +424,7 @@ def _moment_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResu
 def _second_moment(node: DeclaredNode) -> float:
     """Return the mean of sum_a p(a) lhat(a)^2 over contexts; or else that of the worst context."""
     moments = np.zeros(CONTEXTS)
-    for chance, one, _ in node.outcomes:
+    for chance, one, _ in node.courses:
         local = (node.before.weights * one.added**2).sum(axis=1)
         own = chance * float(local @ node.counts(one.contexts))
         if node.declared.cross_learning:
@@ -484,7 +484,7 @@ def _regret_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResu
     every, mean, noise = (Differences(_ROUNDING) for _ in range(3))
     for node in nodes:
         realised, expected, noisy = 0.0, 0.0, 0.0
-        for chance, one, by_context in node.outcomes:
+        for chance, one, by_context in node.courses:
             terms = by_context @ node.counts(one.contexts)
             every.compare(terms[:-1].sum(), terms[-1])
             realised += chance * node.regret(one)
@@ -510,7 +510,7 @@ def _ftrl_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResult
     stability, penalty, paths, rounds = 0.0, 0.0, 0, 0
     for node in nodes:
         rates, weights = node.before.rates, node.before.weights
-        for _chance, one, terms in node.outcomes:
+        for _chance, one, terms in node.courses:
             for c, eta in enumerate(rates):
                 least = float(one.added[c].min())
                 bound = float(weights[c] @ one.added[c] ** 2) * eta

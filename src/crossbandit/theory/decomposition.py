@@ -136,7 +136,7 @@ class Decomposition:
     algorithm: CrossGraph
     environment: Environment
     parameters: EpochParameters
-    orders: Orders
+    orders: TermBounds
     rounds: Integers
     curves: Floats
     warm_up: Floats
@@ -402,8 +402,8 @@ class _RunParts:
         moment = pair.moment
         regret = float((self._nu @ ((moment.q - self._best) * pair.losses.sum(axis=0))).sum())
         self.pseudo_regret += regret
-        for table, c, arm in zip(pair.losses, pair.draws.contexts, pair.draws.arms, strict=True):
-            self.realised_regret += float(table[c, arm] - self._best[c] @ table[c])
+        for table, c, own in zip(pair.losses, pair.draws.contexts, pair.played_losses, strict=True):
+            self.realised_regret += float(own - self._best[c] @ table[c])
         if moment.epoch == 1:
             self.warm_up += regret
         else:
@@ -450,7 +450,7 @@ class _RunParts:
         return np.asarray(self._nu @ (weights * values))
 
 
-class Orders(NamedTuple):
+class TermBounds(NamedTuple):
     """One order for each bound of the appendix, for given parameters."""
 
     graph_sum: float  # A_G = alpha log(K^2 / (alpha rho)) + 1
@@ -466,7 +466,7 @@ class Orders(NamedTuple):
     total: float  # the assembly: Theorem 1 before the parameters are chosen
 
 
-def orders(problem: Problem, parameters: EpochParameters) -> Orders:
+def orders(problem: Problem, parameters: EpochParameters) -> TermBounds:
     """Return the orders for `problem` when Algorithm 2 runs with `parameters`.
 
     >>> from crossbandit import CrossGraph, Problem, graphs
@@ -483,7 +483,7 @@ def orders(problem: Problem, parameters: EpochParameters) -> Orders:
     trajectory = eta * graph_sum * (1.0 + length * gamma) * horizon
     special = (beta + gamma) * horizon + trajectory
     ftrl = math.log(arms) / eta + eta * graph_sum * horizon + eta * horizon
-    return Orders(
+    return TermBounds(
         graph_sum=graph_sum,
         bias_1=rho * horizon,
         bias_2_regular=gamma * graph_sum * horizon,

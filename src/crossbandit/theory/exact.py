@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Learner
-    from crossbandit.checks.enumeration import Outcome
+    from crossbandit.checks.enumeration import Course
     from crossbandit.types import Floats, Integers
 
 NU = np.array([0.25, 0.75])
@@ -84,11 +84,11 @@ class Branch(NamedTuple):
     mass: float  # its probability, given the node
     draws: PairDraws
     fed: Floats  # (M, K): what FTRL was fed
-    child: Node
+    child: PairNode
 
 
 @dataclass(eq=False)
-class Node:
+class PairNode:
     """A moment before a pair of rounds: by the definition, and a learner in that state."""
 
     moment: Moment
@@ -123,13 +123,13 @@ class Node:
         route = Route("", self.learner.graph)
         return Enumeration(self.learner, declared, route, tuple(contexts), losses)
 
-    def outcomes(self) -> Iterator[tuple[float, Outcome]]:
+    def courses(self) -> Iterator[tuple[float, Course]]:
         """Yield everything that the learner can do in the pair, with its probability."""
         for contexts in product(range(NU.size), repeat=2):
-            for one in self.enumeration(contexts, self.losses).outcomes:
+            for one in self.enumeration(contexts, self.losses).courses:
                 yield float(NU[list(contexts)].prod()) * one.chance, one
 
-    def play(self, contexts: Sequence[int], arms: Sequence[int], losses: Floats) -> Outcome:
+    def play(self, contexts: Sequence[int], arms: Sequence[int], losses: Floats) -> Course:
         """Let a copy play arms; after two it learns from the first."""
         numbers = [inside(self.policies[c], a) for c, a in zip(contexts, arms, strict=True)]
         return self.enumeration(contexts, losses).play([*numbers, *_LEARN_FROM_THE_FIRST])
@@ -144,17 +144,17 @@ class Node:
 
 
 @lru_cache(maxsize=1)
-def nodes(subject: Subject, effort: Effort) -> list[Node]:
+def nodes(subject: Subject, effort: Effort) -> list[PairNode]:
     """Return the nodes of all instances."""
     return [node for instance in _INSTANCES for node in _enumerate(subject, instance, effort)]
 
 
-def played(subject: Subject, effort: Effort) -> Iterator[Node]:
+def played(subject: Subject, effort: Effort) -> Iterator[PairNode]:
     """Yield the nodes whose pair was played."""
     return (node for node in nodes(subject, effort) if node.branches)
 
 
-def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Iterator[Node]:
+def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Iterator[PairNode]:
     """Yield the nodes of an instance, by the number of pairs played before."""
     graph, length, rounds, width = instance
     parameters = EpochParameters(_ETA, 0.05, 0.2, 0.1, length)
@@ -164,11 +164,11 @@ def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Iterato
     definition = Definition(graph, NU, parameters)
     under_test = replace(subject, **parameters._asdict())
     learner = under_test.start(Problem(graph, contexts=NU.size), seed=0)
-    level = [Node(definition.first(), learner, losses[:2])]
+    level = [PairNode(definition.first(), learner, losses[:2])]
     for first in range(2, rounds[effort] + 2, 2):
-        children: dict[bytes, Node] = {}
+        children: dict[bytes, PairNode] = {}
         for node in spread(level, width[effort]) if level[0].moment.pair == 0 else level:
-            for mass, one in node.outcomes():
+            for mass, one in node.courses():
                 # Unlike corrections, losses vary by context: the instances have no equal losses.
                 retained = bool(np.ptp(one.added, axis=0).max() > 1e-9)
                 (c, d), (a, b) = one.contexts, one.arms
@@ -176,7 +176,7 @@ def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Iterato
                 after = node.moment.after(draws, node.losses)
                 key = after.key
                 if key not in children:
-                    children[key] = Node(after, one.learner, losses[first : first + 2])
+                    children[key] = PairNode(after, one.learner, losses[first : first + 2])
                 node.branches.append(Branch(mass, draws, one.added, children[key]))
         yield from level
         level = list(children.values())
@@ -233,7 +233,7 @@ def retained_output_has_its_law(subject: Subject, effort: Effort) -> Iterator[Ch
     )
 
 
-def retained_law(node: Node) -> Floats:
+def retained_law(node: PairNode) -> Floats:
     """Return P(B = a | loss-side context c) as the learner has it: (M, K)."""
     law, of_context = np.zeros(node.policies.shape), np.zeros((NU.size, 1))
     for branch in node.branches:
@@ -252,7 +252,7 @@ class _EpochValues(NamedTuple):
     special: int | None
 
 
-def _seen(node: Node) -> _EpochValues:
+def _seen(node: PairNode) -> _EpochValues:
     """Let copies of the learner retain losses of 1 and of 0. Inputs then differ by 2 / W_e."""
     shape = node.policies.shape
     denominators, correction = np.full(shape[1], np.nan), np.zeros(shape[1])
@@ -303,11 +303,11 @@ def samples_are_fresh_and_apart(subject: Subject, effort: Effort) -> Iterator[Ch
     )
 
 
-def _ends(node: Node) -> dict[Node, float]:
+def _ends(node: PairNode) -> dict[PairNode, float]:
     """Return where an epoch that begins at `node` may end, with probabilities given `node`."""
     reached = {node: 1.0}
     for _ in range(node.moment.definition.parameters.epoch_length // 2):
-        following: defaultdict[Node, float] = defaultdict(float)
+        following: defaultdict[PairNode, float] = defaultdict(float)
         for start, mass in reached.items():
             for branch in start.branches:
                 following[branch.child] += mass * branch.mass
@@ -316,7 +316,7 @@ def _ends(node: Node) -> dict[Node, float]:
 
 
 def _see_joint_law(
-    ends: dict[Node, float], seen: dict[Node, _EpochValues], joint: Differences
+    ends: dict[PairNode, float], seen: dict[PairNode, _EpochValues], joint: Differences
 ) -> bool:
     """Compare a joint distribution with the product; return whether j_e and W_e are both random."""
     together: defaultdict[tuple[object, object], float] = defaultdict(float)
@@ -444,10 +444,16 @@ def learner_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckR
             m, w = NU @ r, NU @ r @ graph.adjacency
             correction, special = np.zeros(graph.arms), heaviest(m, loopless)
             if special is not None:
-                observed.compare(w[loopless], 1 - m[loopless])
                 correction[special] = beta / (w[special] + gamma)
             declared, route = Estimator(graph, no_share), Route("", graph)
             found = [Enumeration(learner, declared, route, (c,), losses) for c in range(NU.size)]
+            revealed = sum(
+                share * one.chance * graph.adjacency[one.arms[0]]
+                for share, every in zip(NU, found, strict=True)
+                for one in every.courses
+            )
+            if loopless:
+                observed.compare(np.asarray(revealed)[loopless], 1 - m[loopless])
             policies.compare(found[0].policies, r)
             total = sum(share * one.mean for share, one in zip(NU, found, strict=True))
             mean.compare(total, losses[0] * w / (w + gamma) + correction)

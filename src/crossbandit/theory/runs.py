@@ -62,7 +62,7 @@ _PANEL = 16  # in so many contexts, whole policies are compared at each new epoc
 _SEEDS = {Effort.QUICK: range(2), Effort.FULL: range(10)}
 
 
-class Losses(NamedTuple):
+class RoundLosses(NamedTuple):
     """The losses of all arms in one round."""
 
     rows: Floats  # (K, columns), as a learner is given them
@@ -76,7 +76,7 @@ class EnvironmentView(NamedTuple):
     horizon: int
     nu: Floats  # (M,): the context distribution
     comparator: Integers  # (M,): pi
-    losses: Callable[[int], Losses]  # of a round
+    losses: Callable[[int], RoundLosses]  # of a round
 
 
 def view_environment(owner: str, environment: Environment) -> EnvironmentView:
@@ -90,9 +90,9 @@ def view_environment(owner: str, environment: Environment) -> EnvironmentView:
         reject(owner, "environment", expected, verbatim("continuous contexts"))
 
     @lru_cache(maxsize=2)  # a pair of rounds: runs that play it together share the work
-    def losses(round_: int) -> Losses:
+    def losses(round_: int) -> RoundLosses:
         rows = environment.losses(round_)
-        return Losses(rows, _in_all_contexts(environment.problem.form, rows))
+        return RoundLosses(rows, _in_all_contexts(environment.problem.form, rows))
 
     horizon = horizon_of(environment)
     if isinstance(environment, BlockEnvironment):
@@ -162,6 +162,12 @@ class PlayedPair(NamedTuple):
     def observed(self) -> Floats:
         """I_{t,a}: 1 for the arms whose losses are observed and kept, else 0; (K,)."""
         return self.moment.observed(self.draws)
+
+    @property
+    def played_losses(self) -> Floats:
+        """The losses of the two arms that were played: (2,)."""
+        played: Floats = self.losses[[0, 1], self.draws.contexts, self.draws.arms]
+        return played
 
     @property
     def doubled(self) -> Floats:
@@ -235,21 +241,17 @@ def _compare_policies(learner: Learner, policy: Floats, first: int) -> None:
 # --- the compiled simulation -------------------------------------------------------------------
 
 
-class _Instance(NamedTuple):
-    parameters: dict[str, Any]
-    environment: Environment
-
-
-def _instances() -> tuple[_Instance, ...]:
+def _instances(subject: Subject) -> tuple[tuple[CrossGraph, Environment], ...]:
     """Return both forms of losses, several kinds of graph, and epochs that do not fit T."""
-    steep = {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05, "epoch_length": 6}
+    steep = replace(subject, eta=0.3, gamma=0.02, rho=0.1, beta=0.05, epoch_length=6)
+    experiment = replace(subject, tuning="experiment")
     random = random_strongly_observable(6, density=0.4, seed=3)
     return (
-        _Instance({"tuning": "experiment"}, paper_benchmark(1_000, alpha=4, contexts=20)),
-        _Instance(steep, paper_benchmark(500, alpha=2, contexts=7)),
-        _Instance(steep, GraphBenchmark(loopless_clique(4), 500, 7)),
-        _Instance(steep, GraphBenchmark(TWO_LOOPLESS, 502, 5, favour=0.5)),
-        _Instance(steep, GraphBenchmark(random, 300, 11)),
+        (experiment, paper_benchmark(1_000, alpha=4, contexts=20)),
+        (steep, paper_benchmark(500, alpha=2, contexts=7)),
+        (steep, GraphBenchmark(loopless_clique(4), 500, 7)),
+        (steep, GraphBenchmark(TWO_LOOPLESS, 502, 5, favour=0.5)),
+        (steep, GraphBenchmark(random, 300, 11)),
     )
 
 
@@ -272,21 +274,13 @@ def _simulate_and_keep(
 def compiled_loop_is_algorithm_2(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Arms, losses and last policies of `simulate` are those of the definition."""
     arms, losses, last = Differences(), Differences(), Differences()
-    for parameters, environment in _instances():
-        algorithm = replace(subject, **parameters)
+    for algorithm, environment in _instances(subject):
         view = view_environment("verify", environment)
         for seed in _SEEDS[effort]:
             run, learner = _simulate_and_keep(algorithm, environment, seed)
             pairs = list(follow(algorithm, view, seed))
             arms.compare(run.arms, np.ravel([pair.draws.arms for pair in pairs]))
-            expected = [
-                table[context, arm]
-                for pair in pairs
-                for table, context, arm in zip(
-                    pair.losses, pair.draws.contexts, pair.draws.arms, strict=True
-                )
-            ]
-            losses.compare(run.losses, expected)
+            losses.compare(run.losses, np.ravel([pair.played_losses for pair in pairs]))
             end = pairs[-1].moment.after(pairs[-1].draws, pairs[-1].losses)
             last.compare(policies_of(learner, view.nu.size), end.q)
     yield arms.result(
