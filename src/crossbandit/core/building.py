@@ -63,8 +63,9 @@ def require_current(name: str, compiled_from: int) -> None:
     source = _source(name)
     if os.path.exists(source) and checksum(source) != compiled_from:
         raise ImportError(
-            f"{name} was compiled from another version of {os.path.basename(source)}. Build it "
-            "again: make build, or in an installed package: pip install --force-reinstall."
+            f"{name} was compiled from another version of {os.path.basename(source)}, or of "
+            "declarations that it uses. Build it again: make build, or in an installed package: "
+            "pip install --force-reinstall."
         )
 
 
