@@ -15,6 +15,7 @@ from crossbandit.core.building import INTERPRETED, fingerprint
 from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.theory import CheckResult, Effort
 from crossbandit.theory.statements import PROVED_BOUND
+from crossbandit.theory.verify import STATEMENTS
 
 
 def verify(*arguments: object, columns: int = 140) -> Result:
@@ -174,13 +175,21 @@ def test_quiet_says_what_failed_and_nothing_else(tmp_path: Path) -> None:
     assert (tmp_path / "index.html").exists()
 
 
+def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path) -> None:
+    chosen = ("--quick", "--only", ", proof", "--jobs", "1", "--out", tmp_path)
+    result = verify(*chosen)
+    told = [line for line in result.stderr.splitlines() if line.startswith("Checking")]
+    assert told == ["Checking: 1 of 2 parts done.", "Checking: 2 of 2 parts done."]
+    assert "Checking" not in verify(*chosen, "--quiet").stderr
+
+
 def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path) -> None:
     verify("--out", tmp_path)
     verify("--quick", "--rate", "--jobs", 3, "--out", tmp_path)
     assert [one["effort"] for one in asked] == [Effort.FULL, Effort.QUICK]
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
-    rates = [s for s in theory.statements.all_statements() if str(asked[1]["only"]) in s.parts[0]]
+    rates = [s for s in STATEMENTS if str(asked[1]["only"]) in s.parts[0]]
     assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates"]
 
 

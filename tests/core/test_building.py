@@ -1,6 +1,7 @@
 """Whether cores are compiled, and from which source: what is said if not."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,31 @@ def test_a_core_refuses_to_run_beside_another_source(tmp_path: Path) -> None:
     _, said = python(code, tmp_path)
     assert "ImportError: crossbandit.core.arithmetic was compiled from another version of" in said
     assert "Build it again: make build, or in an installed package: pip install" in said
+
+
+def test_declarations_count_for_every_core_that_is_compiled_with_them(tmp_path: Path) -> None:
+    """Also for one that uses them only by the declarations of another."""
+    shutil.copytree(PACKAGE, tmp_path / "crossbandit", ignore=shutil.ignore_patterns("*.so"))
+    building = runpy.run_path(str(tmp_path / "crossbandit" / "core" / "building.py"))
+
+    def sums() -> dict[str, int]:
+        folder = tmp_path / "crossbandit"
+        return {
+            core: building["checksum"](str(folder.joinpath(*core.split("."))) + ".py")
+            for core in CORES
+        }
+
+    for changed, users in (
+        ("laws/price_core.pxd", {"laws.price_core", "limits.pace_core"}),
+        ("laws/test_core.pxd", {"laws.test_core", "laws.law_core", "laws.guard_core"}),
+        ("core/rounds.pxd", {"core.rounds", "algorithms.means_core"}),
+    ):
+        before = sums()
+        with (tmp_path / "crossbandit" / changed).open("a", encoding="utf-8") as declarations:
+            declarations.write("# changed\n")
+        found = {core for core, one in sums().items() if one != before[core]}
+        assert users <= found
+        assert "core.auctions" not in found
 
 
 def test_all_cores_are_listed_and_line_ends_do_not_matter(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from crossbandit.theory import statements
 from crossbandit.theory.statements import Proof, proofs_of
 from tests.proofs.extraction import PROOFS
 
-NAMED = sorted({proof for found in statements._PROOFS.values() for proof in found})
+NAMED = sorted({proof for _, proof in statements._PROOFS})
 
 
 @pytest.mark.parametrize("proof", NAMED, ids=str)

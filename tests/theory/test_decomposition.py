@@ -16,17 +16,22 @@ from crossbandit.environments import (
 )
 from crossbandit.errors import CheckFailedError, InvalidParameterError
 from crossbandit.streams import Seed, stream
-from crossbandit.theory import run_checks
-from crossbandit.theory.decomposition import TERMS, Decomposition, Parts, decompose, orders
-from crossbandit.theory.run_checks import (
+from crossbandit.theory import decomposition
+from crossbandit.theory.decomposition import (
+    TERMS,
+    Decomposition,
+    Parts,
     Sweeps,
     biases_are_bounded,
+    decompose,
+    orders,
     sweeps,
     terms_add_up,
     theorem_is_assembled,
 )
 from crossbandit.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
-from crossbandit.theory.statements import Check, CheckResult, Effort, all_statements
+from crossbandit.theory.statements import Check, CheckResult, Effort
+from crossbandit.theory.verify import STATEMENTS
 from crossbandit.types import Floats
 from tests import cases
 
@@ -265,7 +270,7 @@ def test_a_wrong_learner_is_caught(learner: type[EpochLearner]) -> None:
 
 def run(check: Check, subject: CrossGraph) -> list[CheckResult]:
     """Return what `verify` would show of one check."""
-    (one,) = [statement for statement in all_statements() if statement.check is check]
+    (one,) = [statement for statement in STATEMENTS if statement.check is check]
     return one.run(subject, Effort.QUICK)
 
 
@@ -387,7 +392,7 @@ def test_terms_beyond_their_orders_fail(
 ) -> None:
     one = replace(parts, curves=1e4 * parts.curves, pseudo_regret=1e4 * parts.pseudo_regret)
     swept = Sweeps(horizons=(one,), graphs=(one,), special=(one,), theorem=(one,))
-    monkeypatch.setattr(run_checks, "sweeps", lambda *_: swept)
+    monkeypatch.setattr(decomposition, "sweeps", lambda *_: swept)
     results = {
         result.statement: result.passed for result in biases_are_bounded(CrossGraph(), Effort.QUICK)
     }
@@ -404,7 +409,7 @@ def test_a_sum_that_does_not_add_up_fails(
     curves[:, -1, Parts._fields.index("bias_4_regular")] += 1e-3
     off = replace(parts, curves=curves, realised_regret=parts.realised_regret + 1e3)
     swept = Sweeps(horizons=(off,), graphs=(off,), special=(off,), theorem=(off,))
-    monkeypatch.setattr(run_checks, "sweeps", lambda *_: swept)
+    monkeypatch.setattr(decomposition, "sweeps", lambda *_: swept)
     passed = {o.statement: o.passed for o in terms_add_up(CrossGraph(), Effort.QUICK)}
     assert not passed["Regret decomposition"]
     assert not passed["Realised regret"]

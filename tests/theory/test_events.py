@@ -8,18 +8,21 @@ from crossbandit import CrossGraph, graphs
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.algorithms.tuning import theorem
 from crossbandit.environments import from_table, paper_benchmark
-from crossbandit.theory import run_checks
+from crossbandit.theory import runs
 from crossbandit.theory.definition import Moment
-from crossbandit.theory.run_checks import (
+from crossbandit.theory.runs import (
     EVENTS,
     EpochMeasurement,
     Events,
+    GraphBenchmark,
+    PlayedPair,
     _concentration,
+    follow,
     good_events_hold,
     measure_events,
     snapshots_are_stable,
+    view_environment,
 )
-from crossbandit.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
 from crossbandit.theory.statements import Effort
 from crossbandit.types import Floats
 from tests import cases
@@ -128,7 +131,7 @@ def test_an_event_that_fails_makes_a_run_bad() -> None:
 def test_a_bad_run_fails_the_probability_of_q(monkeypatch: pytest.MonkeyPatch) -> None:
     for critical, passed in ((0.0, True), (21.0, False)):
         found = (("good", fabricated(0.0, 0.0)), ("judged", fabricated(critical, 0.01)))
-        monkeypatch.setattr(run_checks, "_measured", lambda *_, found=found: found)
+        monkeypatch.setattr(runs, "_measured", lambda *_, found=found: found)
         *_, result = good_events_hold(CrossGraph(), Effort.QUICK)
         assert result.statement == "Probability of Q"
         assert result.passed is passed
@@ -164,7 +167,7 @@ def test_one_epoch_that_is_not_stable_fails_lemma_8(
         for eta in (1e-6, 1.0)
     )
     found = (("theorem", slow), ("experiment", fast))
-    monkeypatch.setattr(run_checks, "_measured", lambda *_: found)
+    monkeypatch.setattr(runs, "_measured", lambda *_: found)
     theorems, experiments = snapshots_are_stable(CrossGraph(), Effort.QUICK)
     assert (theorems.judged, theorems.passed) == (True, passed)
     assert (experiments.judged, experiments.passed) == (False, True)

@@ -9,7 +9,8 @@ import pytest
 from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.theory import exact
 from crossbandit.theory.runs import compiled_loop_is_algorithm_2
-from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, all_statements
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject
+from crossbandit.theory.verify import STATEMENTS
 from crossbandit.types import Floats
 from tests.theory import mutants
 from tests.theory.mutants import Mistake
@@ -40,8 +41,7 @@ def test_the_real_learner_passes_and_every_check_looked_at_something() -> None:
     assert [result.statement for result in found if not result.passed] == []
     assert all(result.instances >= 100 for result in found)
     assert len({result.statement for result in found}) == len(found)
-    trees = exact.trees(CrossGraph(), Effort.QUICK)
-    moments = [node.moment for tree in trees for node in tree.all]
+    moments = [node.moment for node in exact.nodes(CrossGraph(), Effort.QUICK)]
     assert sum(moment.fallback.any() for moment in moments) > 100
     assert sum(not moment.fallback.all() for moment in moments) > 100
     (samples,) = [one for one in found if one.statement == INDEPENDENT]
@@ -64,9 +64,9 @@ def test_the_law_is_exact_where_it_can_be_computed_by_hand(
 ) -> None:
     """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
     shorten(2, monkeypatch)
-    short: type[CrossGraph] = type("Short", (CrossGraph,), {})  # whose trees are not remembered
-    (tree,) = exact.trees(short(), Effort.QUICK)
-    (second,) = [node for node in tree.inner if node.moment.epoch == 2]
+    short: type[CrossGraph] = type("Short", (CrossGraph,), {})  # whose nodes are not remembered
+    played = exact.played(short(), Effort.QUICK)
+    (second,) = [node for node in played if node.moment.epoch == 2]
     np.testing.assert_allclose(exact.retained_law(second), 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
@@ -122,7 +122,7 @@ def test_an_implementation_without_numbers_gets_a_verdict_for_every_statement(
     shorten(3, monkeypatch)
     subject = mutants.install(mutants.NO_NUMBERS, tmp_path, monkeypatch)
     with np.errstate(all="ignore"):
-        checks = [one for one in all_statements() if one.check in CHECKS]
+        checks = [one for one in STATEMENTS if one.check in CHECKS]
         found = [one.run(subject, Effort.QUICK) for one in checks]
     assert len(found) == len(CHECKS)
     for results in found:

@@ -13,13 +13,14 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.streams import Seed
 from crossbandit.theory import CheckProgress, Effort, verify
 from crossbandit.theory.exact import learner_is_algorithm_1
-from crossbandit.theory.statements import all_statements, proofs_of
+from crossbandit.theory.statements import proofs_of
+from crossbandit.theory.verify import STATEMENTS
 
 NUMBERED = ["Theorem 1", "Proposition 2", *(f"Lemma {i}" for i in range(3, 17))]
 
 
 def parts() -> list[str]:
-    return [part for statement in all_statements() for part in statement.parts]
+    return [part for statement in STATEMENTS for part in statement.parts]
 
 
 @pytest.mark.parametrize("name", NUMBERED)
@@ -36,17 +37,20 @@ def test_a_statement_that_is_proved_only_is_refused_with_its_proof() -> None:
 
 
 def test_checks_that_share_results_run_together() -> None:
-    shared = {statement.group for statement in all_statements()}
+    shared = {statement.group for statement in STATEMENTS}
     assert {"exact", "terms", "events"} < shared
-    assert [s.check.__name__ for s in all_statements() if s.group == "events"] == [
+    assert [s.check.__name__ for s in STATEMENTS if s.group == "events"] == [
         "good_events_hold",
         "snapshots_are_stable",
     ]
 
 
 def test_the_order_is_that_of_the_paper() -> None:
-    orders = [statement.order for statement in all_statements()]
-    assert orders == sorted(orders)
+    """Theorems, propositions and lemmas share one counter."""
+    numbered = r"(?:Theorem|Proposition|Lemma) (\d+)"
+    found = [re.match(numbered, statement.parts[0]) for statement in STATEMENTS]
+    numbers = [int(match[1]) for match in found if match]
+    assert numbers == sorted(numbers) == [1, 1, 2, 2, 8, 10, 13, 15]
 
 
 def test_workers_give_the_same_outcomes_in_the_same_order() -> None:

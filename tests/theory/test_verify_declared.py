@@ -25,7 +25,7 @@ from crossbandit.algorithms import (
     UcbN,
 )
 from crossbandit.algorithms.exp3 import ExponentialLearner
-from crossbandit.checks.estimator import LAW
+from crossbandit.checks.enumeration import LAW
 from crossbandit.errors import InvalidParameterError
 from crossbandit.theory import CheckProgress, CheckResult, Effort, declared, verify
 from crossbandit.theory.declared import grow
@@ -58,7 +58,7 @@ def failed(results: list[CheckResult]) -> list[str]:
 
 
 def small(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> list[CheckResult]:
-    """Verify on the graph with two arms alone: a pair has few outcomes there."""
+    """Verify on the graph with two arms alone: a pair has few courses there."""
     monkeypatch.setattr(declared, "tiny_graphs", lambda _: [graphs.apple_tasting()])
     return declared.verify_declared(algorithm, Effort.QUICK)
 
@@ -157,9 +157,9 @@ def test_the_expected_regret_is_that_of_a_literal_enumeration() -> None:
         for c in range(2)
         for a in range(3)
     )
-    expected = sum(chance * node.regret(one) for chance, one, _ in node.outcomes)
+    expected = sum(chance * node.regret(one) for chance, one, _ in node.courses)
     assert expected == pytest.approx(literal, abs=1e-12)
-    assert sum(chance for chance, *_ in node.outcomes) == pytest.approx(1.0, abs=1e-12)
+    assert sum(chance for chance, *_ in node.courses) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_an_algorithm_that_declares_nothing_is_refused() -> None:

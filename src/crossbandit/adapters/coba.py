@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from coba import primitives
 
-from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, offered_only
+from crossbandit.adapters.separate import MAX_CONTEXTS, ActionLearners, SeparateLearners, checked
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import (
     availability,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from crossbandit.adapters.separate import Settings
-    from crossbandit.algorithms import Algorithm, Decision
+    from crossbandit.algorithms import Algorithm, Decision, Learner
     from crossbandit.types import Floats
 
 
@@ -206,7 +206,7 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         self._problem = problem
         # It starts in the first round, because coba copies learners before the first round, and a
         # running learner cannot be copied.
-        self._running: SeparateLearners | _GraphLearner | None = None
+        self._running: ActionLearners | None = None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
             )
         self._started().learn(context, decision, reward)
 
-    def _started(self) -> SeparateLearners | _GraphLearner:
+    def _started(self) -> ActionLearners:
         if self._running is None:
             if self._problem is None:
                 self._running = SeparateLearners(self._settings)
@@ -286,23 +286,12 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         return self._running
 
 
-class _GraphLearner:
-    """One learner for all contexts of a `CobaEnvironment`. It has `act`, `policy` and `learn`."""
+class _GraphLearner(ActionLearners):
+    """One learner for all contexts of a `CobaEnvironment`."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
         self._problem = problem
-        self._learner = settings.algorithm.start(problem, seed=settings.seed)
-
-    def act(self, context: Any, actions: Any) -> tuple[Any, Decision]:
-        offered = self._offered(actions)
-        available = offered_only(offered, self._problem.arms)
-        decision = self._learner.act(self._context(context), available)
-        return actions[offered.index(decision.arm)], decision
-
-    def policy(self, context: Any, actions: Any) -> Floats:
-        offered = self._offered(actions)
-        available = offered_only(offered, self._problem.arms)
-        return self._learner.policy(self._context(context), available)[offered]
+        self._only = settings.algorithm.start(problem, seed=settings.seed)
 
     def learn(self, context: Any, decision: Decision, reward: Any) -> None:
         del context
@@ -313,10 +302,9 @@ class _GraphLearner:
                 f"of arms {list(decision.revealed)}. Got {reward!r}. Use no filters that change "
                 "rewards, or leave out 'problem' to learn in each context separately."
             )
-        self._learner.learn(decision, {b: losses[b] for b in decision.revealed})
+        self._only.learn(decision, {b: losses[b] for b in decision.revealed})
 
     def _offered(self, actions: Any) -> list[int]:
-        """Return the arms of the actions."""
         size = self._problem.arms
         arms = [_position(one, size) for one in actions or ()]
         if not arms or min(arms) < 0:
@@ -324,16 +312,16 @@ class _GraphLearner:
             reject("CobaLearner", "actions", expected, actions, error=InvalidContextError)
         return arms
 
-    def _context(self, context: Any) -> Any:
+    def _learner(self, context: Any) -> tuple[Learner, Any]:
         size = self._problem.contexts
         if size is None:
-            return context
+            return self._only, context
         found = getattr(context, "as_int", None)  # a Categorical has it
         number = _position(context, size) if found is None else int(found)
         if not 0 <= number < size:
             expected = f"one of the {size} contexts of the problem, as CobaEnvironment makes them"
             reject("CobaLearner", "context", expected, context, error=InvalidContextError)
-        return number
+        return self._only, number
 
 
 def _position(one_hot: Any, size: int) -> int:

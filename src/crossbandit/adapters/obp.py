@@ -62,12 +62,12 @@ def evaluate_obp(
     >>> evaluate_obp(feedback, always_1).inverse.value
     4.0
     """
-    actions = _integers(bandit_feedback, "action")
+    actions = _integers("evaluate_obp", "action", _entry(bandit_feedback, "action"))
     rewards = _numbers(bandit_feedback, "reward", actions.size)
     chances = _numbers(bandit_feedback, "pscore", actions.size)
-    position = None
-    if bandit_feedback.get("position") is not None:
-        position = _integers(bandit_feedback, "position")
+    position = bandit_feedback.get("position")
+    if position is not None:
+        position = _integers("evaluate_obp", "position", position)
     policy = _shown("action_dist", action_dist, actions.size, position)
     guess = None
     if estimated_rewards is not None:
@@ -113,17 +113,13 @@ def to_obp(
     >>> feedback["n_actions"], feedback["reward"].tolist()
     (2, [1.0, 0.0])
     """
-    given = {"arms": arms, "outcomes": outcomes, "probabilities": probabilities}
-    played = _integers(given, "arms", "to_obp")
+    played = _integers("to_obp", "arms", arms)
     chances = array("to_obp", "probabilities", "an array (n,) or (n, K)", probabilities)
     values = array("to_obp", "outcomes", "an array (n,) or (n, K)", outcomes)
     widths = [one.shape[1] for one in (chances, values) if one.ndim == 2]
-    size = integer(
-        "to_obp",
-        "n_actions",
-        max([*widths, int(played.max(initial=0)) + 1]) if n_actions is None else n_actions,
-        at_least=int(played.max(initial=0)) + 1,
-    )
+    least = int(played.max(initial=0)) + 1
+    size = max([*widths, least]) if n_actions is None else n_actions
+    size = integer("to_obp", "n_actions", size, at_least=least)
     feedback = {
         "n_rounds": played.size,
         "n_actions": size,
@@ -173,10 +169,10 @@ def _entry(feedback: Mapping[str, Any], name: str) -> Any:
     return feedback[name]
 
 
-def _integers(feedback: Mapping[str, Any], name: str, owner: str = "evaluate_obp") -> Integers:
-    given = np.asarray(_entry(feedback, name))
+def _integers(owner: str, name: str, values: Any) -> Integers:
+    given = np.asarray(values)
     if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu" or given.min() < 0:
-        reject(owner, name, "a vector of integers from 0", _entry(feedback, name))
+        reject(owner, name, "a vector of integers from 0", values)
     return given.astype(np.int64)
 
 
@@ -190,19 +186,20 @@ def _numbers(feedback: Mapping[str, Any], name: str, rounds: int) -> Floats:
 
 def _shown(name: str, given: Any, rounds: int, position: Integers | None) -> Floats:
     """Return (n, actions): an array (n, actions, positions) at the position of each round."""
-    table = array("evaluate_obp", name, f"an array ({rounds}, actions, positions)", given)
+    expected = f"an array ({rounds}, actions, positions)"
+    table = array("evaluate_obp", name, expected, given)
     if table.ndim == 2:
         table = table[:, :, None]
     places = np.zeros(rounds, dtype=np.int64) if position is None else position
-    expected = f"an array ({rounds}, actions, positions)"
+    got = verbatim(f"an array of shape {table.shape}")
     if table.ndim != 3 or len(table) != rounds or places.shape != (rounds,):
-        reject("evaluate_obp", name, expected, verbatim(f"an array of shape {table.shape}"))
+        reject("evaluate_obp", name, expected, got)
     if position is None and table.shape[2] != 1:
         expected += " with 1 position, since the feedback has no 'position'"
-        reject("evaluate_obp", name, expected, verbatim(f"an array of shape {table.shape}"))
+        reject("evaluate_obp", name, expected, got)
     if places.max() >= table.shape[2]:
         expected += f" with at least {places.max() + 1} positions"
-        reject("evaluate_obp", name, expected, verbatim(f"an array of shape {table.shape}"))
+        reject("evaluate_obp", name, expected, got)
     return table[np.arange(rounds), :, places]
 
 

@@ -37,19 +37,23 @@ if TYPE_CHECKING:
 __all__ = ["RiverContextualPolicy", "RiverPolicy"]
 
 
-class _Pulls:
-    """The learners of a policy, and the last pull, to which an update must belong."""
+class _Learning:
+    """Settings and learners of a policy, and the last pull, to which an update must belong."""
 
-    def __init__(self, settings: Settings) -> None:
+    def _start(self, settings: Settings) -> None:
+        self.algorithm = settings.algorithm
+        self.reward_range = settings.reward_range
+        self.horizon = settings.horizon
+        self.seed = settings.seed
         self._learners = SeparateLearners(settings)
         self._last: tuple[Any, Any, Any] | None = None
 
-    def pull(self, context: Any, arm_ids: Sequence[Any]) -> Any:
+    def _pull(self, arm_ids: Sequence[Any], context: Any = None) -> Any:
         arm, decision = self._learners.act(context, arm_ids)
         self._last = key(context), arm, decision
         return arm
 
-    def update(self, context: Any, arm_id: Any, rewards: tuple[Any, ...]) -> None:
+    def _learn(self, context: Any, arm_id: Any, rewards: tuple[Any, ...]) -> None:
         if self._last is None or self._last[:2] != (key(context), arm_id):
             pulled = "nothing" if self._last is None else f"arm {self._last[1]!r}"
             raise DecisionError(
@@ -64,7 +68,7 @@ class _Pulls:
         self._last = None
 
 
-class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
+class RiverPolicy(_Learning, bandit.base.Policy):  # type: ignore[misc]
     """A learner as a policy of River, without contexts.
 
     Args:
@@ -94,15 +98,7 @@ class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
         seed: int = 0,
     ) -> None:
         super().__init__(reward_obj=reward_obj)
-        settings = checked("RiverPolicy", algorithm, reward_range, horizon, 1, seed)
-        self.algorithm = settings.algorithm
-        self.reward_range = settings.reward_range
-        self.horizon = settings.horizon
-        self.seed = settings.seed
-        self._pulls = _Pulls(settings)
-
-    def _pull(self, arm_ids: Sequence[Any]) -> Any:
-        return self._pulls.pull(None, arm_ids)
+        self._start(checked("RiverPolicy", algorithm, reward_range, horizon, 1, seed))
 
     def update(self, arm_id: Any, *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn from the reward of the last pull.
@@ -116,11 +112,11 @@ class RiverPolicy(bandit.base.Policy):  # type: ignore[misc]
             DecisionError: It is not the last pull, or it was updated before.
             InvalidLossesError: The reward is not in `reward_range`.
         """
-        self._pulls.update(None, arm_id, reward_args)
+        self._learn(None, arm_id, reward_args)
         super().update(arm_id, *reward_args, **reward_kwargs)
 
 
-class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
+class RiverContextualPolicy(_Learning, bandit.base.ContextualPolicy):  # type: ignore[misc]
     """A learner for each context, as a contextual policy of River.
 
     Nothing is shared between contexts, however similar they are.
@@ -159,15 +155,8 @@ class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
         super().__init__(reward_obj=reward_obj)
         owner = "RiverContextualPolicy"
         settings = checked(owner, algorithm, reward_range, horizon, max_contexts, seed)
-        self.algorithm = settings.algorithm
-        self.reward_range = settings.reward_range
-        self.horizon = settings.horizon
         self.max_contexts = settings.max_contexts
-        self.seed = settings.seed
-        self._pulls = _Pulls(settings)
-
-    def _pull(self, arm_ids: Sequence[Any], context: Any) -> Any:
-        return self._pulls.pull(context, arm_ids)
+        self._start(settings)
 
     def update(self, arm_id: Any, context: Any, *reward_args: Any, **reward_kwargs: Any) -> None:
         """Learn from the reward of the last pull.
@@ -182,5 +171,5 @@ class RiverContextualPolicy(bandit.base.ContextualPolicy):  # type: ignore[misc]
             DecisionError: It is not the last pull, or it was updated before.
             InvalidLossesError: The reward is not in `reward_range`.
         """
-        self._pulls.update(context, arm_id, reward_args)
+        self._learn(context, arm_id, reward_args)
         super().update(arm_id, context, *reward_args, **reward_kwargs)

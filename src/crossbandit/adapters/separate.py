@@ -1,7 +1,12 @@
-"""A learner for each context, for interfaces that reveal only the reward of the action played."""
+"""Learners that choose among the actions of another package, and settings of them.
+
+`SeparateLearners` has a learner for each context, for interfaces that reveal only the reward of the
+action played.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -58,7 +63,46 @@ def checked(
     return Settings(owner, algorithm, (low, high), horizon, max_contexts, seed)
 
 
-class SeparateLearners:
+class ActionLearners(ABC):
+    """Learners that choose among actions, which are arms under other names."""
+
+    def act(self, context: Any, actions: Sequence[Any]) -> tuple[Any, Decision]:
+        """Choose one of the actions."""
+        offered, learner, given = self._round(context, actions)
+        decision = learner.act(*given)
+        return actions[offered.index(decision.arm)], decision
+
+    def policy(self, context: Any, actions: Sequence[Any]) -> Floats:
+        """Return the probability of each of the actions. No learner changes."""
+        offered, learner, given = self._round(context, actions)
+        return learner.policy(*given)[offered]
+
+    @abstractmethod
+    def learn(self, context: Any, decision: Decision, reward: Any) -> None:
+        """Learn from the reward of an action."""
+
+    @abstractmethod
+    def _offered(self, actions: Sequence[Any]) -> list[int]:
+        """Return the arms of the actions."""
+
+    @abstractmethod
+    def _learner(self, context: Any) -> tuple[Learner, Any]:
+        """Return the learner of a context, and the context as it knows it."""
+
+    def _round(
+        self, context: Any, actions: Sequence[Any]
+    ) -> tuple[list[int], Learner, tuple[Any, Booleans | None]]:
+        """Return the arms of the actions, the learner, and what its `act` takes."""
+        offered = self._offered(actions)
+        learner, own = self._learner(context)
+        available = None
+        if len(offered) < learner.problem.arms:
+            available = np.zeros(learner.problem.arms, dtype=np.bool_)
+            available[offered] = True
+        return offered, learner, (own, available)
+
+
+class SeparateLearners(ActionLearners):
     """A learner for each context that occurs. Each is shown the loss of the arm that it plays.
 
     The actions of the first round are the arms. A later round may offer some of them.
@@ -69,20 +113,8 @@ class SeparateLearners:
         self._arms: dict[Hashable, int] = {}
         self._learners: dict[Hashable, Learner] = {}
 
-    def act(self, context: Any, actions: Sequence[Any]) -> tuple[Any, Decision]:
-        """Choose one of the actions."""
-        offered = self._offered(actions)
-        decision = self._learner(context).act(0, offered_only(offered, len(self._arms)))
-        return actions[offered.index(decision.arm)], decision
-
-    def policy(self, context: Any, actions: Sequence[Any]) -> Floats:
-        """Return the probability of each of the actions. No learner changes."""
-        offered = self._offered(actions)
-        return self._learner(context).policy(0, offered_only(offered, len(self._arms)))[offered]
-
     def learn(self, context: Any, decision: Decision, reward: Any) -> None:
-        """Learn from the reward of an action."""
-        self._learner(context).learn(decision, [[self._loss(reward)]])
+        self._learner(context)[0].learn(decision, [[self._loss(reward)]])
 
     def _loss(self, reward: Any) -> float:
         low, high = self._settings.reward_range
@@ -99,7 +131,6 @@ class SeparateLearners:
         return (high - given) / (high - low)
 
     def _offered(self, actions: Sequence[Any]) -> list[int]:
-        """Return the arms of the actions."""
         expected, given = "a list of different actions, at least one", cast("object", actions)
         if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             reject(self._settings.owner, "actions", expected, actions, error=InvalidContextError)
@@ -115,11 +146,14 @@ class SeparateLearners:
                 reject(self._settings.owner, "actions", expected, got, error=InvalidContextError)
         return [self._arms[one] for one in keys]
 
-    def _learner(self, context: Any) -> Learner:
+    def _learner(self, context: Any) -> tuple[Learner, int]:
         one = key(context)
-        found = self._learners.get(one)
-        if found is not None:
-            return found
+        if one not in self._learners:
+            self._learners[one] = self._start()
+        return self._learners[one], 0
+
+    def _start(self) -> Learner:
+        """Return a new learner, for another context."""
         settings = self._settings
         if len(self._learners) >= settings.max_contexts:
             raise InvalidContextError(
@@ -133,7 +167,7 @@ class SeparateLearners:
         )
         seed = np.random.SeedSequence(settings.seed, spawn_key=(len(self._learners),))
         try:
-            learner = settings.algorithm.start(problem, seed=seed)
+            return settings.algorithm.start(problem, seed=seed)
         except InvalidParameterError as error:
             if settings.horizon is None and "horizon" in str(error):
                 raise InvalidParameterError(
@@ -141,17 +175,6 @@ class SeparateLearners:
                     "the number of rounds in each context as 'horizon', or use CrossGraphAdaptive."
                 ) from error
             raise
-        self._learners[one] = learner
-        return learner
-
-
-def offered_only(offered: list[int], arms: int) -> Booleans | None:
-    """Return which arms are available, as `Learner.act` takes it."""
-    if len(offered) == arms:
-        return None
-    available = np.zeros(arms, dtype=np.bool_)
-    available[offered] = True
-    return available
 
 
 def key(thing: Any) -> Hashable:

@@ -8,7 +8,7 @@
 Each raises `CheckFailedError` with what was found and the likely mistake.
 """
 
-from crossbandit.checks.estimator import check_estimator
+from crossbandit.checks.enumeration import check_estimator
 from crossbandit.checks.rules import check_algorithm, check_environment
 
 __all__ = ["check_algorithm", "check_environment", "check_estimator"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import Algorithm, from_json, load
-from crossbandit.checks.estimator import check_estimator
+from crossbandit.checks.enumeration import check_estimator
 from crossbandit.core.losses import write_rows
 from crossbandit.environments import BlockEnvironment, Environment, from_table
 from crossbandit.environments.environment import (
@@ -357,38 +357,30 @@ def check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> Non
 
     If the algorithm can be told which arms are available, this is repeated with a missing arm.
     """
-    _check_loops(algorithm, environment)
-    if algorithm.takes_availability:
-        _check_loops(algorithm, _MaskedEnvironment(environment))
-
-
-def _check_loops(algorithm: Algorithm, environment: BlockEnvironment) -> None:
-    run = simulate(algorithm, environment, seed=6, show_progress=False)
-    require(
-        np.isfinite(run.final_regret),
-        f"A simulation ended with a regret of {run.final_regret}.",
-        "Look for an overflow.",
-    )
     learner = algorithm.start(environment.problem.with_distribution(DISTRIBUTION), seed=6)
-    if not isinstance(learner, BatchPlayer):
-        return
-    plain = simulate(algorithm, environment, seed=6, compiled=False, show_progress=False)
-    require(
-        np.array_equal(run.arms, plain.arms),
-        "The compiled and the plain simulation played different arms.",
-        "Do both use the same steps, and draw the same numbers in the same order?",
-    )
+    masked = [_MaskedEnvironment(environment)] if algorithm.takes_availability else []
+    for one in (environment, *masked):
+        run = simulate(algorithm, one, seed=6, show_progress=False)
+        require(
+            np.isfinite(run.final_regret),
+            f"A simulation ended with a regret of {run.final_regret}.",
+            "Look for an overflow.",
+        )
+        if isinstance(learner, BatchPlayer):
+            plain = simulate(algorithm, one, seed=6, compiled=False, show_progress=False)
+            require(
+                np.array_equal(run.arms, plain.arms),
+                "The compiled and the plain simulation played different arms.",
+                "Do both use the same steps, and draw the same numbers in the same order?",
+            )
 
 
 class _MaskedEnvironment(BlockEnvironment):
     """An environment in which one arm is not available in each context but the last."""
 
     def __init__(self, whole: BlockEnvironment) -> None:
-        self.problem, self.context_distribution, self._whole = (
-            whole.problem,
-            whole.context_distribution,
-            whole,
-        )
+        self._whole, self.problem = whole, whole.problem
+        self.context_distribution = whole.context_distribution
 
     def block(self, start: int, stop: int) -> LossBlock:
         return self._whole.block(start, stop)
@@ -533,17 +525,13 @@ def check_environment(environment: Environment, rounds: int = 50) -> None:
         )
     try:
         horizon = horizon_of(environment)
-        _check_rounds(environment, horizon, rounds)
+        _check_contexts(environment, min(horizon, 1000))
+        for t in np.unique(np.linspace(0, horizon - 1, min(rounds, horizon)).astype(int)):
+            _check_losses(environment, int(t))
+        if isinstance(environment, BlockEnvironment):
+            _check_block(environment, horizon)
     except InvalidInputError as error:  # what a simulation would refuse
         raise CheckFailedError(str(error)) from error
-
-
-def _check_rounds(environment: Environment, horizon: int, rounds: int) -> None:
-    _check_contexts(environment, min(horizon, 1000))
-    for t in np.unique(np.linspace(0, horizon - 1, min(rounds, horizon)).astype(int)):
-        _check_losses(environment, int(t))
-    if isinstance(environment, BlockEnvironment):
-        _check_block(environment, horizon)
 
 
 def _check_contexts(environment: Environment, count: int) -> None:

@@ -98,7 +98,7 @@ def verify(
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
-            progress=_telling(status),
+            progress=_telling(console, status),
         )
     declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
     facts = _facts(subject, quick=quick, only=only, rate=rate)
@@ -108,9 +108,14 @@ def verify(
         raise typer.Exit(1)
 
 
-def _telling(status: Status) -> Callable[[CheckProgress], None]:
+def _telling(console: Console, status: Status) -> Callable[[CheckProgress], None]:
+    """Show progress on a terminal. Elsewhere, print a line for each finished group of checks."""
+
     def tell(progress: CheckProgress) -> None:
-        status.update(f"Checking: {progress.done} of {progress.total} parts done.")
+        text = f"Checking: {progress.done} of {progress.total} parts done."
+        status.update(text)
+        if not console.is_terminal:
+            console.print(text, highlight=False)
 
     return tell
 

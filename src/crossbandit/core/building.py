@@ -1,7 +1,8 @@
 """Which modules are compiled when the package is built, and whether they are up to date.
 
 A core is a module that runs as it is and is compiled by Cython at build time. The compiled module
-carries the checksum of its source and refuses to run beside another one.
+carries the checksum of its source, and of all declarations that it was compiled with. It refuses to
+run beside other ones.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.machinery
 import os
+import re
 import sys
 import warnings
 import zlib
@@ -37,15 +39,23 @@ CORES = (
 INTERPRETED = "CROSSBANDIT_INTERPRETED"  # if this variable is set, sources run, not machine code
 
 _FOLDER = os.path.dirname(os.path.dirname(__file__))
+_IMPORTED = re.compile(rb"from (?:cython\.cimports\.)?(crossbandit\.[\w.]+) c?import ")
 
 
 def checksum(path: str) -> int:
-    """Return the checksum of a source and of its declarations, whatever their line ends are."""
-    found = 0
-    for part in (path, path.removesuffix(".py") + ".pxd"):
-        if os.path.exists(part):
-            with open(part, "rb") as source:
-                found = zlib.crc32(source.read().replace(b"\r\n", b"\n"), found)
+    """Return the checksum of a source and of all declarations that its machine code depends on.
+
+    These are its own, and those of the cores that it or they import. Line ends do not matter.
+    """
+    parts, found = [path, _declarations(path)], 0
+    for part in parts:  # which grows
+        if not os.path.exists(part):
+            continue
+        with open(part, "rb") as source:
+            text = source.read().replace(b"\r\n", b"\n")
+        found = zlib.crc32(text, found)
+        used = (_declarations(_source(name.decode())) for name in _IMPORTED.findall(text))
+        parts += [one for one in dict.fromkeys(used) if one not in parts]
     return found
 
 
@@ -57,8 +67,9 @@ def require_current(name: str, compiled_from: int) -> None:
     source = _source(name)
     if os.path.exists(source) and checksum(source) != compiled_from:
         raise ImportError(
-            f"{name} was compiled from another version of {os.path.basename(source)}. Build it "
-            "again: make build, or in an installed package: pip install --force-reinstall."
+            f"{name} was compiled from another version of {os.path.basename(source)}, or of "
+            "declarations that it uses. Build it again: make build, or in an installed package: "
+            "pip install --force-reinstall."
         )
 
 
@@ -98,6 +109,10 @@ def load_all() -> None:
 
 def _runs_compiled() -> bool:
     return not os.environ.get(INTERPRETED) and all(_is_built(f"crossbandit.{one}") for one in CORES)
+
+
+def _declarations(source: str) -> str:
+    return source.removesuffix(".py") + ".pxd"
 
 
 def _source(name: str) -> str:

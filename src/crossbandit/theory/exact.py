@@ -26,12 +26,10 @@ import numpy as np
 from crossbandit.algorithms import CrossGraphKnown
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.checks.enumeration import (
-    Outcome,
+    Enumeration,
     Route,
     drawn_at_edges,
-    enumerate_outcomes,
     inside,
-    play,
     policies_of,
     spread,
 )
@@ -40,12 +38,13 @@ from crossbandit.graphs import FeedbackGraph, loopless_clique, threshold
 from crossbandit.learners.estimator import Estimator, Pairs, estimates_of, no_share
 from crossbandit.problem import Problem
 from crossbandit.theory.definition import Definition, Moment, PairDraws, heaviest, mixed, softmax
-from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject, statement
+from crossbandit.theory.statements import CheckResult, Differences, Effort, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Learner
+    from crossbandit.checks.enumeration import Course
     from crossbandit.types import Floats, Integers
 
 NU = np.array([0.25, 0.75])
@@ -85,11 +84,11 @@ class Branch(NamedTuple):
     mass: float  # its probability, given the node
     draws: PairDraws
     fed: Floats  # (M, K): what FTRL was fed
-    child: Node
+    child: PairNode
 
 
 @dataclass(eq=False)
-class Node:
+class PairNode:
     """A moment before a pair of rounds: by the definition, and a learner in that state."""
 
     moment: Moment
@@ -111,9 +110,8 @@ class Node:
         """Whether an epoch after the warm-up begins here."""
         return self.moment.pair == 0 and self.moment.epoch > 1
 
-    @property
-    def declared(self) -> Estimator:
-        """How often the definition keeps feedback, for the enumeration."""
+    def enumeration(self, contexts: Sequence[int], losses: Floats) -> Enumeration:
+        """Return everything that can happen in these contexts; `losses` (rounds, M, K)."""
         moment = self.moment
 
         def kept(_: Floats, context: int) -> Floats:
@@ -121,7 +119,20 @@ class Node:
             return shares * (moment.epoch > 1)  # the warm-up epoch learns nothing
 
         pairs = Pairs(kept, moment.definition.parameters.epoch_length, 0.0)
-        return Estimator(moment.definition.graph, no_share, pairs=pairs)
+        declared = Estimator(moment.definition.graph, no_share, pairs=pairs)
+        route = Route("", self.learner.graph)
+        return Enumeration(self.learner, declared, route, tuple(contexts), losses)
+
+    def courses(self) -> Iterator[tuple[float, Course]]:
+        """Yield everything that the learner can do in the pair, with its probability."""
+        for contexts in product(range(NU.size), repeat=2):
+            for one in self.enumeration(contexts, self.losses).courses:
+                yield float(NU[list(contexts)].prod()) * one.chance, one
+
+    def play(self, contexts: Sequence[int], arms: Sequence[int], losses: Floats) -> Course:
+        """Let a copy play arms; after two it learns from the first."""
+        numbers = [inside(self.policies[c], a) for c, a in zip(contexts, arms, strict=True)]
+        return self.enumeration(contexts, losses).play([*numbers, *_LEARN_FROM_THE_FIRST])
 
     @cached_property
     def between(self) -> dict[tuple[int, int], Floats]:
@@ -131,47 +142,20 @@ class Node:
             found[c, a] = policies_of(self.play([c], [a], self.losses[:1]).learner, NU.size)
         return found
 
-    def outcomes(self) -> Iterator[tuple[float, Outcome]]:
-        """Yield everything that the learner can do in the pair, with its probability."""
-        route = Route("", self.learner.graph)
-        rows = self.losses.transpose(0, 2, 1)
-        for contexts in product(range(NU.size), repeat=2):
-            found = enumerate_outcomes(self.learner, self.declared, route, contexts, rows)
-            for one in found.outcomes:
-                yield float(NU[list(contexts)].prod()) * one.chance, one
-
-    def play(self, contexts: Sequence[int], arms: Sequence[int], tables: Floats) -> Outcome:
-        """Let a copy play arms; after two it learns from the first. `tables` (rounds, M, K)."""
-        numbers = [inside(self.policies[c], a) for c, a in zip(contexts, arms, strict=True)]
-        route, rows = Route("", self.learner.graph), tables.transpose(0, 2, 1)
-        numbers += _LEARN_FROM_THE_FIRST
-        return play(self.learner, self.declared, route, tuple(contexts), rows, numbers)
-
-
-class Tree(NamedTuple):
-    """All nodes of an instance, by the number of pairs played before."""
-
-    definition: Definition
-    levels: list[list[Node]]
-
-    @property
-    def all(self) -> Iterator[Node]:
-        """Every node."""
-        return (node for level in self.levels for node in level)
-
-    @property
-    def inner(self) -> Iterator[Node]:
-        """The nodes whose pair was played."""
-        return (node for node in self.all if node.branches)
-
 
 @lru_cache(maxsize=1)
-def trees(subject: Subject, effort: Effort) -> tuple[Tree, ...]:
-    """Return every instance, enumerated."""
-    return tuple(_enumerate(subject, instance, effort) for instance in _INSTANCES)
+def nodes(subject: Subject, effort: Effort) -> list[PairNode]:
+    """Return the nodes of all instances."""
+    return [node for instance in _INSTANCES for node in _enumerate(subject, instance, effort)]
 
 
-def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Tree:
+def played(subject: Subject, effort: Effort) -> Iterator[PairNode]:
+    """Yield the nodes whose pair was played."""
+    return (node for node in nodes(subject, effort) if node.branches)
+
+
+def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Iterator[PairNode]:
+    """Yield the nodes of an instance, by the number of pairs played before."""
     graph, length, rounds, width = instance
     parameters = EpochParameters(_ETA, 0.05, 0.2, 0.1, length)
     # One more pair has losses, which is not played.
@@ -180,11 +164,11 @@ def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Tree:
     definition = Definition(graph, NU, parameters)
     under_test = replace(subject, **parameters._asdict())
     learner = under_test.start(Problem(graph, contexts=NU.size), seed=0)
-    levels = [[Node(definition.first(), learner, losses[:2])]]
+    level = [PairNode(definition.first(), learner, losses[:2])]
     for first in range(2, rounds[effort] + 2, 2):
-        nodes, children = levels[-1], dict[bytes, Node]()
-        for node in spread(nodes, width[effort]) if nodes[0].moment.pair == 0 else nodes:
-            for mass, one in node.outcomes():
+        children: dict[bytes, PairNode] = {}
+        for node in spread(level, width[effort]) if level[0].moment.pair == 0 else level:
+            for mass, one in node.courses():
                 # Unlike corrections, losses vary by context: the instances have no equal losses.
                 retained = bool(np.ptp(one.added, axis=0).max() > 1e-9)
                 (c, d), (a, b) = one.contexts, one.arms
@@ -192,31 +176,28 @@ def _enumerate(subject: Subject, instance: _Instance, effort: Effort) -> Tree:
                 after = node.moment.after(draws, node.losses)
                 key = after.key
                 if key not in children:
-                    children[key] = Node(after, one.learner, losses[first : first + 2])
+                    children[key] = PairNode(after, one.learner, losses[first : first + 2])
                 node.branches.append(Branch(mass, draws, one.added, children[key]))
-        levels.append(list(children.values()))
-    return Tree(definition, levels)
+        yield from level
+        level = list(children.values())
+    yield from level
 
 
 # --- what is played and retained, and the two samples of an epoch --------------------------------
 
 
-@statement(
-    22, "Equation 2", "Algorithm 2", "Section 3.3: q, the fallback, s_{e+2} = p_{eL}", group="exact"
-)
 def policies_are_those_of_the_definition(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Every policy of every branch is q_{t,c} of the definition, and arms are drawn from it."""
     reported, drawn = Differences(), Differences()
     tests: list[bool] = []
-    for tree in trees(subject, effort):
-        for node in tree.all:
-            reported.compare(node.policies, node.moment.q)
-            tests += node.moment.fallback.tolist()
-        for node in tree.inner:
-            for between in node.between.values():
-                reported.compare(between, node.moment.q)
-            for arm, expected in drawn_at_edges(node.learner, node.policies, _EDGE):
-                drawn.compare(arm, expected)
+    for node in nodes(subject, effort):
+        reported.compare(node.policies, node.moment.q)
+        tests += node.moment.fallback.tolist()
+    for node in played(subject, effort):
+        for between in node.between.values():
+            reported.compare(between, node.moment.q)
+        for arm, expected in drawn_at_edges(node.learner, node.policies, _EDGE):
+            drawn.compare(arm, expected)
     yield reported.result(
         "Equation 2 (FTRL) and the played q",
         "the policy of every context before every round of every branch, against the definition",
@@ -229,19 +210,17 @@ def policies_are_those_of_the_definition(subject: Subject, effort: Effort) -> It
     )
 
 
-@statement(23, "Appendix A: law of the retained output", "Equation 3", group="exact")
 def retained_output_has_its_law(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """P(B = a | c) = r_{e,c}(a) / 2 whatever the proposal, and so P(a is observed) = w_e(a)."""
     law, fallback, observed = Differences(), Differences(), Differences()
-    for tree in trees(subject, effort):
-        for node in tree.inner:
-            if node.moment.epoch == 1:
-                continue
-            retained, moment = retained_law(node), node.moment
-            law.compare(retained, moment.r / 2)
-            if moment.fallback.any():
-                fallback.compare(retained[moment.fallback], moment.r[moment.fallback] / 2)
-            observed.compare(NU @ retained @ tree.definition.into, moment.w)
+    for node in played(subject, effort):
+        retained, moment = retained_law(node), node.moment
+        if moment.epoch == 1:
+            continue
+        law.compare(retained, moment.r / 2)
+        if moment.fallback.any():
+            fallback.compare(retained[moment.fallback], moment.r[moment.fallback] / 2)
+        observed.compare(NU @ retained @ moment.definition.into, moment.w)
     yield law.result(
         "Appendix A (retained output)",
         "P(B = a | context) over all branches, against r_e(a) / 2, for every proposal",
@@ -254,7 +233,7 @@ def retained_output_has_its_law(subject: Subject, effort: Effort) -> Iterator[Ch
     )
 
 
-def retained_law(node: Node) -> Floats:
+def retained_law(node: PairNode) -> Floats:
     """Return P(B = a | loss-side context c) as the learner has it: (M, K)."""
     law, of_context = np.zeros(node.policies.shape), np.zeros((NU.size, 1))
     for branch in node.branches:
@@ -273,7 +252,7 @@ class _EpochValues(NamedTuple):
     special: int | None
 
 
-def _seen(node: Node) -> _EpochValues:
+def _seen(node: PairNode) -> _EpochValues:
     """Let copies of the learner retain losses of 1 and of 0. Inputs then differ by 2 / W_e."""
     shape = node.policies.shape
     denominators, correction = np.full(shape[1], np.nan), np.zeros(shape[1])
@@ -288,30 +267,22 @@ def _seen(node: Node) -> _EpochValues:
     return _EpochValues(denominators, int(corrected[0]) if corrected.size else None)
 
 
-@statement(
-    24,
-    "Section 3.3: what_e is unbiased",
-    "Section 3.3: W_e and j_e",
-    "Appendix A: D_e is independent of G_e",
-    group="exact",
-)
 def samples_are_fresh_and_apart(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """W_e and j_e are those of their samples, E[what_e] = w_e, and the two are independent."""
     sample, mean, chosen, joint = (Differences() for _ in range(4))
     both_random = 0
-    for tree in trees(subject, effort):
-        seen = {node: _seen(node) for node in tree.all if node.opens_epoch}
-        for node, values in seen.items():
-            sample.compare(values.denominators, node.moment.denominators)
-            if node.moment.special is not None:
-                chosen.compare(values.special, node.moment.special)
-        shift = 1.5 * tree.definition.parameters.gamma
-        for node in tree.inner:
-            ends = _ends(node) if node.moment.pair == 0 else {}
-            if ends:
-                found = sum(mass * seen[end].denominators for end, mass in ends.items())
-                mean.compare(found - shift, next(iter(ends)).moment.w)
-                both_random += _see_joint_law(ends, seen, joint)
+    seen = {node: _seen(node) for node in nodes(subject, effort) if node.opens_epoch}
+    for node, values in seen.items():
+        sample.compare(values.denominators, node.moment.denominators)
+        if node.moment.special is not None:
+            chosen.compare(values.special, node.moment.special)
+    for node in played(subject, effort):
+        ends = _ends(node) if node.moment.pair == 0 else {}
+        if ends:
+            found = sum(mass * seen[end].denominators for end, mass in ends.items())
+            shift = 1.5 * node.moment.definition.parameters.gamma
+            mean.compare(found - shift, next(iter(ends)).moment.w)
+            both_random += _see_joint_law(ends, seen, joint)
     yield sample.result(
         "Section 3 (denominators W_e)",
         "2 l / (what FTRL was fed), against the mean over the frequency contexts + 3/2 gamma",
@@ -332,11 +303,11 @@ def samples_are_fresh_and_apart(subject: Subject, effort: Effort) -> Iterator[Ch
     )
 
 
-def _ends(node: Node) -> dict[Node, float]:
+def _ends(node: PairNode) -> dict[PairNode, float]:
     """Return where an epoch that begins at `node` may end, with probabilities given `node`."""
     reached = {node: 1.0}
     for _ in range(node.moment.definition.parameters.epoch_length // 2):
-        following: defaultdict[Node, float] = defaultdict(float)
+        following: defaultdict[PairNode, float] = defaultdict(float)
         for start, mass in reached.items():
             for branch in start.branches:
                 following[branch.child] += mass * branch.mass
@@ -345,7 +316,7 @@ def _ends(node: Node) -> dict[Node, float]:
 
 
 def _see_joint_law(
-    ends: dict[Node, float], seen: dict[Node, _EpochValues], joint: Differences
+    ends: dict[PairNode, float], seen: dict[PairNode, _EpochValues], joint: Differences
 ) -> bool:
     """Compare a joint distribution with the product; return whether j_e and W_e are both random."""
     together: defaultdict[tuple[object, object], float] = defaultdict(float)
@@ -365,31 +336,23 @@ def _see_joint_law(
 # --- means, the pair reduction and translations --------------------------------------------------
 
 
-@statement(
-    25,
-    "Section 3.3: lhat and b",
-    "Lemma 11 (proof): mean of the population estimate",
-    group="exact",
-)
 def estimates_have_their_means(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """E[lhat + b] = 2 l w_e / W_e + b of a selected round; E[ltilde] = w_e / u_e times 2 l."""
     fed, ideal, identity = Differences(), Differences(), Differences()
-    for tree in trees(subject, effort):
-        for node in tree.inner:
-            moment, losses = node.moment, node.losses
-            if moment.epoch == 1:
-                fed.compare(sum(np.abs(b.fed) for b in node.branches), np.zeros(losses[0].shape))
-                continue
-            ideally = moment.ideal().estimate
-            doubled = losses.sum(axis=0)  # 2 l of a round that is selected with probability 1/2
-            expected = doubled * moment.w / moment.denominators + moment.correction
-            fed.compare(sum(b.mass * b.fed for b in node.branches), expected)
-            population = sum(b.mass * ideally(b.draws, losses) for b in node.branches)
-            ideal.compare(population, doubled * moment.w / moment.u)
-            theta = moment.u / moment.denominators
-            for b in node.branches[:: max(1, len(node.branches) // 16)]:
-                tilde = ideally(b.draws, losses)
-                identity.compare(b.fed - moment.correction, theta * tilde)
+    for node in played(subject, effort):
+        moment, losses = node.moment, node.losses
+        if moment.epoch == 1:
+            fed.compare(sum(np.abs(b.fed) for b in node.branches), np.zeros(losses[0].shape))
+            continue
+        ideally = moment.ideal().estimate
+        doubled = losses.sum(axis=0)  # 2 l of a round that is selected with probability 1/2
+        expected = doubled * moment.w / moment.denominators + moment.correction
+        fed.compare(sum(b.mass * b.fed for b in node.branches), expected)
+        population = sum(b.mass * ideally(b.draws, losses) for b in node.branches)
+        ideal.compare(population, doubled * moment.w / moment.u)
+        theta = moment.u / moment.denominators
+        for b in node.branches[:: max(1, len(node.branches) // 16)]:
+            identity.compare(b.fed - moment.correction, theta * ideally(b.draws, losses))
     yield fed.result(
         "Section 3 (loss estimate lhat, correction b)",
         "mean over all branches of what FTRL is fed, against 2 l w_e / W_e + b; nothing in epoch 1",
@@ -404,28 +367,26 @@ def estimates_have_their_means(subject: Subject, effort: Effort) -> Iterator[Che
     )
 
 
-@statement(28, "Section 4: pair reduction", group="exact")
 def pairs_reduce_to_their_loss_round(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """E[R_t + R_{t+1}] = 2 E[R_{t_l}], and E[R_t] = E[sum_c nu(c) <q_c - pi_c, l_c>]."""
     reduction, marginal = Differences(), Differences()
-    for tree in trees(subject, effort):
-        every = np.array([*product(range(tree.definition.graph.arms), repeat=NU.size)]).T
-        for node in tree.inner:
-            both = selected = np.zeros(every.shape[1])
-            for branch in node.branches:
-                (c, d), (a, _) = branch.draws.contexts, branch.draws.arms
-                pair = (
-                    _regrets(node.policies[c], node.losses[0, c], every[c]),
-                    _regrets(node.between[c, a][d], node.losses[1, d], every[d]),
-                )
-                both = both + branch.mass * (pair[0] + pair[1])
-                selected = selected + branch.mass * pair[branch.draws.loss_side]
-            reduction.compare(both, 2 * selected)
-            by_definition = [
-                NU[c] * _regrets(node.moment.q[c], table[c], every[c])
-                for table, c in product(node.losses, range(NU.size))
-            ]
-            marginal.compare(both, np.sum(by_definition, axis=0))
+    for node in played(subject, effort):
+        every = np.array([*product(range(node.policies.shape[1]), repeat=NU.size)]).T
+        both = selected = np.zeros(every.shape[1])
+        for branch in node.branches:
+            (c, d), (a, _) = branch.draws.contexts, branch.draws.arms
+            pair = (
+                _regrets(node.policies[c], node.losses[0, c], every[c]),
+                _regrets(node.between[c, a][d], node.losses[1, d], every[d]),
+            )
+            both = both + branch.mass * (pair[0] + pair[1])
+            selected = selected + branch.mass * pair[branch.draws.loss_side]
+        reduction.compare(both, 2 * selected)
+        by_definition = [
+            NU[c] * _regrets(node.moment.q[c], table[c], every[c])
+            for table, c in product(node.losses, range(NU.size))
+        ]
+        marginal.compare(both, np.sum(by_definition, axis=0))
     yield reduction.result(
         "Section 4 (pair reduction)",
         "E[R_t + R_(t+1)] against 2 E[R_loss], every branch, against every policy",
@@ -442,23 +403,21 @@ def _regrets(policy: Floats, losses: Floats, best: Integers) -> Floats:
     return regrets
 
 
-@statement(29, "Section 4: translation invariance", group="exact")
 def policies_do_not_see_translations(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Adding the same number to every arm's input of FTRL changes no policy."""
     same, shift = Differences(), 0.3
-    for tree in trees(subject, effort):
-        sees_all = np.flatnonzero(tree.definition.into.all(axis=1)).tolist()
-        for node in tree.all:
-            if not node.opens_epoch or not sees_all:
-                continue
-            base = np.full((2, *node.policies.shape), 0.3)
-            base[:, :, 0] = 0.5
-            moved = base + shift * node.moment.denominators / 2
-            plain, translated = (
-                node.play([0, 0], [sees_all[0]] * 2, tables) for tables in (base, moved)
-            )
-            same.compare(translated.added[0] - plain.added[0], np.full(base.shape[2], shift))
-            same.compare(*(policies_of(one.learner, NU.size) for one in (translated, plain)))
+    for node in nodes(subject, effort):
+        sees_all = np.flatnonzero(node.moment.definition.into.all(axis=1)).tolist()
+        if not node.opens_epoch or not sees_all:
+            continue
+        base = np.full((2, *node.policies.shape), 0.3)
+        base[:, :, 0] = 0.5
+        moved = base + shift * node.moment.denominators / 2
+        plain, translated = (
+            node.play([0, 0], [sees_all[0]] * 2, tables) for tables in (base, moved)
+        )
+        same.compare(translated.added[0] - plain.added[0], np.full(base.shape[2], shift))
+        same.compare(*(policies_of(one.learner, NU.size) for one in (translated, plain)))
     yield same.result(
         "Section 4 (translation invariance)",
         f"policies after inputs, against policies after the same inputs + {shift} on every arm",
@@ -468,40 +427,41 @@ def policies_do_not_see_translations(subject: Subject, effort: Effort) -> Iterat
 # --- Algorithm 1, for a known context distribution -----------------------------------------------
 
 
-@statement(20, "Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat")
 def learner_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckResult]:
     """Policies and means of Algorithm 1, over all arms and contexts of a few rounds."""
-    played, mean, observed = Differences(), Differences(), Differences()
+    policies, mean, observed = Differences(), Differences(), Differences()
     eta, gamma, rho, beta = 0.8, 0.05, 0.2, 0.1
     algorithm = CrossGraphKnown(eta=eta, gamma=gamma, rho=rho, beta=beta)
     graphs = (loopless_clique(2), TWO_LOOPLESS, threshold(3))
     for graph, seed in product(graphs, range(20 if effort is Effort.QUICK else 200)):
         problem = Problem(graph, contexts=NU.size, context_distribution=NU)
         learner: Learner = algorithm.start(problem, seed=0)
-        route, declared = Route("", graph), Estimator(graph, no_share)
         rng, loopless = np.random.default_rng(seed), list(graph.arms_without_self_loop)
         fed = np.zeros((NU.size, graph.arms))
         for _ in range(6):
             losses = rng.random((1, NU.size, graph.arms))
-            rows = losses.transpose(0, 2, 1)
             r = mixed(softmax(-eta * fed), rho)
             m, w = NU @ r, NU @ r @ graph.adjacency
             correction, special = np.zeros(graph.arms), heaviest(m, loopless)
             if special is not None:
-                observed.compare(w[loopless], 1 - m[loopless])
                 correction[special] = beta / (w[special] + gamma)
-            found = [
-                enumerate_outcomes(learner, declared, route, (c,), rows) for c in range(NU.size)
-            ]
-            played.compare(found[0].policies, r)
+            declared, route = Estimator(graph, no_share), Route("", graph)
+            found = [Enumeration(learner, declared, route, (c,), losses) for c in range(NU.size)]
+            revealed = sum(
+                share * one.chance * graph.adjacency[one.arms[0]]
+                for share, every in zip(NU, found, strict=True)
+                for one in every.courses
+            )
+            if loopless:
+                observed.compare(np.asarray(revealed)[loopless], 1 - m[loopless])
+            policies.compare(found[0].policies, r)
             total = sum(share * one.mean for share, one in zip(NU, found, strict=True))
             mean.compare(total, losses[0] * w / (w + gamma) + correction)
-            draw = int(rng.integers(NU.size)), rng.random()
-            after = play(learner, declared, route, (draw[0],), rows, [draw[1]])
+            after = found[rng.integers(NU.size)].play([rng.random()])
             learner = after.learner
             seen = graph.adjacency[after.arms[0]]
             fed = fed + losses[0] * seen / (w + gamma) + correction
-    yield played.result(
+    yield policies.result(
         "Algorithm 1 (FTRL, r = (1 - rho) p + rho / K)",
         "the policy of every context, against the definition",
     )

@@ -1,4 +1,4 @@
-"""The results of checks, the list of all checks, and the machine-checked theorems behind them.
+"""Checks, their results, and the machine-checked theorems behind them.
 
 A check takes the algorithm under test and an effort. Tests pass wrong algorithms. A check yields a
 result for each line that `crossbandit verify` prints.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -98,68 +98,46 @@ class CheckResult:
 Check: TypeAlias = Callable[[Subject, Effort], Iterator[CheckResult]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statement:
+class Statement(NamedTuple):
     """A check, and the parts of the paper that it covers."""
 
-    order: int
-    parts: tuple[str, ...]
-    group: str  # checks of one group share results that are expensive to compute
     check: Check
+    parts: tuple[str, ...]
+    group: str = ""  # checks of one group share results that are expensive to compute
 
     def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
         """Return the results of the check; if it raises an error, the last result says so."""
-        results = []
-        try:
-            for result in self.check(subject, effort):
-                results.append(result)  # noqa: PERF402 - those before an error count
-        except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
-            results.append(_failure(self.parts[0], error))
-        return results
+        return until_error(
+            self.check(subject, effort),
+            CheckResult(
+                statement=self.parts[0],
+                checked="whether the learner can be run as Algorithm 2",
+                instances=1,
+                worst="the learner is not Algorithm 2",
+                passed=False,
+            ),
+        )
 
 
-def _failure(part: str, error: Exception) -> CheckResult:
-    """Return the result of a check that ended with an error."""
-    wrong = isinstance(error, CheckFailedError)
-    return CheckResult(
-        statement=part,
-        checked="whether the learner can be run as Algorithm 2",
-        instances=1,
-        worst="the learner is not Algorithm 2" if wrong else "the check ended with an error",
-        passed=False,
-        note=error_note(error),
-    )
+def until_error(results: Iterator[CheckResult], failure: CheckResult) -> list[CheckResult]:
+    """Return results. If an error ends them, the last is `failure`, with what was raised."""
+    found = []
+    try:
+        for result in results:
+            found.append(result)  # noqa: PERF402 - those before an error count
+    except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
+        found.append(failed(failure, error))
+    return found
 
 
-def error_note(error: Exception) -> str:
-    """Return the note of a check that ended with an error: what was raised, and where."""
+def failed(failure: CheckResult, error: Exception) -> CheckResult:
+    """Return `failure` with a note that says what was raised, and where."""
     if isinstance(error, CheckFailedError):
-        return str(error)
+        return replace(failure, note=str(error))
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
-_STATEMENTS: list[Statement] = []
-
-
-def statement(order: int, *parts: str, group: str = "") -> Callable[[Check], Check]:
-    """Register a check of `parts` of the paper; a decorator.
-
-    `order` is the place in the paper: ten times the number of the theorem, proposition or lemma
-    (they share one counter), and a number in between for statements without a number.
-    """
-
-    def register(check: Check) -> Check:
-        known = Statement(order=order, parts=parts, group=group or check.__name__, check=check)
-        _STATEMENTS.append(known)
-        return check
-
-    return register
-
-
-def all_statements() -> tuple[Statement, ...]:
-    """Return every registered check, in the paper's order."""
-    return tuple(sorted(_STATEMENTS, key=lambda known: known.order))
+    place = f"{Path(frame.filename).name}, line {frame.lineno}"
+    note = f"{type(error).__name__}: {error} ({place})"
+    return replace(failure, worst="the check ended with an error", note=note)
 
 
 ROUNDING = 1e-12
@@ -213,60 +191,53 @@ class Proof(NamedTuple):
 # By the beginning of a line of `verify`, or of the statement's name if `verify` has no line for it.
 # Some are proved in a corrected or stronger form: proofs/README.md has the differences. A test
 # checks that each theorem exists in `proofs/`.
-_PROOFS: dict[str, tuple[Proof, ...]] = {
-    "Theorem 1 (machine-checked": (Proof("Main.v", "theorem1_explicit"),),
-    "Theorem 1, in T (theorem's rule)": (Proof("Tuning.v", "theorem_tuning"),),
-    "Proposition 2": (Proof("Main.v", "proposition2"),),
-    "Equation 2": (Proof("Ftrl.v", "equation2_softmax_argmin"),),
-    "Equation 3": (Proof("Retention.v", "equation3_retained"),),
-    "Appendix A (retained output)": (Proof("Retention.v", "equation3_retained"),),
-    "Appendix A (independent samples)": (Proof("FrequencyBlock.v", "defer"),),
-    "Section 4 (pair reduction)": (Proof("PairReduction.v", "pair_step"),),
-    "Lemma 3": (Proof("Concentration.v", "lemma3_freedman"),),
-    "Lemma 4": (Proof("GraphInverse.v", "lemma4_printed"),),
-    "Lemma 5": (Proof("Stability.v", "lemma5_exp3_update"),),
-    "Lemma 6": (Proof("Selector.v", "lemma6_selector"),),
-    "Lemma 7": (Proof("Snapshots.v", "lemma7_special_odds"),),
-    "Equation 4": (Proof("RandomDenominators.v", "equation4_ratio_first"),),
-    "Equation 5": (Proof("RandomDenominators.v", "equation5_ratio_second"),),
-    "Appendix C (frequency event)": (Proof("GoodEvents.v", "P_F"),),
-    "Appendix C (loss event)": (Proof("GoodEvents.v", "P_L"),),
-    "Appendix C (selector event)": (Proof("GoodEvents.v", "P_S"),),
-    "Appendix C (clipping": (Proof("GoodEvents.v", "good_F"),),
-    "Equation 7": (Proof("GoodEvents.v", "good_L"),),
-    "Lemma 8": (
-        Proof("Stability.v", "lemma8_snapshot"),
-        Proof("Snapshots.v", "lemma8_no_fallback"),
-    ),
-    "Appendix E": (Proof("Snapshots.v", "appendixE_graph_sum"),),
-    "Lemma 9": (
-        Proof("Stability.v", "lemma9_product"),
-        Proof("Stability.v", "lemma9_special_first"),
-        Proof("Stability.v", "lemma9_special"),
-        Proof("Stability.v", "lemma9_crude"),
-    ),
-    "Lemma 10": (Proof("OnePair.v", "lemma10_bias1"),),
-    "Lemma 11": (Proof("Biases.v", "lemma11_bias2_regular"),),
-    "Lemma 12": (Proof("Biases.v", "lemma12_bias3_regular"),),
-    "Lemma 13 (": (Proof("Biases.v", "lemma13_bias4_regular"),),
-    "Lemma 13, proof": (Proof("Corrections.v", "lemma13_last_step_fails"),),
-    "Lemma 14": (Proof("Biases.v", "lemma14_bias4_special"),),
-    "Lemma 15 (": (Proof("Biases.v", "lemma15_cancellation"),),
-    "Lemma 15, proof (Delta": (
-        Proof("Corrections.v", "lemma15_sign_fails"),
-        Proof("Corrections.v", "lemma15_signs"),
-    ),
-    "Lemma 16": (Proof("Ftrl.v", "lemma16_ftrl_shift"),),
-    "Appendix K (away-mass": (Proof("LocalNorms.v", "quad_mean"),),
-    "Appendix L": (Proof("Assembly.v", "algorithm2_regret"),),
-}
+_PROOFS = (
+    ("Theorem 1 (machine-checked", Proof("Main.v", "theorem1_explicit")),
+    ("Theorem 1, in T (theorem's rule)", Proof("Tuning.v", "theorem_tuning")),
+    ("Proposition 2", Proof("Main.v", "proposition2")),
+    ("Equation 2", Proof("Ftrl.v", "equation2_softmax_argmin")),
+    ("Equation 3", Proof("Retention.v", "equation3_retained")),
+    ("Appendix A (retained output)", Proof("Retention.v", "equation3_retained")),
+    ("Appendix A (independent samples)", Proof("FrequencyBlock.v", "defer")),
+    ("Section 4 (pair reduction)", Proof("PairReduction.v", "pair_step")),
+    ("Lemma 3", Proof("Concentration.v", "lemma3_freedman")),
+    ("Lemma 4", Proof("GraphInverse.v", "lemma4_printed")),
+    ("Lemma 5", Proof("Stability.v", "lemma5_exp3_update")),
+    ("Lemma 6", Proof("Selector.v", "lemma6_selector")),
+    ("Lemma 7", Proof("Snapshots.v", "lemma7_special_odds")),
+    ("Equation 4", Proof("RandomDenominators.v", "equation4_ratio_first")),
+    ("Equation 5", Proof("RandomDenominators.v", "equation5_ratio_second")),
+    ("Appendix C (frequency event)", Proof("GoodEvents.v", "P_F")),
+    ("Appendix C (loss event)", Proof("GoodEvents.v", "P_L")),
+    ("Appendix C (selector event)", Proof("GoodEvents.v", "P_S")),
+    ("Appendix C (clipping", Proof("GoodEvents.v", "good_F")),
+    ("Equation 7", Proof("GoodEvents.v", "good_L")),
+    ("Lemma 8", Proof("Stability.v", "lemma8_snapshot")),
+    ("Lemma 8", Proof("Snapshots.v", "lemma8_no_fallback")),
+    ("Appendix E", Proof("Snapshots.v", "appendixE_graph_sum")),
+    ("Lemma 9", Proof("Stability.v", "lemma9_product")),
+    ("Lemma 9", Proof("Stability.v", "lemma9_special_first")),
+    ("Lemma 9", Proof("Stability.v", "lemma9_special")),
+    ("Lemma 9", Proof("Stability.v", "lemma9_crude")),
+    ("Lemma 10", Proof("OnePair.v", "lemma10_bias1")),
+    ("Lemma 11", Proof("Biases.v", "lemma11_bias2_regular")),
+    ("Lemma 12", Proof("Biases.v", "lemma12_bias3_regular")),
+    ("Lemma 13 (", Proof("Biases.v", "lemma13_bias4_regular")),
+    ("Lemma 13, proof", Proof("Corrections.v", "lemma13_last_step_fails")),
+    ("Lemma 14", Proof("Biases.v", "lemma14_bias4_special")),
+    ("Lemma 15 (", Proof("Biases.v", "lemma15_cancellation")),
+    ("Lemma 15, proof (Delta", Proof("Corrections.v", "lemma15_sign_fails")),
+    ("Lemma 15, proof (Delta", Proof("Corrections.v", "lemma15_signs")),
+    ("Lemma 16", Proof("Ftrl.v", "lemma16_ftrl_shift")),
+    ("Appendix K (away-mass", Proof("LocalNorms.v", "quad_mean")),
+    ("Appendix L", Proof("Assembly.v", "algorithm2_regret")),
+)
 
 
 def proofs_of(statement: str) -> tuple[Proof, ...]:
     """Return the machine-checked theorems about a statement, such as "Lemma 4 (graph inverse)"."""
     return tuple(
         proof
-        for beginning, proofs in _PROOFS.items()
+        for beginning, proof in _PROOFS
         if statement.startswith(beginning) and not statement[len(beginning) :][:1].isdigit()
-        for proof in proofs
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from crossbandit.algorithms import Algorithm
 from crossbandit.errors import InvalidParameterError
 from crossbandit.report import check_folder, csv_text, render, write_files
-from crossbandit.theory import exact, rates, run_checks, runs
+from crossbandit.theory import decomposition, exact, rates, runs
 from crossbandit.theory.declared import verify_declared
 from crossbandit.theory.statements import (
     CheckProgress,
@@ -17,7 +17,6 @@ from crossbandit.theory.statements import (
     Effort,
     Statement,
     Subject,
-    all_statements,
     proofs_of,
 )
 from crossbandit.validation import integer, reject
@@ -26,8 +25,80 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-# The checks register themselves.
-_MODULES = (exact, rates, run_checks, runs)
+# Every check, in the order of the paper.
+STATEMENTS = (
+    Statement(rates.regret_has_the_rate, ("Theorem 1: the rate in T, in alpha and in M",)),
+    Statement(rates.regret_is_below_the_proved_bound, ("Theorem 1: the machine-checked bound",)),
+    Statement(
+        exact.learner_is_algorithm_1,
+        ("Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat"),
+    ),
+    Statement(rates.algorithm_1_has_its_bound, ("Proposition 2: bound",)),
+    Statement(
+        exact.policies_are_those_of_the_definition,
+        ("Equation 2", "Algorithm 2", "Section 3.3: q, the fallback, s_{e+2} = p_{eL}"),
+        "exact",
+    ),
+    Statement(
+        exact.retained_output_has_its_law,
+        ("Appendix A: law of the retained output", "Equation 3"),
+        "exact",
+    ),
+    Statement(
+        exact.samples_are_fresh_and_apart,
+        (
+            "Section 3.3: what_e is unbiased",
+            "Section 3.3: W_e and j_e",
+            "Appendix A: D_e is independent of G_e",
+        ),
+        "exact",
+    ),
+    Statement(
+        exact.estimates_have_their_means,
+        ("Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate"),
+        "exact",
+    ),
+    Statement(
+        decomposition.terms_add_up,
+        ("Section 4: pair reduction and regret decomposition",),
+        "terms",
+    ),
+    Statement(runs.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)),
+    Statement(exact.pairs_reduce_to_their_loss_round, ("Section 4: pair reduction",), "exact"),
+    Statement(
+        exact.policies_do_not_see_translations, ("Section 4: translation invariance",), "exact"
+    ),
+    Statement(
+        runs.good_events_hold,
+        ("Appendix C: the events F, L and S, and the probability of Q",),
+        "events",
+    ),
+    Statement(
+        runs.snapshots_are_stable,
+        ("Lemma 8: its conclusion on real runs", "Section 3.3: how often the fallback acts"),
+        "events",
+    ),
+    Statement(
+        decomposition.biases_are_bounded,
+        (
+            "Lemma 10 (Bias 1)",
+            "Lemma 11 (Bias 2, regular arms)",
+            "Lemma 12 (Bias 3, regular arms)",
+            "Appendix H.2: Bias 3 on the special arm, V and Vtilde",
+            "Lemma 13 (Bias 4, regular arms)",
+            "Lemma 14 (Bias 4, special arm)",
+            "Lemma 15 (pessimistic cancellation)",
+        ),
+        "terms",
+    ),
+    Statement(decomposition.graph_sum_leaves_out_the_special_arm, ("Lemma 13, proof",)),
+    Statement(decomposition.signs_hold_with_a_factor_of_two, ("Lemma 15, proof",)),
+    Statement(
+        decomposition.theorem_is_assembled,
+        ("Appendix K: Lemma 16 and the local norms, on runs", "Appendix L: assembly, on runs"),
+        "terms",
+    ),
+)
 
 
 def verify(
@@ -95,26 +166,20 @@ def verify(
 
 
 def _groups(only: str) -> list[list[int]]:
-    """Return the wanted checks by their place in `all_statements`, group by group."""
-    statements = all_statements()
+    """Return the wanted checks by their place in `STATEMENTS`, group by group."""
+    wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)  # Lemma 1 is not Lemma 12
     groups: dict[str, list[int]] = {}
-    for i, one in enumerate(statements):
-        if _matches(one, only):
-            groups.setdefault(one.group, []).append(i)
+    for i, one in enumerate(STATEMENTS):
+        if any(map(wanted.search, one.parts)):
+            groups.setdefault(one.group or one.parts[0], []).append(i)
     if not groups:
-        parts = "; ".join(part for statement in statements for part in statement.parts)
+        parts = "; ".join(part for one in STATEMENTS for part in one.parts)
         proofs = ", ".join(map(str, proofs_of(only)))
         proved = f" It is proved, in general, in {proofs}." if proofs else ""
         raise InvalidParameterError(
             f"No checked part of the paper contains {only!r}.{proved} Checked parts: {parts}."
         )
     return list(groups.values())
-
-
-def _matches(one: Statement, only: str) -> bool:
-    # "Lemma 1" must not find Lemma 12.
-    wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)
-    return any(wanted.search(part) for part in one.parts)
 
 
 def _results(
@@ -131,8 +196,7 @@ def _results(
 
 
 def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
-    statements = all_statements()
-    return {i: statements[i].run(subject, effort) for i in group}
+    return {i: STATEMENTS[i].run(subject, effort) for i in group}
 
 
 # --- the page ------------------------------------------------------------------------------------
