@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -50,14 +50,14 @@ from crossbandit.service.writer import Writer
 from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.applications import Bid, FirstPriceBidder
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.known import KnownBidder
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
-    from crossbandit.service.store import Session, Store
+    from crossbandit.service.store import Store
 
 _ROOM = 500_000
 _WEEK = 7 * 86_400.0
@@ -135,10 +135,11 @@ class Node:
         if url is not None:
             address_parts("Node", url)
         self.clock = clock
+        # Each change has a connection: with one for all, a locked row would delay every change.
         self._connect = partial(store.session, lease)
         self.gives_key = self.key is None
         if self.gives_key:
-            with self._session() as session:
+            with closing(self._connect()) as session:
                 self.key = session.key()
         self.directory = Directory(store.session(lease), self.key, clock)
         self._leases = Leases(store.session(lease), name or new_holder(), url, lease)
@@ -177,15 +178,6 @@ class Node:
 
     # --- bidders -------------------------------------------------------------------------------
 
-    @contextmanager
-    def _session(self) -> Iterator[Session]:
-        """Open a connection: with one for all, a row that is locked would delay every change."""
-        session = self._connect()
-        try:
-            yield session
-        finally:
-            session.close()
-
     def names(self) -> list[str]:
         """Return the names of all bidders."""
         return sorted(self.directory.bidders)
@@ -215,7 +207,7 @@ class Node:
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
         owner = live.bidder.learner.learner
-        with self._session() as store:
+        with closing(self._connect()) as store:
             made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
@@ -250,7 +242,7 @@ class Node:
         Args:
             name: The bidder.
         """
-        with self._session() as store:
+        with closing(self._connect()) as store:
             while not store.delete(self.directory.find(name).row.id):
                 self.directory.refresh()  # it was created again, at another node
         self.learner.look()
@@ -272,7 +264,7 @@ class Node:
         self._pause(name, paused=False)
 
     def _pause(self, name: str, *, paused: bool) -> None:
-        with self._session() as store:
+        with closing(self._connect()) as store:
             while not store.pause(self.directory.find(name).row.id, paused=paused):
                 self.directory.refresh()  # as for `delete`
         self.learner.look()
@@ -301,7 +293,7 @@ class Node:
         known = self.directory.find(name)
         while True:
             append = self._changed(known, budget, target)
-            with self._session() as store:
+            with closing(self._connect()) as store:
                 if store.write([append], self.clock())[0]:
                     break
             self.directory.refresh()  # another change came first: apply this one to its result
