@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of Algorithm 2: its state, how a round is played, and the loop over a batch of rounds.
 
 Epochs count from 0 here: epoch 0 is the warm-up. The paper's delay, s_{e+2} = p_{eL}, means that
@@ -120,7 +121,6 @@ class EpochCore(EstimateCore):
         self, rounds, start: cython.longlong, uniforms: cython.const[cython.double][::1], settle
     ) -> None:
         """Play `rounds`, of which the first has the even number `start`. Fills in the arms."""
-        i: cython.Py_ssize_t
         batch: Batch = Batch(rounds)
         count: cython.Py_ssize_t = batch.arms.shape[0]
         if uniforms.shape[0] != 4 * (count // 2) + count % 2:
@@ -171,7 +171,6 @@ class EpochCore(EstimateCore):
 
     def set_policy(self, epoch, contexts, i, snapshot, out):
         """Set row `out` to q_{t,c}, and row `snapshot` to r_{e,c}, for a round of `epoch`."""
-        a: cython.Py_ssize_t
         self.weigh_mixed(slot(epoch), contexts, i, snapshot)
         self.weigh_mixed(LIVE, contexts, i, out)
         for a in range(self.arms):
@@ -181,7 +180,6 @@ class EpochCore(EstimateCore):
 
     def weigh_mixed(self, copy, contexts, i, out):
         """Set a row to the policy of a copy, with the extra probability of each available arm."""
-        a: cython.Py_ssize_t
         taken: cython.double = 0.0
         self.weigh(copy, contexts, i, self.eta, self.rho, out)
         if self.explore.shape[0] == 0:
@@ -194,8 +192,6 @@ class EpochCore(EstimateCore):
                 self.rows[out, a] = (1.0 - taken) * self.rows[out, a] + self.explore[a]
 
     def open_pair(self, contexts, i):
-        a: cython.Py_ssize_t
-        v: cython.Py_ssize_t
         entry: cython.Py_ssize_t = contexts.entry[i]
         self.pair_offset[0] = contexts.offset[i]
         for a in range(self.pair_table.shape[1]):
@@ -219,8 +215,6 @@ class EpochCore(EstimateCore):
 
     def keep_snapshot(self):
         """Begin the next epoch, and keep the present state for the one after it."""
-        a: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         self.epoch[0] += 1
         following: cython.Py_ssize_t = slot(self.epoch[0] + 1)
         for a in range(self.arms):
@@ -238,14 +232,12 @@ class EpochCore(EstimateCore):
         Masses are linear, so they are summed once for all L / 2 frequency rounds. what_e is the
         mean of half the masses, which makes the sum divided by L.
         """
-        a: cython.Py_ssize_t
         length: cython.double = self.epoch_length
         for a in range(self.arms):
             self.rows[DENOMINATORS, a] = self.rows[DENOMINATORS, a] / length + 1.5 * self.gamma
             self.rows[WEIGHTS, a] = 2.0 / self.rows[DENOMINATORS, a]
 
     def begin_counting(self):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[FREQUENCY, a] = 0.0
             self.rows[MASS, a] = 0.0
@@ -346,7 +338,6 @@ class VaryingCore(EpochCore):
 
         ranges, counted: which arms reveal each arm in the loss round and in the frequency round.
         """
-        a: cython.Py_ssize_t
         self.set_upcoming(1 - self.loss_side, contexts, i)
         if self.by_context:  # what the frequency round observes with its own graph
             self.masses(counted, counted_shift, SNAPSHOT, CHOSEN)
@@ -373,12 +364,10 @@ class VaryingCore(EpochCore):
 
         By context, it is an arm that lacked a self-loop in the epoch before.
         """
-        a: cython.Py_ssize_t
-        candidate: cython.bint
         special: cython.Py_ssize_t = -1
         for a in range(self.arms):
             if self.by_context:
-                candidate = self.rows[HEAVIEST, a] > 0.0
+                candidate: cython.bint = self.rows[HEAVIEST, a] > 0.0
             else:
                 candidate = not ranges.has_self_loop(shift, a)
             if candidate and (special < 0 or self.rows[HEAVIEST, a] > self.rows[HEAVIEST, special]):

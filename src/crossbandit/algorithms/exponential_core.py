@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The cores of exponential weights with graph feedback and exploration, and of Algorithm 1.
 
 All algorithms of the first kind use the same steps with other numbers: which arms are explored, how
@@ -85,8 +86,6 @@ class ExponentialCore(RoundCore):
         Only available arms are explored. If no arm with exploration is available, all available
         arms share it equally.
         """
-        a: cython.Py_ssize_t
-        explored: cython.double
         total: cython.double = 0.0
         count: cython.double = 0.0
         if rho == 0.0:
@@ -125,7 +124,6 @@ class ExponentialCore(RoundCore):
 
     def adapt(self, copy):
         """Add the entropy of CHOSEN, exponential weights, and set the next rates."""
-        a: cython.Py_ssize_t
         entropy: cython.double = 0.0
         for a in range(self.arms):
             if self.rows[CHOSEN, a] > 0.0:
@@ -147,7 +145,6 @@ class ExponentialCore(RoundCore):
         in-neighbourhood is at least the probability of that arm. The maximum ensures it despite
         rounding, so nothing is divided by 0.
         """
-        b: cython.Py_ssize_t
         self.masses(self.ranges, self.shift, CHOSEN, WEIGHTS)
         for b in range(self.arms):
             self.rows[WEIGHTS, b] = 1.0 / max(
@@ -199,8 +196,6 @@ class KnownCore(RoundCore):
 
     def count(self):
         """Set the weights of a round and add its pessimistic correction."""
-        a: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[MEAN, a] = 0.0
         for c in range(self.probabilities.shape[0]):

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The cores of learners for stochastic losses: those that keep means, LinUCB, and learned edges.
 
 The learners that keep means count how often each arm was observed, and sum up its losses. With
@@ -43,8 +44,6 @@ class BoundsCore(RoundCore):
 
         If `b` reveals itself, it is returned. Ties go to the smallest arm.
         """
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
         best: cython.Py_ssize_t = b
         least: cython.double = INFINITY
         for j in range(self.in_ranges.starts[b], self.in_ranges.starts[b + 1]):
@@ -61,7 +60,6 @@ class BoundsCore(RoundCore):
         An arm that does not reveal itself is played only if its upper bound is at most all other
         lower bounds. Until then the best arm that reveals it is played instead.
         """
-        a: cython.Py_ssize_t
         best: cython.Py_ssize_t = -1
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a) and (
@@ -102,7 +100,6 @@ class MeansCore(BoundsCore):
 
     def set_means(self):
         """Set LOWER to the mean losses of the context, 0 if unobserved; return the copy."""
-        a: cython.Py_ssize_t
         copy: cython.Py_ssize_t = self.context if self.apart else 0
         self.read(copy, self.contexts, self.i, LOWER)
         for a in range(self.arms):
@@ -111,9 +108,6 @@ class MeansCore(BoundsCore):
 
     def set_bounds(self):
         """Set bounds on the mean losses of the context; return the copy."""
-        a: cython.Py_ssize_t
-        n: cython.double
-        radius: cython.double
         arms: cython.double = self.arms
         copy: cython.Py_ssize_t = self.set_means()
         for a in range(self.arms):
@@ -131,8 +125,6 @@ class MeansCore(BoundsCore):
         return copy
 
     def set_policy(self, out):
-        a: cython.Py_ssize_t
-        seen: cython.Py_ssize_t
         copy: cython.Py_ssize_t = self.set_bounds()
         for a in range(self.arms):
             self.rows[out, a] = 0.0
@@ -163,7 +155,6 @@ class MeansCore(BoundsCore):
                 self.rows[out, seen] += 1.0 / ties
 
     def choose(self):
-        arm: cython.Py_ssize_t
         if self.sampling:
             self.probability = NAN
             return self.sampled_arm()
@@ -178,10 +169,6 @@ class MeansCore(BoundsCore):
         The mean of an arm that was observed n times is normal around (its sum + 1/2) / (n + 1),
         with standard deviation scale / sqrt(n + 1).
         """
-        a: cython.Py_ssize_t
-        n: cython.double
-        mean: cython.double
-        sampled: cython.double
         best: cython.Py_ssize_t = -1
         least: cython.double = INFINITY
         copy: cython.Py_ssize_t = self.set_means()
@@ -194,7 +181,6 @@ class MeansCore(BoundsCore):
         return best
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
-        j: cython.Py_ssize_t
         copy: cython.Py_ssize_t = self.context if self.apart else 0
         for j in range(count):
             self.counts[copy, self.revealed[j]] += 1.0
@@ -225,18 +211,13 @@ class LinUcbCore(BoundsCore):
         return self.contexts.table[self.contexts.entry[self.i], own, v]
 
     def choose(self):
-        a: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        row: cython.double
-        mean: cython.double
-        variance: cython.double
         block: cython.Py_ssize_t = self.contexts.offset[self.i]
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
         for a in range(self.arms):
-            mean = variance = 0.0
+            mean: cython.double = 0.0
+            variance: cython.double = 0.0
             for i in range(features):
-                row = 0.0
+                row: cython.double = 0.0
                 for j in range(features):
                     row += self.inverses[block, a, i, j] * self.x(a, j)
                 mean += row * self.responses[block, a, i]
@@ -248,29 +229,21 @@ class LinUcbCore(BoundsCore):
         return self.optimistic_arm()
 
     def set_policy(self, out):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[out, a] = 0.0
         self.rows[out, self.choose()] = 1.0
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
         """Learn the losses at the round's own context: one step of Sherman and Morrison per arm."""
-        k: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        loss: cython.double
-        row: cython.double
-        denominator: cython.double
         block: cython.Py_ssize_t = self.contexts.offset[self.i]
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
         for k in range(count):
             b = self.revealed[k]
             place: cython.Py_ssize_t = b if by_arm else self.place + k
             loss = loss_of(losses, t, place, b, self.contexts, self.i)
-            denominator = 1.0
+            denominator: cython.double = 1.0
             for i in range(features):
-                row = 0.0
+                row: cython.double = 0.0
                 for j in range(features):
                     row += self.inverses[block, b, i, j] * self.x(b, j)
                 self.product[i] = row
@@ -297,7 +270,6 @@ class EdgeCore(RoundCore):
 
     def observed(self, b):
         """Return the estimated probability that the policy in CHOSEN reveals `b`."""
-        a: cython.Py_ssize_t
         mass: cython.double = 0.0
         for a in range(self.arms):
             if self.seen[a, b] > 0.0:
@@ -306,7 +278,6 @@ class EdgeCore(RoundCore):
 
     def set_rates(self):
         """Set eta and rho: as given, or computed from the edges learned so far. Changes CHOSEN."""
-        a: cython.Py_ssize_t
         self.eta, self.rho = self.rates[0], self.rates[1]
         if self.eta > 0.0 and self.rho > 0.0:
             return
@@ -324,7 +295,6 @@ class EdgeCore(RoundCore):
 
     def set_policy(self, out):
         """Set a row to the policy of the round: arms in turn at first."""
-        a: cython.Py_ssize_t
         if self.number < self.warm_up:
             for a in range(self.arms):
                 self.rows[out, a] = 0.0
@@ -339,8 +309,6 @@ class EdgeCore(RoundCore):
 
     def choose(self):
         """Play the round. Weights are 0 in the warm-up, and for arms that were never revealed."""
-        b: cython.Py_ssize_t
-        mass: cython.double
         if self.number >= self.warm_up:
             self.set_rates()
             self.rates[0], self.rates[1] = self.eta, self.rho
@@ -354,7 +322,6 @@ class EdgeCore(RoundCore):
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
         """Count what `arm` revealed, and add its weighted losses."""
-        j: cython.Py_ssize_t
         self.rows[PLAYED, arm] += 1.0
         for j in range(count):
             self.seen[arm, self.revealed[j]] += 1.0

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of learners that play one round after the other: the loops, and the steps they call.
 
 A step works on the round that the core is at: `number`, `context`, how the context reads
@@ -90,9 +91,6 @@ class RoundCore(EstimateCore):
 
     def add_own(self, losses, t, weights, count, by_arm):
         """Add its weight times its loss in the round's context to the copy of that context."""
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        added: cython.double
         for j in range(count):
             b = self.revealed[j]
             added = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
@@ -187,7 +185,6 @@ class RoundCore(EstimateCore):
 
     def simulate(self, rounds, start: cython.longlong, random, settle) -> None:
         """Play a batch of rounds. Fills in the arms."""
-        i: cython.Py_ssize_t
         batch: Batch = Batch(rounds)
         count: cython.Py_ssize_t = batch.arms.shape[0]
         self.set_loop(batch.contexts, random, count)
@@ -204,8 +201,6 @@ class RoundCore(EstimateCore):
 
     def play_many(self, contexts, named, start: cython.longlong, random, plays) -> None:
         """Play rounds, and learn nothing. Fills `plays`."""
-        i: cython.Py_ssize_t
-        a: cython.Py_ssize_t
         numbers: cython.const[cython.longlong][::1] = named
         arms: cython.longlong[::1] = plays.arms
         probabilities: cython.double[::1] = plays.probabilities
@@ -223,10 +218,6 @@ class RoundCore(EstimateCore):
 
     def learn_many(self, contexts, named, last: cython.longlong, answers) -> None:
         """Learn from decisions in their order."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        count: cython.Py_ssize_t
         numbers: cython.const[cython.longlong][::1] = named
         rounds: cython.const[cython.longlong][::1] = answers.rounds
         arms: cython.const[cython.longlong][::1] = answers.arms
