@@ -47,6 +47,7 @@ LOSSES = cython.declare(cython.Py_ssize_t, 6)  # scratch: revealed losses in the
 INFERRED = cython.declare(cython.Py_ssize_t, 7)  # scratch: their estimates in that context
 POOLED = cython.declare(cython.Py_ssize_t, 8)  # scratch: CHOSEN, moved from hidden arms to anchors
 SHARES = cython.declare(cython.Py_ssize_t, 9)  # the part of the floor that each arm gets
+_ROWS = ("played", "masses", "softmax", "losses", "inferred", "pooled")
 
 MOST = cython.declare(cython.double, 0.5)  # the largest floor
 NOTHING = cython.declare(cython.double, 1e-18)
@@ -80,31 +81,18 @@ class AdaptiveCore(RoundCore):
         rows[MASSES] = 1.0
         rows[SHARES], self.weak, self.dominating = floors
         self.by_context = by_context
-        self.counted, self.gap = np.zeros(1), np.zeros(1)
-        self.least, self.largest = np.full(1, np.inf), np.full(1, -np.inf)
-        self.lost, self.lost_weight = np.zeros(1), np.zeros(1)
-        self.reference = np.zeros(1, dtype=np.int64)
-        self.shown_arms = np.zeros(arms, dtype=np.uint8)
-        self.places = np.zeros(arms, dtype=np.int64)
-        self.arrays.update(
-            played=rows[PLAYED],
-            masses=rows[MASSES],
-            softmax=rows[SOFTMAX],
-            losses=rows[LOSSES],
-            inferred=rows[INFERRED],
-            pooled=rows[POOLED],
-            counted=np.asarray(self.counted),
-            gap=np.asarray(self.gap),
-            least=np.asarray(self.least),
-            largest=np.asarray(self.largest),
-            lost=np.asarray(self.lost),
-            lost_weight=np.asarray(self.lost_weight),
-            reference=np.asarray(self.reference),
-            shown=np.asarray(self.shown_arms).view(np.bool_),
-            place=np.asarray(self.places),
-        )
+        for row, name in enumerate(_ROWS, PLAYED):
+            self.keep(name, rows[row])
+        self.counted, self.gap = self.keep("counted", np.zeros(1)), self.keep("gap", np.zeros(1))
+        self.least = self.keep("least", np.full(1, np.inf))
+        self.largest = self.keep("largest", np.full(1, -np.inf))
+        self.lost = self.keep("lost", np.zeros(1))
+        self.lost_weight = self.keep("lost_weight", np.zeros(1))
+        self.reference = self.keep("reference", np.zeros(1, dtype=np.int64))
+        self.shown_arms = self.keep("shown", np.zeros(arms, dtype=np.bool_)).view(np.uint8)
+        self.places = self.keep("place", np.zeros(arms, dtype=np.int64))
         if problem.changing:  # the shares of the round played last
-            self.arrays["shares"] = rows[SHARES]
+            self.keep("shares", rows[SHARES])
 
     def learning_rate(self) -> float:
         """Return the learning rate of the round played last, before forgetting."""
@@ -348,7 +336,8 @@ class AdaptiveCore(RoundCore):
         self.reference[0] = round_
 
     def simulate_round(self, batch, i, number):
-        count: cython.Py_ssize_t = self.play_in(batch, i, number)
+        self.play_in(batch, i, number)
+        count: cython.Py_ssize_t = self.list_shown(batch, i)
         self.set_weights(count)
         self.last = number
         self.learn_round(batch.losses, i, WEIGHTS, count, True)

@@ -71,11 +71,11 @@ class ExponentialCore(RoundCore):
         self.exponent, self.spread, self.floor = adaptation
         loopless = problem.loopless if parameters.beta else ()
         self.loopless = np.array(loopless, dtype=np.int64)
-        self.rates, self.entropies = np.zeros((copies, 2)), np.zeros((copies, 2))
-        self.arrays["rates"] = np.asarray(self.rates)
-        self.arrays["rates"][:] = parameters[:2]
-        self.arrays["entropies"] = np.asarray(self.entropies)
-        self.arrays["exploration"] = rows[EXPLORATION]
+        self.rates = self.keep(
+            "rates", np.tile(np.array(parameters[:2], dtype=np.float64), (copies, 1))
+        )
+        self.entropies = self.keep("entropies", np.zeros((copies, 2)))
+        self.keep("exploration", rows[EXPLORATION])
 
     def copy_of_round(self):
         return self.context if self.apart else 0
@@ -182,7 +182,8 @@ class KnownCore(RoundCore):
         self.eta, self.gamma, self.rho, self.beta = parameters
         self.loopless = np.array(problem.loopless, dtype=np.int64)
         self.support, self.probabilities = Contexts(*support), probabilities
-        self.arrays["denominators"], self.arrays["mean"] = rows[DENOMINATORS], rows[MEAN]
+        self.keep("denominators", rows[DENOMINATORS])
+        self.keep("mean", rows[MEAN])
 
     def set_policy(self, out):
         self.weigh(0, self.contexts, self.i, self.eta, self.rho, out)

@@ -87,16 +87,10 @@ class MeansCore(BoundsCore):
         copies, arms, _ = totals.shape
         RoundCore.__init__(self, totals, problem, 5, arms if rule == "sampling" else 1)
         self.made_of = (totals, problem, rule, scale)
-        rows = np.asarray(self.rows)
         self.optimism, self.sampling, self.scale = rule == "optimism", rule == "sampling", scale
-        self.counts = np.zeros((copies, arms))
-        rows[WEIGHTS] = 1.0  # every loss counts once
-        self.arrays = {
-            "sums": totals,
-            "counts": np.asarray(self.counts),
-            "weights": rows[WEIGHTS],
-            "chosen": rows[CHOSEN],
-        }
+        self.keep("sums", totals)
+        self.counts = self.keep("counts", np.zeros((copies, arms)))
+        self.arrays["weights"][:] = 1.0  # every loss counts once
 
     def set_means(self):
         """Set LOWER to the mean losses of the context, 0 if unobserved; return the copy."""
@@ -195,16 +189,10 @@ class LinUcbCore(BoundsCore):
         blocks, arms, features, _ = inverses.shape
         RoundCore.__init__(self, np.zeros((1, arms, 0)), problem, 5)
         self.made_of = (inverses, problem, width)
-        rows = np.asarray(self.rows)
-        self.inverses, self.width = inverses, width
-        self.responses, self.product = np.zeros((blocks, arms, features)), np.zeros(features)
-        rows[WEIGHTS] = 1.0
-        self.arrays = {
-            "inverses": inverses,
-            "responses": np.asarray(self.responses),
-            "weights": rows[WEIGHTS],
-            "chosen": rows[CHOSEN],
-        }
+        self.inverses, self.width = self.keep("inverses", inverses), width
+        self.responses = self.keep("responses", np.zeros((blocks, arms, features)))
+        self.product = np.zeros(features)
+        self.arrays["weights"][:] = 1.0
 
     def x(self, arm, v):
         own: cython.Py_ssize_t = min(arm, self.contexts.table.shape[1] - 1)
@@ -261,11 +249,10 @@ class EdgeCore(RoundCore):
     def __init__(self, estimates, problem, warm_up, rounds, rates) -> None:
         RoundCore.__init__(self, estimates, problem, 4)
         self.made_of = (estimates, problem, warm_up, rounds, rates)
-        arms, rows = self.arms, np.asarray(self.rows)
         self.warm_up, self.rounds = warm_up, rounds
-        self.rates, self.seen = np.array(rates, dtype=np.float64), np.zeros((arms, arms))
-        self.arrays["rates"], self.arrays["seen"] = np.asarray(self.rates), np.asarray(self.seen)
-        self.arrays["played"] = rows[PLAYED]
+        self.rates = self.keep("rates", np.array(rates, dtype=np.float64))
+        self.seen = self.keep("seen", np.zeros((self.arms, self.arms)))
+        self.keep("played", np.asarray(self.rows)[PLAYED])
         del self.arrays["sums"]
 
     def observed(self, b):

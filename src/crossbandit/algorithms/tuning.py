@@ -21,6 +21,7 @@ from crossbandit.validation import boolean, even, number, positive, share
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
 
 
@@ -89,11 +90,17 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
         return cast("ParametersT", self.parameters_type(*values))
 
 
-def core_problem(problem: Problem, *, apart: bool = False) -> CoreProblem:
-    """Return what a core knows of a problem; `apart`: each context learns from its own rounds."""
-    graph, changing = problem.graph, problem.graph_kind != "fixed"
-    ranges = (graph.in_ranges, graph.out_ranges)
-    return CoreProblem(problem.form.shape, ranges, graph.arms_without_self_loop, apart, changing)
+def core_problem(
+    problem: Problem, graph: FeedbackGraph | None = None, *, apart: bool = False
+) -> CoreProblem:
+    """Return what a core knows of a problem, and of the graph that its learner uses instead.
+
+    `apart`: whether each context learns from its own rounds only.
+    """
+    own = problem.graph if graph is None else graph
+    changing = own is problem.graph and problem.graph_kind != "fixed"
+    ranges = (own.in_ranges, own.out_ranges)
+    return CoreProblem(problem.form.shape, ranges, own.arms_without_self_loop, apart, changing)
 
 
 def required_alpha(rule: str, problem: Problem) -> int:

@@ -112,7 +112,7 @@ class EstimateCore:
         self.bias, self.rows = bias, rows
         self.sums = np.zeros((2, self.arms + 1))
         self.revealed = np.zeros(self.arms, dtype=np.int64)
-        self.apart, self.place = apart, 0
+        self.apart, self.place, self.arrays = apart, 0, {}
         self.now_offset, self.now_table = np.zeros(1, dtype=np.int64), np.ones((1, *shape))
         self.now_available = np.ones((1, self.arms), dtype=np.uint8)
         self.now = Contexts(
@@ -128,6 +128,11 @@ class EstimateCore:
     def __setstate__(self, arrays) -> None:
         for name, array in arrays.items():
             self.arrays[name][...] = array
+
+    def keep(self, name, array):
+        """Make an array a part of the state; return it."""
+        self.arrays[name] = array
+        return array
 
     def state(self) -> dict:
         """Return the arrays that hold everything learned, by name: themselves, not copies."""
@@ -279,16 +284,6 @@ class EstimateCore:
                         self.rows[row, first] + self.rows[row, last],
                     )
             self.rows[out, a] = total
-
-    def list_revealed(self, known, batch, i, arm):
-        """List in `revealed` what `arm` reveals in round i, ascending; return how many arms.
-
-        What the graph of the round does not reveal is left out, even if the learner's graph `known`
-        reveals it.
-        """
-        if batch.graph.shape[0] == 0:
-            return self.list_neighbors(known, 0, arm)
-        return self.list_common(known, batch.out_ranges, batch.graph[i] * self.arms, arm)
 
     def list_common(self, known, true, shift, arm):
         """List in `revealed` the arms that are neighbours of `arm` in both, ascending."""

@@ -24,6 +24,8 @@ cdef class RoundCore(EstimateCore):
     cdef void weigh_revealed(self, Py_ssize_t arm) noexcept nogil
     cdef at_round(self, number, context, reading, graph)
     cdef void move_to(self, Py_ssize_t i, long long number, const long long[::1] named) noexcept nogil
-    cdef Py_ssize_t play_in(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef void play_in(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef Py_ssize_t list_shown(self, Batch batch, Py_ssize_t i) noexcept nogil
+    cdef begin_batch(self, Batch batch)
     cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
     cdef set_loop(self, Contexts contexts, random, count)

@@ -57,14 +57,8 @@ class RoundCore(EstimateCore):
         self.numbers = self.one_number
         self.contexts, self.ranges, self.shown = self.now, self.in_ranges, self.out_ranges
         self.baseline = np.nan
-        self.arrays = {
-            "estimates": estimates,
-            "bias": bias,
-            "weights": rows[0],
-            "chosen": rows[1],
-            "sums": np.asarray(self.sums),
-            "revealed": np.asarray(self.revealed),
-        }
+        self.arrays.update(estimates=estimates, bias=bias, weights=rows[0], chosen=rows[1])
+        self.arrays.update(sums=np.asarray(self.sums), revealed=np.asarray(self.revealed))
 
     # --- steps that algorithms override --------------------------------------------------------
 
@@ -170,17 +164,31 @@ class RoundCore(EstimateCore):
         self.context = named[i] if named.shape[0] > 0 else 0
 
     def play_in(self, batch, i, number):
-        """Play round i of a batch; list the revealed arms, and return how many there are."""
         self.move_to(i, number, batch.numbers)
         if self.changing:
             self.shift = batch.graph[i] * self.arms
         batch.arms[i] = self.choose()
+
+    def list_shown(self, batch, i):
+        """List in `revealed` what was revealed in round i, ascending; return how many arms.
+
+        What the graph of the round does not reveal is left out, even if the core's graph reveals
+        it. A core without changing graphs learns nothing that its own graph does not reveal.
+        """
+        if batch.graph.shape[0] == 0:
+            return self.list_neighbors(self.out_ranges, 0, batch.arms[i])
+        shift: cython.Py_ssize_t = batch.graph[i] * self.arms
         if self.changing:
-            return self.list_neighbors(batch.out_ranges, self.shift, batch.arms[i])
-        return self.list_revealed(self.out_ranges, batch, i, batch.arms[i])
+            return self.list_neighbors(batch.out_ranges, shift, batch.arms[i])
+        return self.list_common(self.out_ranges, batch.out_ranges, shift, batch.arms[i])
+
+    def begin_batch(self, batch):
+        if self.changing:
+            self.ranges = batch.in_ranges
 
     def simulate_round(self, batch, i, number):
-        count: cython.Py_ssize_t = self.play_in(batch, i, number)
+        self.play_in(batch, i, number)
+        count: cython.Py_ssize_t = self.list_shown(batch, i)
         self.learn_losses(batch.arms[i], batch.losses, i, WEIGHTS, count, True)
 
     def simulate(self, rounds, start: cython.longlong, random, settle) -> None:
@@ -188,8 +196,7 @@ class RoundCore(EstimateCore):
         batch: Batch = Batch(rounds)
         count: cython.Py_ssize_t = batch.arms.shape[0]
         self.set_loop(batch.contexts, random, count)
-        if self.changing:
-            self.ranges = batch.in_ranges
+        self.begin_batch(batch)
         if settle is not None:
             for i in range(count):
                 self.simulate_round(batch, i, start + i)

@@ -113,8 +113,9 @@ def _by_integer_program(revealers: list[Integers], arms: int, found: Domination)
 
 def fractional(graph: FeedbackGraph) -> FractionalDomination:
     """Return the fractional weak domination number and weights that attain it."""
-    weak = weak_arms(graph)
-    return _relaxed([members(graph.in_ranges, arm) for arm in weak], graph.arms)
+    found = _relaxed([members(graph.in_ranges, arm) for arm in weak_arms(graph)], graph.arms)
+    found.weights.flags.writeable = False
+    return found
 
 
 def _relaxed(revealers: list[Integers], arms: int) -> FractionalDomination:
