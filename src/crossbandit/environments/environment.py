@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -343,10 +343,22 @@ def is_adaptive(environment: object) -> bool:
     return bool(getattr(environment, "adaptive", False))
 
 
-def check_rounds(owner: str, horizon: object, table_seed: object) -> None:
-    """Raise unless a horizon and the seed of random losses are possible."""
-    integer(owner, "horizon", horizon, at_least=1)
-    integer(owner, "table_seed", table_seed, at_least=0, at_most=None)
+def setting(check: Callable[..., object], default: Any = MISSING, **bounds: Any) -> Any:
+    """Return a field of an environment with what it must be: a check of `crossbandit.validation`.
+
+    Without a default it is given by position. `check_settings` makes the checks.
+    """
+    metadata = {"check": partial(check, **bounds)}
+    return field(default=default, kw_only=default is not MISSING, metadata=metadata)
+
+
+def check_settings(owner: str, environment: Any) -> None:
+    """Raise unless all fields of an environment are what they must be."""
+    if hasattr(environment, "graph"):
+        required_graph(owner, environment.graph)
+    for one in fields(environment):
+        if "check" in one.metadata:
+            one.metadata["check"](owner, one.name, getattr(environment, one.name))
 
 
 # --- environments by name, for study files --------------------------------------------------------
@@ -672,20 +684,15 @@ class Congestion(AdaptiveEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False)
-    contexts: int = 2
-    memory: int = 10
-    weight: float = 0.5
-    table_seed: int = 0
+    horizon: int = setting(integer, at_least=1)
+    contexts: int = setting(integer, 2, at_least=1, at_most=MAX_SIZE)
+    memory: int = setting(integer, 10, at_least=1)
+    weight: float = setting(number, 0.5, at_least=0, at_most=1)
+    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        required_graph("congestion", self.graph)
-        check_rounds("congestion", self.horizon, self.table_seed)
-        integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
-        integer("congestion", "memory", self.memory, at_least=1)
-        number("congestion", "weight", self.weight, at_least=0, at_most=1)
+        check_settings("congestion", self)
         distribution = distribution_over("congestion", self.context_distribution, self.contexts)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
         set_fields(self, problem=problem, context_distribution=distribution)

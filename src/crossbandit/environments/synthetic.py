@@ -11,7 +11,13 @@ import numpy as np
 
 from crossbandit.core.blocks import LossBlock
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
-from crossbandit.environments.environment import BlockEnvironment, check_rounds, register, row_block
+from crossbandit.environments.environment import (
+    BlockEnvironment,
+    check_settings,
+    register,
+    row_block,
+    setting,
+)
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
 from crossbandit.problem import Problem, required_graph, set_fields
@@ -46,18 +52,16 @@ class PaperBenchmark(BlockEnvironment):
     two features per context.
     """
 
-    horizon: int
+    horizon: int = setting(integer, at_least=1)
     radius: int
     arms: int = 9
-    contexts: int = 1000
-    table_seed: int = 0
+    contexts: int = setting(integer, 1000, at_least=1, at_most=MAX_SIZE)
+    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
     context_distribution: ContextDistribution = UNIFORM
     owner: InitVar[str] = "paper_benchmark"  # the name for error messages
-    problem: Problem = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, owner: str) -> None:
-        check_rounds(owner, self.horizon, self.table_seed)
-        integer(owner, "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        check_settings(owner, self)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         distribution = distribution_over(owner, self.context_distribution, self.contexts)
@@ -229,25 +233,22 @@ class Stochastic(BlockEnvironment):
     """
 
     graph: FeedbackGraph
-    horizon: int
+    horizon: int = setting(integer, at_least=1)
     phases: Sequence[tuple[float, Any]]
-    noisy: bool = True
-    table_seed: int = 0
+    noisy: bool = setting(boolean, default=True)
+    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
     _means: Floats = field(init=False, repr=False)
     _starts: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        arms = required_graph("stochastic", self.graph).arms
-        check_rounds("stochastic", self.horizon, self.table_seed)
-        boolean("stochastic", "noisy", self.noisy)
+        check_settings("stochastic", self)
         pairs = _pairs(self.phases)
         shares = [number("stochastic", "phases", share) for share, _ in pairs]
         if not shares or shares[0] != 0 or not (np.diff([*shares, 1.0]) > 0).all():
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
-        means = _means([means for _, means in pairs], arms)
+        means = _means([means for _, means in pairs], self.graph.arms)
         distribution = distribution_over("stochastic", self.context_distribution, means.shape[2])
         set_fields(self, _means=means, _starts=(np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
@@ -485,25 +486,19 @@ class Switching(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False)
-    contexts: int = 100
-    groups: int = 4
-    switches: int = 5
-    gap: float = 0.2
-    table_seed: int = 0
+    horizon: int = setting(integer, at_least=1)
+    contexts: int = setting(integer, 100, at_least=1, at_most=MAX_SIZE)
+    groups: int = setting(integer, 4, at_least=1, at_most=MAX_SIZE)
+    switches: int = setting(integer, 5, at_least=1)
+    gap: float = setting(number, 0.2, above=0, at_most=0.2)
+    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        required_graph("switching", self.graph)
-        integer("switching", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
-        integer("switching", "groups", self.groups, at_least=1, at_most=MAX_SIZE)
-        check_rounds("switching", self.horizon, self.table_seed)
-        integer("switching", "switches", self.switches, at_least=1)
+        check_settings("switching", self)
         if self.switches >= self.horizon:
             expected = f"an integer below the horizon, {self.horizon}"
             reject("switching", "switches", expected, self.switches)
-        number("switching", "gap", self.gap, above=0, at_most=0.2)
         if self.graph.arms < 3:
             got = verbatim(f"{self.graph.arms} arms")
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)
