@@ -43,7 +43,7 @@ from crossbandit.learners.feedback import neighbors
 from crossbandit.learners.learner import AlgorithmT, Learner
 from crossbandit.losses.forms import reading_of, zeros
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import choice, number, reject
+from crossbandit.validation import reject, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,9 +58,28 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats
 
 
+@dataclass(frozen=True, kw_only=True)
+class EpochAlgorithm(TunedAlgorithm[EpochParameters]):
+    """The parameters of Algorithm 2, on strongly observable graphs."""
+
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
+    needs_observability: ClassVar[str] = "strong"
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+    epoch_length: int | None = None
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        return epoch_estimator(problem.graph, self.parameters(problem))
+
+
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraph(TunedAlgorithm[EpochParameters]):
+class CrossGraph(EpochAlgorithm):
     r"""FTRL with delayed snapshots, for any strongly observable graph (Algorithm 2).
 
     Every context keeps exponential weights over estimated losses,
@@ -111,29 +130,13 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
     """
 
     id: ClassVar[str] = "cross-graph"
-    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
-    needs_observability: ClassVar[str] = "strong"
 
-    eta: float | None = None
-    gamma: float | None = None
-    rho: float | None = None
-    beta: float | None = None
-    epoch_length: int | None = None
     tuning: str = "experiment"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
         self.require_playable(problem)
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)
-
-    def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.graph_kind != "fixed":
-            return None
-        return epoch_estimator(problem.graph, self.parameters(problem))
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         return tuning.tuned(self.tuning, problem)._asdict()
@@ -150,25 +153,23 @@ class EpochLearner(Learner[AlgorithmT]):
         algorithm: AlgorithmT,
         problem: Problem,
         graph: FeedbackGraph,
-        parameters: EpochParameters,
+        parameters: Any,
         seed: Seed,
-        explore: Floats | None = None,
     ) -> None:
         owner = type(algorithm).__name__
         _check_horizon(owner, problem.horizon, parameters.epoch_length)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
-        self.parameters: EpochParameters = parameters
+        self.parameters = parameters
         form = problem.form
         estimates = zeros(owner, (3, problem.arms, form.columns), form.dtype)
-        known, extra = core_problem(problem, graph), np.zeros(0) if explore is None else explore
-        self.core: Any = self._core(estimates, known, extra)
+        self.core: Any = self._core(estimates, core_problem(problem, graph))
         self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
         self._open: PendingDecision | None = None
         self._held: list[PendingDecision] = []
 
-    def _core(self, estimates: Floats, known: CoreProblem, explore: Floats) -> EpochCore:
-        return EpochCore(estimates, known, self.parameters, explore)
+    def _core(self, estimates: Floats, known: CoreProblem) -> EpochCore:
+        return EpochCore(estimates, known, self.parameters, np.zeros(0))
 
     @property
     def special_arm(self) -> int | None:
@@ -477,7 +478,7 @@ class _Epochs:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
+class CrossGraphVarying(EpochAlgorithm):
     r"""Algorithm 2 with the observation probabilities of each round's own graph.
 
     Policies, snapshots, epochs, pairs, fallback and retention are those of `CrossGraph`. Only the
@@ -538,29 +539,13 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     """
 
     id: ClassVar[str] = "cross-graph-varying"
-    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
-    needs_observability: ClassVar[str] = "strong"
     graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
 
-    eta: float | None = None
-    gamma: float | None = None
-    rho: float | None = None
-    beta: float | None = None
-    epoch_length: int | None = None
     alpha: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
 
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
         self.require_playable(problem)
-        return VaryingLearner(self, problem, self.parameters(problem), seed)
-
-    def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.graph_kind != "fixed":
-            return None
-        return epoch_estimator(problem.graph, self.parameters(problem))
+        return VaryingLearner(self, problem, problem.graph, self.parameters(problem), seed)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
@@ -571,17 +556,7 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
 class VaryingLearner(EpochLearner[CrossGraphVarying]):
     """A running `CrossGraphVarying`."""
 
-    def __init__(
-        self,
-        algorithm: CrossGraphVarying,
-        problem: Problem,
-        parameters: EpochParameters,
-        seed: Seed,
-    ) -> None:
-        super().__init__(algorithm, problem, problem.graph, parameters, seed)
-
-    def _core(self, estimates: Floats, known: CoreProblem, explore: Floats) -> VaryingCore:
-        del explore
+    def _core(self, estimates: Floats, known: CoreProblem) -> VaryingCore:
         return VaryingCore(estimates, known, self.parameters, self.problem.graph_by_context)
 
     def play(self, pending: PendingDecision) -> float:
@@ -667,6 +642,7 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     id: ClassVar[str] = "cross-graph-weak"
     parameters_type: ClassVar[type[WeakParameters]] = WeakParameters
     needs_observability: ClassVar[str] = "weak"
+    checks: ClassVar = {"exploration": share}
 
     eta: float | None = None
     gamma: float | None = None
@@ -676,7 +652,7 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
 
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)
-        return WeakLearner(self, problem, self.parameters(problem), seed)
+        return WeakLearner(self, problem, problem.graph, self.parameters(problem), seed)
 
     def estimator(self, problem: Problem) -> Estimator | None:
         parameters = self.parameters(problem)
@@ -695,16 +671,9 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
 class WeakLearner(EpochLearner[CrossGraphWeak]):
     """A running `CrossGraphWeak`."""
 
-    def __init__(
-        self, algorithm: CrossGraphWeak, problem: Problem, parameters: WeakParameters, seed: Seed
-    ) -> None:
-        graph = problem.graph
-        explore = _explored(problem, parameters.exploration)
-        super().__init__(algorithm, problem, graph, parameters.of_epochs(), seed, explore)
-        self.weak_parameters = parameters
-
-    def tuned(self) -> Mapping[str, Any]:
-        return self.weak_parameters._asdict()
+    def _core(self, estimates: Floats, known: CoreProblem) -> EpochCore:
+        explore = _explored(self.problem, self.parameters.exploration)
+        return EpochCore(estimates, known, self.parameters.of_epochs(), explore)
 
 
 def _explored(problem: Problem, exploration: float) -> Floats:

@@ -17,6 +17,7 @@ from crossbandit.algorithms.exponential_core import (
 )
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
+    CheckedAlgorithm,
     TunedAlgorithm,
     core_problem,
     required_alpha,
@@ -25,13 +26,12 @@ from crossbandit.algorithms.tuning import (
 )
 from crossbandit.graphs import singletons
 from crossbandit.graphs.domination import fractional_cover
-from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.learners.algorithm import register
 from crossbandit.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.learners.estimator import Estimator, acyclic_bound, no_share, observed_share
 from crossbandit.learners.learner import AlgorithmT
 from crossbandit.losses.forms import zeros
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import boolean, integer, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -424,10 +424,6 @@ class Exp3G(ExponentialAlgorithm):
     fractional: bool = False
     cross_learning: bool = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(boolean, "fractional")
-
     def explored_arms(self, problem: Problem) -> Floats:
         dominating = self.dominating(problem.graph)
         if dominating is None:
@@ -484,18 +480,13 @@ def covering(graph: FeedbackGraph) -> Covering:
     uniform = np.full(arms, 1.0 / arms)
     candidates = [uniform]
     if graph.edge_count <= _PROGRAM_EDGES:
-        candidates.append(_solved(graph))
+        revealing = [graph.in_neighbors(arm) for arm in range(arms)]
+        shares = fractional_cover(revealing, arms)
+        candidates.append(shares / shares.sum())
     numbers = [1.0 / float(graph.observation_mass(one).min()) for one in candidates]
     best = int(np.argmin(np.round(numbers, 9)))  # ties to the uniform distribution
     candidates[best].flags.writeable = False
     return Covering(max(numbers[best], 1.0), candidates[best])
-
-
-def _solved(graph: FeedbackGraph) -> Floats:
-    revealing = [graph.in_neighbors(arm) for arm in range(graph.arms)]
-    shares = fractional_cover(revealing, graph.arms)
-    distribution: Floats = shares / shares.sum()
-    return distribution
 
 
 def covering_rule(
@@ -686,15 +677,12 @@ class BestOfBothWorldsLearner(ExponentialLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerContextAlgorithm(Algorithm):
+class PerContextAlgorithm(CheckedAlgorithm):
     """Exponential weights in each context, with plain observation probabilities."""
 
     needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
-
-    def __post_init__(self) -> None:
-        self.check_parameters(positive, "eta")
 
     @abstractmethod
     def seen_graph(self, problem: Problem) -> FeedbackGraph:
@@ -855,7 +843,7 @@ class EdgeSchedule(NamedTuple):
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Exp3Edges(Algorithm):
+class Exp3Edges(CheckedAlgorithm):
     """Exponential weights for graphs whose edges are drawn at random, with unknown probabilities.
 
     The setting is that of Esposito, Fusco, van der Hoeven and Cesa-Bianchi (2022): in each round,
@@ -906,12 +894,6 @@ class Exp3Edges(Algorithm):
     eta: float | None = None
     rho: float | None = None
     cross_learning: bool = True
-
-    def __post_init__(self) -> None:
-        self.check_parameters(lambda *it: integer(*it, at_least=0), "warm_up")
-        self.check_parameters(positive, "eta")
-        self.check_parameters(share, "rho")
-        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
         return self.needs_observability if kind == "fixed" else "none"

@@ -77,9 +77,6 @@ class ExponentialCore(RoundCore):
         self.entropies = self.keep("entropies", np.zeros((copies, 2)))
         self.keep("exploration", rows[EXPLORATION])
 
-    def copy_of_round(self):
-        return self.context if self.apart else 0
-
     def explore(self, rho, out):
         """Set row `out` to (1 - rho) * out + rho * exploration.
 
@@ -100,20 +97,18 @@ class ExponentialCore(RoundCore):
                 self.rows[out, a] = (1.0 - rho) * self.rows[out, a] + rho * explored
 
     def set_policy(self, out):
-        copy: cython.Py_ssize_t = self.copy_of_round()
-        self.weigh(copy, self.contexts, self.i, self.rates[copy, 0], 0.0, out)
-        self.explore(self.rates[copy, 1], out)
+        self.weigh(self.copy, self.contexts, self.i, self.rates[self.copy, 0], 0.0, out)
+        self.explore(self.rates[self.copy, 1], out)
 
     def count(self):
         """Set CHOSEN to the policy of the round, and make all changes that need no feedback."""
-        copy: cython.Py_ssize_t = self.copy_of_round()
-        rho: cython.double = self.rates[copy, 1]
-        self.weigh(copy, self.contexts, self.i, self.rates[copy, 0], 0.0, CHOSEN)
+        rho: cython.double = self.rates[self.copy, 1]
+        self.weigh(self.copy, self.contexts, self.i, self.rates[self.copy, 0], 0.0, CHOSEN)
         if self.scale > 0.0:
-            self.adapt(copy)
+            self.adapt()
         self.explore(rho, CHOSEN)
         if self.loopless.shape[0] > 0:
-            self.correct(copy)
+            self.correct()
 
     def choose(self):
         self.count()
@@ -122,12 +117,13 @@ class ExponentialCore(RoundCore):
         self.probability = self.rows[CHOSEN, arm]
         return arm
 
-    def adapt(self, copy):
+    def adapt(self):
         """Add the entropy of CHOSEN, exponential weights, and set the next rates."""
         entropy: cython.double = 0.0
         for a in range(self.arms):
             if self.rows[CHOSEN, a] > 0.0:
                 entropy -= self.rows[CHOSEN, a] * log(self.rows[CHOSEN, a])
+        copy: cython.Py_ssize_t = self.copy
         largest: cython.double = log(self.arms)
         self.entropies[copy, 0] += entropy
         self.entropies[copy, 1] += 1.0
@@ -158,13 +154,13 @@ class ExponentialCore(RoundCore):
         self.set_weights(arm)
         return self.arrays["weights"].copy()
 
-    def correct(self, copy):
+    def correct(self):
         """Add the pessimistic correction to the arm without self-loop that is played most."""
         special: cython.Py_ssize_t = self.heaviest(self.loopless, CHOSEN)
         self.masses(self.in_ranges, 0, CHOSEN, WEIGHTS)
         observed: cython.double = self.rows[WEIGHTS, special] + self.rows[IMPLICIT, special]
         if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
-            self.bias[copy, special] += self.beta / observed
+            self.bias[self.copy, special] += self.beta / observed
 
 
 @cython.cclass

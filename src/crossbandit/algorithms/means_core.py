@@ -93,19 +93,17 @@ class MeansCore(BoundsCore):
         self.arrays["weights"][:] = 1.0  # every loss counts once
 
     def set_means(self):
-        """Set LOWER to the mean losses of the context, 0 if unobserved; return the copy."""
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
-        self.read(copy, self.contexts, self.i, LOWER)
+        """Set LOWER to the mean losses of the context, 0 if unobserved."""
+        self.read(self.copy, self.contexts, self.i, LOWER)
         for a in range(self.arms):
-            self.rows[LOWER, a] /= max(self.counts[copy, a], 1.0)
-        return copy
+            self.rows[LOWER, a] /= max(self.counts[self.copy, a], 1.0)
 
     def set_bounds(self):
-        """Set bounds on the mean losses of the context; return the copy."""
+        """Set bounds on the mean losses of the context."""
         arms: cython.double = self.arms
-        copy: cython.Py_ssize_t = self.set_means()
+        self.set_means()
         for a in range(self.arms):
-            n = self.counts[copy, a]
+            n = self.counts[self.copy, a]
             if n == 0.0:
                 self.rows[LOWER, a] = -INFINITY
                 self.rows[UPPER, a] = INFINITY
@@ -116,10 +114,9 @@ class MeansCore(BoundsCore):
                 radius = sqrt(log(2.0 * arms * n * (n + 1.0) / self.scale) / (2.0 * n))
             self.rows[UPPER, a] = self.rows[LOWER, a] + radius
             self.rows[LOWER, a] -= radius
-        return copy
 
     def set_policy(self, out):
-        copy: cython.Py_ssize_t = self.set_bounds()
+        self.set_bounds()
         for a in range(self.arms):
             self.rows[out, a] = 0.0
         if self.optimism:
@@ -135,15 +132,15 @@ class MeansCore(BoundsCore):
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a) and self.rows[LOWER, a] <= least_upper:
                 active += 1
-                if self.counts[copy, a] < fewest:
-                    fewest, ties = self.counts[copy, a], 0.0
-                if self.counts[copy, a] == fewest:
+                if self.counts[self.copy, a] < fewest:
+                    fewest, ties = self.counts[self.copy, a], 0.0
+                if self.counts[self.copy, a] == fewest:
                     ties += 1.0
         for a in range(self.arms):
             if (
                 self.contexts.may_play(self.i, a)
                 and self.rows[LOWER, a] <= least_upper
-                and self.counts[copy, a] == fewest
+                and self.counts[self.copy, a] == fewest
             ):
                 seen = a if active == 1 else self.observing_arm(a)
                 self.rows[out, seen] += 1.0 / ties
@@ -165,9 +162,9 @@ class MeansCore(BoundsCore):
         """
         best: cython.Py_ssize_t = -1
         least: cython.double = INFINITY
-        copy: cython.Py_ssize_t = self.set_means()
+        self.set_means()
         for a in range(self.arms):
-            n = self.counts[copy, a]
+            n = self.counts[self.copy, a]
             mean = (self.rows[LOWER, a] * n + 0.5) / (n + 1.0)
             sampled = mean + self.scale * self.numbers[self.i, a] / sqrt(n + 1.0)
             if self.contexts.may_play(self.i, a) and (best < 0 or sampled < least):
@@ -175,9 +172,8 @@ class MeansCore(BoundsCore):
         return best
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
         for j in range(count):
-            self.counts[copy, self.revealed[j]] += 1.0
+            self.counts[self.copy, self.revealed[j]] += 1.0
         RoundCore.learn_losses(self, arm, losses, t, weights, count, by_arm)
 
 
@@ -198,21 +194,27 @@ class LinUcbCore(BoundsCore):
         own: cython.Py_ssize_t = min(arm, self.contexts.table.shape[1] - 1)
         return self.contexts.table[self.contexts.entry[self.i], own, v]
 
-    def choose(self):
+    def quadratic(self, arm, total):
+        """Set `product` to the inverse of an arm times x; return `total` + x^T inverse x."""
         block: cython.Py_ssize_t = self.contexts.offset[self.i]
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
+        for i in range(features):
+            row: cython.double = 0.0
+            for j in range(features):
+                row += self.inverses[block, arm, i, j] * self.x(arm, j)
+            self.product[i] = row
+            total += row * self.x(arm, i)
+        return total
+
+    def choose(self):
+        block: cython.Py_ssize_t = self.contexts.offset[self.i]
         for a in range(self.arms):
+            width = self.width * sqrt(max(self.quadratic(a, 0.0), 0.0))
             mean: cython.double = 0.0
-            variance: cython.double = 0.0
-            for i in range(features):
-                row: cython.double = 0.0
-                for j in range(features):
-                    row += self.inverses[block, a, i, j] * self.x(a, j)
-                mean += row * self.responses[block, a, i]
-                variance += row * self.x(a, i)
-            variance = self.width * sqrt(max(variance, 0.0))
-            self.rows[LOWER, a] = mean - variance
-            self.rows[UPPER, a] = mean + variance
+            for i in range(self.contexts.table.shape[2]):
+                mean += self.product[i] * self.responses[block, a, i]
+            self.rows[LOWER, a] = mean - width
+            self.rows[UPPER, a] = mean + width
         self.probability = 1.0
         return self.optimistic_arm()
 
@@ -229,15 +231,9 @@ class LinUcbCore(BoundsCore):
             b = self.revealed[k]
             place: cython.Py_ssize_t = b if by_arm else self.place + k
             loss = loss_of(losses, t, place, b, self.contexts, self.i)
-            denominator: cython.double = 1.0
+            denominator = self.quadratic(b, 1.0)
             for i in range(features):
-                row: cython.double = 0.0
-                for j in range(features):
-                    row += self.inverses[block, b, i, j] * self.x(b, j)
-                self.product[i] = row
-                denominator += row * self.x(b, i)
                 self.responses[block, b, i] += loss * self.x(b, i)
-            for i in range(features):
                 for j in range(features):
                     self.inverses[block, b, i, j] -= self.product[i] * self.product[j] / denominator
 
@@ -291,8 +287,7 @@ class EdgeCore(RoundCore):
             self.rows[out, a] = 1.0
             return
         self.set_rates()
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
-        self.weigh(copy, self.contexts, self.i, self.eta, self.rho, out)
+        self.weigh(self.copy, self.contexts, self.i, self.eta, self.rho, out)
 
     def choose(self):
         """Play the round. Weights are 0 in the warm-up, and for arms that were never revealed."""

@@ -12,7 +12,7 @@ cdef class RoundCore(EstimateCore):
     cdef Py_ssize_t shift
     cdef Py_ssize_t i
     cdef long long number
-    cdef Py_ssize_t context
+    cdef Py_ssize_t copy  # that of the context if each learns apart; otherwise 0
     cdef double probability
     cdef double baseline
     cdef long long last

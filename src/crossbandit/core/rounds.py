@@ -1,8 +1,9 @@
 # cython: infer_types=True
 """The core of learners that play one round after the other: the loops, and the steps they call.
 
-A step works on the round that the core is at: `number`, `context`, how the context reads
-(`contexts` at `i`), and which arms reveal each arm (`ranges` from `shift` on). Loops and single
+A step works on the round that the core is at: its `number`, the `copy` of the estimates that it
+uses, how its context reads (`contexts` at `i`), and which arms reveal each arm (`ranges` from
+`shift` on). Loops and single
 calls set these, and then call the same steps.
 """
 
@@ -52,7 +53,7 @@ class RoundCore(EstimateCore):
         EstimateCore.__init__(self, estimates, bias, rows, problem.shape, problem.apart)
         self.in_ranges, self.out_ranges = Ranges(problem.ranges[0]), Ranges(problem.ranges[1])
         self.changing = problem.changing
-        self.shift = self.i = self.number = self.context = self.last = 0
+        self.shift = self.i = self.number = self.copy = self.last = 0
         self.one_number = np.zeros((1, width))
         self.numbers = self.one_number
         self.contexts, self.ranges, self.shown = self.now, self.in_ranges, self.out_ranges
@@ -90,9 +91,9 @@ class RoundCore(EstimateCore):
             added = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
             added *= self.rows[weights, b]
             if self.single:
-                self.narrow[self.context, b, 0] += added
+                self.narrow[self.copy, b, 0] += added
             else:
-                self.estimates[self.context, b, 0] += added
+                self.estimates[self.copy, b, 0] += added
 
     def count(self):
         """Make the changes of `choose` that need no feedback, for a round played elsewhere."""
@@ -104,7 +105,7 @@ class RoundCore(EstimateCore):
 
     def at_round(self, number, context, reading, graph):
         self.read_context(reading)
-        self.number, self.context, self.i, self.shift = number, context, 0, 0
+        self.number, self.copy, self.i, self.shift = number, context if self.apart else 0, 0, 0
         self.contexts, self.numbers = self.now, self.one_number
         self.ranges, self.shown = self.in_ranges, self.out_ranges
         if graph is not None:
@@ -161,7 +162,7 @@ class RoundCore(EstimateCore):
         named: cython.const[cython.longlong][::1],
     ) -> cython.void:
         self.i, self.number = i, number
-        self.context = named[i] if named.shape[0] > 0 else 0
+        self.copy = named[i] if self.apart and named.shape[0] > 0 else 0
 
     def play_in(self, batch, i, number):
         self.move_to(i, number, batch.numbers)

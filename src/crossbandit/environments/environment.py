@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -229,16 +229,8 @@ class FactoredLosses(BlockEnvironment):
     def __init__(self, dense: BlockEnvironment, base: Floats, features: Floats) -> None:
         shared = np.broadcast_to(features.T[:, None], (*base.T.shape, len(features)))
         table = np.concatenate([base.T[:, :, None], shared], axis=2)
-        given = dense.problem
-        self.problem = Problem(
-            given.graph,
-            features=table,
-            horizon=given.horizon,
-            graph_kind=given.graph_kind,
-            graph_by_context=given.graph_by_context,
-            grants_own_loss=given.grants_own_loss,
-        )
-        if given.graph_kind != "fixed":
+        self.problem = replace(dense.problem, contexts=None, features=table)
+        if self.problem.graph_kind != "fixed":
             self.graph = getattr(dense, "graph", None)
         self.context_distribution = dense.context_distribution
         self._dense = dense

@@ -69,29 +69,21 @@ class PaperBenchmark(BlockEnvironment):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
-        """B (contexts, arms), phi (contexts,) and psi (arms,)."""
+        """B (1, arms, contexts), the features (2, contexts) of phi, and psi (arms,)."""
         generator = stream(self.table_seed, "losses")
         base = generator.uniform(0.15, 0.85, (self.contexts, self.arms))
         phi = generator.uniform(0.0, 2 * np.pi, self.contexts)
         psi = generator.uniform(0.0, 2 * np.pi, self.arms)
-        return base, phi, psi
-
-    @cached_property
-    def _base_and_features(self) -> tuple[Floats, Floats]:
-        base, phi, _ = self._table
-        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)])
+        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)]), psi
 
     def block(self, start: int, stop: int) -> LossBlock:
-        base, features = self._base_and_features
-        return LossBlock(base, self._coefficients(start, stop), features, clip=True)
-
-    def _coefficients(self, start: int, stop: int) -> Floats:
-        if self.horizon * self.arms * 16 <= _KEPT_BYTES:
-            return self._all_coefficients[start:stop]
-        return self._phases(start, stop)
+        base, features, _ = self._table
+        kept = self.horizon * self.arms * 16 <= _KEPT_BYTES
+        phases = self._all_phases[start:stop] if kept else self._phases(start, stop)
+        return LossBlock(base, phases, features, clip=True)
 
     @cached_property
-    def _all_coefficients(self) -> Floats:
+    def _all_phases(self) -> Floats:
         return self._phases(0, self.horizon)
 
     def factored(self) -> BlockEnvironment:
@@ -173,24 +165,20 @@ def zipf_benchmark(
 
 
 def _given_radius(owner: str, arms: int, alpha: int | None, radius: int | None) -> int:
-    """Return the radius, given itself or by the independence number."""
+    """Return the radius, or the largest at which the paper's ring has this independence number.
+
+    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
+    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
+    """
     if (alpha is None) == (radius is None):
         got = "neither" if alpha is None else "both"
         raise InvalidParameterError(
             f"{owner} must be given either 'alpha', the independence number of the ring, or "
             f"'radius'. Got {got}."
         )
-    if radius is None:
-        radius = _radius(owner, arms, integer(owner, "alpha", alpha, at_least=1))
-    return radius
-
-
-def _radius(owner: str, arms: int, alpha: int) -> int:
-    """Return the largest radius at which the paper's ring has this independence number.
-
-    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
-    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
-    """
+    if radius is not None:
+        return radius
+    alpha = integer(owner, "alpha", alpha, at_least=1)
     integer(owner, "arms", arms, at_least=2, at_most=MAX_SIZE)
     if alpha <= arms // 2 and arms // (arms // alpha) == alpha:
         return arms // alpha - 1
