@@ -91,8 +91,15 @@ def simulate(
     ((2000,), True)
     """
     require_simulation("simulate", algorithm, environment, record)
-    way = {"compiled": compiled, "factored": factored, "show_progress": show_progress}
-    return play_through(algorithm, environment, fixed(seed), record=record, **way)
+    return play_through(
+        algorithm,
+        environment,
+        fixed(seed),
+        compiled=compiled,
+        factored=factored,
+        record=record,
+        show_progress=show_progress,
+    )
 
 
 def require_simulation(owner: str, algorithm: object, environment: object, record: str) -> None:
