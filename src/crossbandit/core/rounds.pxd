@@ -4,6 +4,7 @@ cdef class RoundCore(EstimateCore):
     cdef Ranges in_ranges
     cdef Ranges out_ranges
     cdef bint changing
+    cdef object one_row  # the array of `one_number`
     cdef double[:, ::1] one_number
     cdef const double[:, ::1] numbers
     cdef Contexts contexts

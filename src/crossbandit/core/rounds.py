@@ -54,7 +54,7 @@ class RoundCore(EstimateCore):
         self.in_ranges, self.out_ranges = Ranges(problem.ranges[0]), Ranges(problem.ranges[1])
         self.changing = problem.changing
         self.shift = self.i = self.number = self.copy = self.last = 0
-        self.one_number = np.zeros((1, width))
+        self.one_row = self.one_number = np.zeros((1, width))
         self.numbers = self.one_number
         self.contexts, self.ranges, self.shown = self.now, self.in_ranges, self.out_ranges
         self.baseline = np.nan
@@ -120,7 +120,7 @@ class RoundCore(EstimateCore):
     def play(self, number, context, reading, graph, random):
         """Play a round; return the arm, its probability, and the baseline (NaN if it has none)."""
         self.at_round(number, context, reading, graph)
-        np.asarray(self.one_number)[0] = random
+        self.one_row[0] = random
         arm: cython.Py_ssize_t = self.choose()
         self.weigh_revealed(arm)
         return arm, self.probability, self.baseline

@@ -13,9 +13,9 @@ from crossbandit.environments.contexts import FiniteContexts, UniformVectors
 from crossbandit.environments.environment import (
     BlockEnvironment,
     check_settings,
+    checked,
     register,
     row_block,
-    setting,
 )
 from crossbandit.graphs import FeedbackGraph, apple_tasting
 from crossbandit.limits import Budget, Pacer
@@ -59,12 +59,12 @@ class FirstPrice(BlockEnvironment):
     3
     """
 
-    horizon: int = setting(integer, at_least=1)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     bids: int = 100
     prices: str = "stationary"
-    feedback: str = setting(choice, "after-loss", choices=FEEDBACK)
+    feedback: str = field(default="after-loss", metadata=checked(choice, choices=FEEDBACK))
     at_most_value: bool = True
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: AuctionRules = field(init=False, repr=False)
     owner: ClassVar[str] = "first_price"  # the name for error messages
     price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
@@ -146,8 +146,8 @@ class FirstPriceBudget(FirstPrice):
     True
     """
 
-    budget: float = setting(number, 0.05, above=0)
-    pacing: str = setting(choice, "even", choices=("even", "asap"))
+    budget: float = field(default=0.05, metadata=checked(number, above=0))
+    pacing: str = field(default="even", metadata=checked(choice, choices=("even", "asap")))
     levels: int | None = None
     owner = "first_price_budget"
     price_kinds = ("stationary", "drifting", "uniform")
@@ -315,14 +315,14 @@ class PostedPrice(BlockEnvironment):
     1
     """
 
-    horizon: int = setting(integer, at_least=1)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     prices: int = 20
-    reports: str = setting(choice, "never", choices=REPORTS)
-    drift: float = setting(number, 0.0, at_least=0, at_most=1)
-    period: int = setting(integer, 5000, at_least=1)
+    reports: str = field(default="never", metadata=checked(choice, choices=REPORTS))
+    drift: float = field(default=0.0, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=5000, metadata=checked(integer, at_least=1))
     cost_range: tuple[float, float] = (0.0, 0.5)
     at_least_cost: bool = True
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: SellerRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -392,15 +392,15 @@ class NewsvendorEnvironment(BlockEnvironment):
     Problem(41 arms, contexts of 3 features, horizon 2000)
     """
 
-    horizon: int = setting(integer, at_least=1)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     orders: int = 41
-    feedback: str = setting(choice, "sales", choices=SALES_FEEDBACK)
-    demand: float = setting(number, 15.0, above=0)
-    season: float = setting(number, 0.3, at_least=0, at_most=1)
-    period: int = setting(integer, 365, at_least=1)
+    feedback: str = field(default="sales", metadata=checked(choice, choices=SALES_FEEDBACK))
+    demand: float = field(default=15.0, metadata=checked(number, above=0))
+    season: float = field(default=0.3, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=365, metadata=checked(integer, at_least=1))
     price_range: tuple[float, float] = (2.0, 4.0)
     cost_range: tuple[float, float] = (0.5, 2.0)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: NewsvendorRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -510,12 +510,12 @@ class RecommendationEnvironment(BlockEnvironment):
     Problem(20 arms, 100 contexts of 4 features, horizon 1000)
     """
 
-    horizon: int = setting(integer, at_least=1, at_most=MAX_SIZE)
-    items: int = setting(integer, 50, at_least=2, at_most=MAX_SIZE)
-    segments: int = setting(integer, 100, at_least=1, at_most=MAX_SIZE)
-    aspects: int = setting(integer, 4, at_least=1, at_most=MAX_SIZE)
-    similarity: float = setting(number, 0.9, at_least=-1, at_most=1)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    items: int = field(default=50, metadata=checked(integer, at_least=2, at_most=MAX_SIZE))
+    segments: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    aspects: int = field(default=4, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    similarity: float = field(default=0.9, metadata=checked(number, at_least=-1, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
         check_settings("recommendation", self)
@@ -574,10 +574,10 @@ class Sleeping(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = setting(integer, at_least=1)
-    sets: int = setting(integer, 100, at_least=1, at_most=MAX_SIZE)
-    awake: float = setting(number, 0.5, above=0, at_most=1)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    sets: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    awake: float = field(default=0.5, metadata=checked(number, above=0, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
         check_settings("sleeping", self)
@@ -653,11 +653,11 @@ class Spam(BlockEnvironment):
     (0,)
     """
 
-    horizon: int = setting(integer, at_least=1)
-    share: float = setting(number, 0.4, at_least=0, at_most=1)
-    campaigns: float = setting(number, 0.2, at_least=0, at_most=1)
-    period: int = setting(integer, 2000, at_least=1)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    share: float = field(default=0.4, metadata=checked(number, at_least=0, at_most=1))
+    campaigns: float = field(default=0.2, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=2000, metadata=checked(integer, at_least=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
         check_settings("spam", self)

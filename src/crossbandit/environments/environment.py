@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -335,13 +335,12 @@ def is_adaptive(environment: object) -> bool:
     return bool(getattr(environment, "adaptive", False))
 
 
-def setting(check: Callable[..., object], default: Any = MISSING, **bounds: Any) -> Any:
-    """Return a field of an environment with what it must be: a check of `crossbandit.validation`.
+def checked(check: Callable[..., object], **bounds: Any) -> dict[str, Any]:
+    """Return what a field of an environment must be, as its metadata for `check_settings`.
 
-    Without a default it is given by position. `check_settings` makes the checks.
+    `check` is a function of `crossbandit.validation`.
     """
-    metadata = {"check": partial(check, **bounds)}
-    return field(default=default, kw_only=default is not MISSING, metadata=metadata)
+    return {"check": partial(check, **bounds)}
 
 
 def check_settings(owner: str, environment: Any) -> None:
@@ -676,11 +675,11 @@ class Congestion(AdaptiveEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = setting(integer, at_least=1)
-    contexts: int = setting(integer, 2, at_least=1, at_most=MAX_SIZE)
-    memory: int = setting(integer, 10, at_least=1)
-    weight: float = setting(number, 0.5, at_least=0, at_most=1)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    contexts: int = field(default=2, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    memory: int = field(default=10, metadata=checked(integer, at_least=1))
+    weight: float = field(default=0.5, metadata=checked(number, at_least=0, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
 
     def __post_init__(self) -> None:

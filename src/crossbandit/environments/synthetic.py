@@ -14,9 +14,9 @@ from crossbandit.environments.contexts import UNIFORM, ContextDistribution, dist
 from crossbandit.environments.environment import (
     BlockEnvironment,
     check_settings,
+    checked,
     register,
     row_block,
-    setting,
 )
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
@@ -52,11 +52,11 @@ class PaperBenchmark(BlockEnvironment):
     two features per context.
     """
 
-    horizon: int = setting(integer, at_least=1)
+    horizon: int = field(metadata=checked(integer, at_least=1))
     radius: int
     arms: int = 9
-    contexts: int = setting(integer, 1000, at_least=1, at_most=MAX_SIZE)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    contexts: int = field(default=1000, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
     owner: InitVar[str] = "paper_benchmark"  # the name for error messages
 
@@ -221,10 +221,10 @@ class Stochastic(BlockEnvironment):
     """
 
     graph: FeedbackGraph
-    horizon: int = setting(integer, at_least=1)
+    horizon: int = field(metadata=checked(integer, at_least=1))
     phases: Sequence[tuple[float, Any]]
-    noisy: bool = setting(boolean, default=True)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    noisy: bool = field(default=True, metadata=checked(boolean))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
     _means: Floats = field(init=False, repr=False)
     _starts: Integers = field(init=False, repr=False)
@@ -474,12 +474,12 @@ class Switching(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = setting(integer, at_least=1)
-    contexts: int = setting(integer, 100, at_least=1, at_most=MAX_SIZE)
-    groups: int = setting(integer, 4, at_least=1, at_most=MAX_SIZE)
-    switches: int = setting(integer, 5, at_least=1)
-    gap: float = setting(number, 0.2, above=0, at_most=0.2)
-    table_seed: int = setting(integer, 0, at_least=0, at_most=None)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    contexts: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    groups: int = field(default=4, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    switches: int = field(default=5, metadata=checked(integer, at_least=1))
+    gap: float = field(default=0.2, metadata=checked(number, above=0, at_most=0.2))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
 
     def __post_init__(self) -> None:
