@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, Learner, register, registered
-from crossbandit.algorithms.per_context import PerContextLearner
+from crossbandit.algorithms.exp3 import PerContextLearner
 from crossbandit.checks import check_algorithm, check_environment
 from crossbandit.core.blocks import LossBlock, Rounds
 from crossbandit.environments import (

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from crossbandit import graphs
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters
 from crossbandit.core.blocks import LossBlock
+from crossbandit.core.rounds import CoreProblem
 from crossbandit.learners.learner import draw
 from crossbandit.types import Floats
 from tests.reference.common import draw as reference_draw
@@ -25,9 +26,11 @@ def weights(scores: Any, eta: float = 1.0, rho: float = 0.0, available: Any = No
     """Return the policy of Algorithm 2 if all snapshots have these scores, compiled."""
     parameters = EpochParameters(eta, 1.0, rho, 1.0, 2)
     arms = len(scores)
-    core = EpochCore(np.zeros((3, arms, 1)), (1, 1), parameters, graphs.complete(arms), np.zeros(0))
+    graph = graphs.complete(arms)
+    known = CoreProblem((1, 1), (graph.in_ranges, graph.out_ranges), ())
+    core = EpochCore(np.zeros((3, arms, 1)), known, parameters, np.zeros(0))
     core.state()["bias"][:] = scores
-    policy: Floats = core.policy((0, None, available), 0)
+    policy: Floats = core.policy(0, 0, (0, None, available))
     return policy
 
 

@@ -19,7 +19,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.algorithms.per_context import PerContextLearner
+from crossbandit.algorithms.exp3 import PerContextLearner
 from crossbandit.checks import check_algorithm
 from crossbandit.core.blocks import Rounds
 from crossbandit.environments import cycling_graphs, from_table

@@ -56,8 +56,8 @@ LATE_SNAPSHOT = Mistake(
         ),
         # Room for one more snapshot: a late one has to wait somewhere.
         (
-            "        arms = graph.arms\n",
-            "        arms, estimates = graph.arms, np.zeros((4, *estimates.shape[1:]))\n",
+            "RoundCore.__init__(self, estimates,",
+            "estimates = np.zeros((4, *estimates.shape[1:])); RoundCore.__init__(self, estimates,",
         ),
     ),
 )
@@ -107,12 +107,8 @@ CORRECTS_ONCE = Mistake(
     "the correction in the first pair of an epoch only",
     (
         (
-            "        side: cython.Py_ssize_t = round_ % 2",
-            "        self.round_, side = round_, round_ % 2",
-        ),
-        (
             "        if special >= 0:",
-            "        if special >= 0 and self.round_ % self.epoch_length == 1:",
+            "        if special >= 0 and self.number % self.epoch_length == 1:",
         ),
     ),
 )

@@ -8,22 +8,23 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import tuning
     from crossbandit.algorithms.cross_graph import (
         CrossGraph,
+        CrossGraphKnown,
         CrossGraphVarying,
         CrossGraphWeak,
         SchneiderZimmert,
     )
     from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
-    from crossbandit.algorithms.cross_graph_known import CrossGraphKnown
     from crossbandit.algorithms.exp3 import (
         BestOfBothWorlds,
         Elp,
+        Exp3Edges,
         Exp3G,
         Exp3HighProbability,
         Exp3IX,
         Exp3Set,
+        PerContextExp3,
+        PerContextGraph,
     )
-    from crossbandit.algorithms.exp3_edges import Exp3Edges
-    from crossbandit.algorithms.per_context import PerContextExp3, PerContextGraph
     from crossbandit.algorithms.stochastic import LinUcb, SuccessiveElimination, TsN, UcbN
     from crossbandit.learners.algorithm import Algorithm, from_json, register, registered
     from crossbandit.learners.decisions import Decision, PendingDecision
@@ -69,14 +70,11 @@ _lazy.load_on_use(
     __name__,
     {
         "crossbandit.algorithms": "tuning",
-        "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphVarying CrossGraphWeak "
-        "SchneiderZimmert",
+        "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphKnown CrossGraphVarying "
+        "CrossGraphWeak SchneiderZimmert",
         "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
-        "crossbandit.algorithms.cross_graph_known": "CrossGraphKnown",
-        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3G Exp3HighProbability Exp3IX "
-        "Exp3Set",
-        "crossbandit.algorithms.exp3_edges": "Exp3Edges",
-        "crossbandit.algorithms.per_context": "PerContextExp3 PerContextGraph",
+        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3Edges Exp3G Exp3HighProbability "
+        "Exp3IX Exp3Set PerContextExp3 PerContextGraph",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
         "crossbandit.learners.algorithm": "Algorithm from_json register registered",
         "crossbandit.learners.files": "load",

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of the adaptive learner.
 
 Forgetting: losses of round s count 2^((s - reference) / half_life) times, and the learning rate is
@@ -46,6 +47,7 @@ LOSSES = cython.declare(cython.Py_ssize_t, 6)  # scratch: revealed losses in the
 INFERRED = cython.declare(cython.Py_ssize_t, 7)  # scratch: their estimates in that context
 POOLED = cython.declare(cython.Py_ssize_t, 8)  # scratch: CHOSEN, moved from hidden arms to anchors
 SHARES = cython.declare(cython.Py_ssize_t, 9)  # the part of the floor that each arm gets
+_ROWS = ("played", "masses", "softmax", "losses", "inferred", "pooled")
 
 MOST = cython.declare(cython.double, 0.5)  # the largest floor
 NOTHING = cython.declare(cython.double, 1e-18)
@@ -79,31 +81,18 @@ class AdaptiveCore(RoundCore):
         rows[MASSES] = 1.0
         rows[SHARES], self.weak, self.dominating = floors
         self.by_context = by_context
-        self.counted, self.gap = np.zeros(1), np.zeros(1)
-        self.least, self.largest = np.full(1, np.inf), np.full(1, -np.inf)
-        self.lost, self.lost_weight = np.zeros(1), np.zeros(1)
-        self.reference = np.zeros(1, dtype=np.int64)
-        self.shown_arms = np.zeros(arms, dtype=np.uint8)
-        self.places = np.zeros(arms, dtype=np.int64)
-        self.arrays.update(
-            played=rows[PLAYED],
-            masses=rows[MASSES],
-            softmax=rows[SOFTMAX],
-            losses=rows[LOSSES],
-            inferred=rows[INFERRED],
-            pooled=rows[POOLED],
-            counted=np.asarray(self.counted),
-            gap=np.asarray(self.gap),
-            least=np.asarray(self.least),
-            largest=np.asarray(self.largest),
-            lost=np.asarray(self.lost),
-            lost_weight=np.asarray(self.lost_weight),
-            reference=np.asarray(self.reference),
-            shown=np.asarray(self.shown_arms).view(np.bool_),
-            place=np.asarray(self.places),
-        )
+        for row, name in enumerate(_ROWS, PLAYED):
+            self.keep(name, rows[row])
+        self.counted, self.gap = self.keep("counted", np.zeros(1)), self.keep("gap", np.zeros(1))
+        self.least = self.keep("least", np.full(1, np.inf))
+        self.largest = self.keep("largest", np.full(1, -np.inf))
+        self.lost = self.keep("lost", np.zeros(1))
+        self.lost_weight = self.keep("lost_weight", np.zeros(1))
+        self.reference = self.keep("reference", np.zeros(1, dtype=np.int64))
+        self.shown_arms = self.keep("shown", np.zeros(arms, dtype=np.bool_)).view(np.uint8)
+        self.places = self.keep("place", np.zeros(arms, dtype=np.int64))
         if problem.changing:  # the shares of the round played last
-            self.arrays["shares"] = rows[SHARES]
+            self.keep("shares", rows[SHARES])
 
     def learning_rate(self) -> float:
         """Return the learning rate of the round played last, before forgetting."""
@@ -124,10 +113,6 @@ class AdaptiveCore(RoundCore):
 
     def set_softmax(self, gap, round_, out):
         """Set a row to the exponential weights of the context, at a sum of mixability gaps."""
-        i: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        v: cython.Py_ssize_t
-        score: cython.double
         least: cython.double = INFINITY
         eta: cython.double = self.rate_at(gap) / self.growth(round_)
         if not self.anchored:
@@ -137,7 +122,7 @@ class AdaptiveCore(RoundCore):
         entry: cython.Py_ssize_t = self.contexts.entry[self.i]
         for i in range(self.arms):
             a = self.order[i]
-            score = self.bias[0, a]
+            score: cython.double = self.bias[0, a]
             for v in range(self.contexts.table.shape[2]):
                 score += self.estimate(a, offset + v) * self.contexts.table[entry, 0, v]
             if self.anchor[a] >= 0:
@@ -173,7 +158,6 @@ class AdaptiveCore(RoundCore):
             self.explore_weak(self.weak_floor_at(count), out)
 
     def count_available(self):
-        a: cython.Py_ssize_t
         count: cython.Py_ssize_t = 0
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a):
@@ -194,7 +178,6 @@ class AdaptiveCore(RoundCore):
 
         An arm that no available arm can reveal now is not counted.
         """
-        a: cython.Py_ssize_t
         short: cython.bint = False
         total: cython.double = 0.0
         for a in range(self.arms):  # usually no arm is below its floor
@@ -214,9 +197,6 @@ class AdaptiveCore(RoundCore):
 
         `out` may be `weights`.
         """
-        a: cython.Py_ssize_t
-        lack: cython.double
-        extra: cython.double
         lacking: cython.double = self.lacking(floor)
         if lacking == 0.0:
             self.copy_row(weights, out)
@@ -253,8 +233,6 @@ class AdaptiveCore(RoundCore):
         The dominating arms that are available are played equally often. Each weakly observable arm
         is to be observed with probability `floor` / |dominating|.
         """
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
         lacking: cython.double = 0.0
         count: cython.double = 0.0
         members: cython.double = self.dominating.shape[0]
@@ -284,7 +262,6 @@ class AdaptiveCore(RoundCore):
 
     def count_at(self, round_, ranges, shift):
         """Count one round, in a context, in the running means. CHOSEN holds its distribution."""
-        a: cython.Py_ssize_t
         if (round_ - self.reference[0]) / self.half_life > HALF_LIVES:
             self.rescale(round_)
         keep: cython.double = power(-1.0 / self.half_life)
@@ -300,8 +277,6 @@ class AdaptiveCore(RoundCore):
 
     def choose(self):
         """Play the round. The baseline is the running mean of the policy's losses."""
-        a: cython.Py_ssize_t
-        step: cython.double
         if self.changing:
             self.set_shares()
             if self.by_context:
@@ -325,22 +300,18 @@ class AdaptiveCore(RoundCore):
 
     def set_shares(self):
         """Set the shares of the floor to those of the round's graph."""
-        a: cython.Py_ssize_t
         arms: cython.double = self.arms
         for a in range(self.arms):
             loop: cython.bint = self.ranges.has_self_loop(self.shift, a)
             self.rows[SHARES, a] = 1.0 / arms if loop else 1.0
 
     def weigh_revealed(self, arm):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[WEIGHTS, a] = 0.0
         self.set_weights(self.list_neighbors(self.shown, self.shift, arm))
 
     def set_weights(self, count):
         """Set the weight of each revealed arm in the round played last."""
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
         floor: cython.double = self.floor_at(self.counted[0])
         members: cython.double = self.dominating.shape[0]
         lifted: cython.double = 0.0
@@ -354,8 +325,6 @@ class AdaptiveCore(RoundCore):
                 self.rows[WEIGHTS, b] = 1.0 / (self.rows[MASSES, b] + floor * self.rows[SHARES, b])
 
     def rescale(self, round_):
-        a: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         share: cython.double = 1.0 / self.growth(round_)
         for a in range(self.arms):
             self.bias[0, a] *= share
@@ -367,7 +336,8 @@ class AdaptiveCore(RoundCore):
         self.reference[0] = round_
 
     def simulate_round(self, batch, i, number):
-        count: cython.Py_ssize_t = self.play_in(batch, i, number)
+        self.play_in(batch, i, number)
+        count: cython.Py_ssize_t = self.list_shown(batch, i)
         self.set_weights(count)
         self.last = number
         self.learn_round(batch.losses, i, WEIGHTS, count, True)
@@ -384,10 +354,6 @@ class AdaptiveCore(RoundCore):
         are those with which the round was played. An arm that was not available in the round counts
         for other contexts only.
         """
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        loss: cython.double
-        weighted: cython.double
         factor: cython.double = self.growth(self.number)
         if count > 0:
             eta: cython.double = self.rate_at(self.gap[0])
@@ -433,9 +399,6 @@ class AdaptiveCore(RoundCore):
 
     def gap_of(self, factor, weights, baseline, count, eta):
         """Subtract the baseline from the revealed arms' estimates; return the mixability gap."""
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        anchor: cython.Py_ssize_t
         if not self.anchored:
             for j in range(count):
                 self.subtract(self.revealed[j], factor, weights, baseline)
@@ -469,9 +432,6 @@ class AdaptiveCore(RoundCore):
 
         Exponentials are taken relative to the least estimate, so they are at most 1.
         """
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        b: cython.Py_ssize_t
         if not eta > 0.0:
             return 0.0
         mean: cython.double = 0.0
@@ -503,12 +463,6 @@ class AdaptiveCore(RoundCore):
 
     def add_differences(self, losses, t, weights, count, factor):
         """Add the row of each revealed arm, less the row of its anchor, to its estimates."""
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        anchor: cython.Py_ssize_t
-        weight: cython.double
-        loss: cython.double
         start: cython.Py_ssize_t = min(t, losses.base.shape[0] - 1)
         plain: cython.bint = losses.coefficients.shape[2] == 0
         for j in range(count):
@@ -519,7 +473,7 @@ class AdaptiveCore(RoundCore):
                 self.add_loss_row(0, b, losses, t, self.places[b], weight)
             elif plain:
                 for m in range(self.columns):
-                    loss = losses.base[start, self.places[b], m]
+                    loss: cython.double = losses.base[start, self.places[b], m]
                     loss -= losses.base[start, self.places[anchor], m]
                     if self.single:
                         self.narrow[0, b, m] += weight * loss

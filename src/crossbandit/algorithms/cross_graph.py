@@ -1,6 +1,7 @@
-"""Algorithm 2 of the paper: cross-learning with graph feedback, unknown context distribution.
+"""The algorithms of the paper: cross-learning with graph feedback.
 
-`EpochLearner` is the learner of all algorithms with the epochs of Algorithm 2.
+Algorithm 2 does not know the context distribution; Algorithm 1, at the end, does. `EpochLearner` is
+the learner of all algorithms with the epochs of Algorithm 2.
 """
 
 from __future__ import annotations
@@ -14,15 +15,26 @@ import numpy as np
 
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, VaryingCore
-from crossbandit.algorithms.tuning import TunedAlgorithm, epoch_length, required_horizon, with_rate
-from crossbandit.core.blocks import stacked
+from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
+from crossbandit.algorithms.tuning import (
+    TunedAlgorithm,
+    core_problem,
+    epoch_length,
+    experiment_rate,
+    required_horizon,
+    with_rate,
+)
+from crossbandit.core.blocks import ContextBlock
 from crossbandit.core.steps import at_once
+from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import FeedbackGraph, singletons
 from crossbandit.learners.algorithm import register
+from crossbandit.learners.core_learner import CoreLearner
 from crossbandit.learners.decisions import PendingDecision
 from crossbandit.learners.estimator import (
     Estimator,
     Pairs,
+    acyclic_bound,
     estimates_of,
     exponential_weights,
     no_share,
@@ -31,7 +43,7 @@ from crossbandit.learners.feedback import neighbors
 from crossbandit.learners.learner import AlgorithmT, Learner
 from crossbandit.losses.forms import reading_of, zeros
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import choice, number, reject
+from crossbandit.validation import reject, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,15 +51,35 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.blocks import Rounds
+    from crossbandit.core.rounds import CoreProblem
     from crossbandit.losses import Context, Readout
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
     from crossbandit.types import Booleans, Floats
 
 
+@dataclass(frozen=True, kw_only=True)
+class EpochAlgorithm(TunedAlgorithm[EpochParameters]):
+    """The parameters of Algorithm 2, on strongly observable graphs."""
+
+    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
+    needs_observability: ClassVar[str] = "strong"
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+    epoch_length: int | None = None
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        return epoch_estimator(problem.graph, self.parameters(problem))
+
+
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraph(TunedAlgorithm[EpochParameters]):
+class CrossGraph(EpochAlgorithm):
     r"""FTRL with delayed snapshots, for any strongly observable graph (Algorithm 2).
 
     Every context keeps exponential weights over estimated losses,
@@ -98,29 +130,13 @@ class CrossGraph(TunedAlgorithm[EpochParameters]):
     """
 
     id: ClassVar[str] = "cross-graph"
-    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
-    needs_observability: ClassVar[str] = "strong"
 
-    eta: float | None = None
-    gamma: float | None = None
-    rho: float | None = None
-    beta: float | None = None
-    epoch_length: int | None = None
     tuning: str = "experiment"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("CrossGraph", "tuning", self.tuning, tuning.RULES)
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
         self.require_playable(problem)
         parameters = self.parameters(problem)
         return EpochLearner(self, problem, problem.graph, parameters, seed)
-
-    def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.graph_kind != "fixed":
-            return None
-        return epoch_estimator(problem.graph, self.parameters(problem))
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         return tuning.tuned(self.tuning, problem)._asdict()
@@ -137,25 +153,23 @@ class EpochLearner(Learner[AlgorithmT]):
         algorithm: AlgorithmT,
         problem: Problem,
         graph: FeedbackGraph,
-        parameters: EpochParameters,
+        parameters: Any,
         seed: Seed,
-        explore: Floats | None = None,
     ) -> None:
         owner = type(algorithm).__name__
         _check_horizon(owner, problem.horizon, parameters.epoch_length)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
-        self.parameters: EpochParameters = parameters
+        self.parameters = parameters
         form = problem.form
         estimates = zeros(owner, (3, problem.arms, form.columns), form.dtype)
-        extra = np.zeros(0) if explore is None else explore
-        self.core: Any = self._core(estimates, graph, extra)
+        self.core: Any = self._core(estimates, core_problem(problem, graph))
         self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
         self._open: PendingDecision | None = None
         self._held: list[PendingDecision] = []
 
-    def _core(self, estimates: Floats, graph: FeedbackGraph, explore: Floats) -> EpochCore:
-        return EpochCore(estimates, self.problem.form.shape, self.parameters, graph, explore)
+    def _core(self, estimates: Floats, known: CoreProblem) -> EpochCore:
+        return EpochCore(estimates, known, self.parameters, np.zeros(0))
 
     @property
     def special_arm(self) -> int | None:
@@ -165,33 +179,26 @@ class EpochLearner(Learner[AlgorithmT]):
 
     def distribution(self, context: Context, readout: Readout) -> Floats:
         del context
-        policy: Floats = self.core.policy(reading_of(readout), self.round)
+        policy: Floats = self.core.policy(self.round, 0, reading_of(readout))
         return policy
 
     def play(self, pending: PendingDecision) -> float:
-        opens = self._open is None
-        uniform = self.generator.random()
-        split, retain = (0.0, 0.0) if opens else self.generator.random(2).tolist()
-        pending.arm, probability, loss_side, retained = self._step(pending, uniform, split, retain)
-        if opens:
+        first = self._open
+        random = (self.generator.random(), 0.0, 0.0) if first is None else self.generator.random(3)
+        reading = reading_of(pending.readout)
+        pending.arm, probability, _ = self.core.play(
+            pending.round, 0, reading, pending.graph, random
+        )
+        if first is None:
             self._open = pending
         else:
-            self._close_pair(pending, loss_side, retained=retained)
+            self._close_pair(first, pending)
         return float(probability)
 
-    def _step(
-        self, pending: PendingDecision, uniform: float, split: float, retain: float
-    ) -> tuple[int, float, int, bool]:
-        """Play a round with these random numbers; return what `EpochCore.play` returns."""
-        reading = reading_of(pending.readout)
-        step: tuple[int, float, int, bool] = self.core.play(
-            reading, pending.round, uniform, split, retain
-        )
-        return step
-
-    def _close_pair(self, second: PendingDecision, loss_side: int, *, retained: bool) -> None:
-        first, self._open = self._open, None
-        if retained and first is not None:
+    def _close_pair(self, first: PendingDecision, second: PendingDecision) -> None:
+        self._open = None
+        loss_side, retained = self.core.pair()
+        if retained:
             (first, second)[loss_side].weights = self._epoch_weights(second.round)
         held, self._held = self._held, []
         for pending in held:
@@ -271,7 +278,10 @@ class EpochLearner(Learner[AlgorithmT]):
     def _play_pairs(self, rounds: Rounds) -> None:
         """Play rounds; the first begins a pair. If the last has no partner, its pair stays open."""
         pairs, alone = divmod(rounds.arms.size, 2)
-        self._loop(rounds, self.generator.random(4 * pairs + alone))
+        drawn = self.generator.random(4 * pairs + alone)
+        random = np.zeros((rounds.arms.size, 3))
+        random[0::2, 0], random[1::2] = drawn[0::4], drawn[: 4 * pairs].reshape(-1, 4)[:, 1:]
+        self.core.simulate(rounds, self.round, random, rounds.settling())
         self.round += rounds.arms.size
         if alone:
             i = rounds.arms.size - 1
@@ -279,10 +289,6 @@ class EpochLearner(Learner[AlgorithmT]):
             self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
             self._open.graph = self._graph_in(rounds, i)
             self.update(self._open, self._rows_of(rounds, i, self._open))
-
-    def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
-        """Play rounds with these random numbers, compiled."""
-        self.core.simulate(rounds, self.round, uniforms, rounds.settling())
 
     def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
         """Return the graph of a round; None if graphs do not change."""
@@ -472,7 +478,7 @@ class _Epochs:
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
+class CrossGraphVarying(EpochAlgorithm):
     r"""Algorithm 2 with the observation probabilities of each round's own graph.
 
     Policies, snapshots, epochs, pairs, fallback and retention are those of `CrossGraph`. Only the
@@ -533,29 +539,13 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
     """
 
     id: ClassVar[str] = "cross-graph-varying"
-    parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
-    needs_observability: ClassVar[str] = "strong"
     graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
 
-    eta: float | None = None
-    gamma: float | None = None
-    rho: float | None = None
-    beta: float | None = None
-    epoch_length: int | None = None
     alpha: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(lambda *it: number(*it, at_least=1), "alpha")
 
     def start(self, problem: Problem, *, seed: Seed) -> VaryingLearner:
         self.require_playable(problem)
-        return VaryingLearner(self, problem, self.parameters(problem), seed)
-
-    def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.graph_kind != "fixed":
-            return None
-        return epoch_estimator(problem.graph, self.parameters(problem))
+        return VaryingLearner(self, problem, problem.graph, self.parameters(problem), seed)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         horizon = required_horizon("experiment", problem)
@@ -566,39 +556,18 @@ class CrossGraphVarying(TunedAlgorithm[EpochParameters]):
 class VaryingLearner(EpochLearner[CrossGraphVarying]):
     """A running `CrossGraphVarying`."""
 
-    def __init__(
-        self,
-        algorithm: CrossGraphVarying,
-        problem: Problem,
-        parameters: EpochParameters,
-        seed: Seed,
-    ) -> None:
-        super().__init__(algorithm, problem, problem.graph, parameters, seed)
+    def _core(self, estimates: Floats, known: CoreProblem) -> VaryingCore:
+        return VaryingCore(estimates, known, self.parameters, self.problem.graph_by_context)
 
-    def _core(self, estimates: Floats, graph: FeedbackGraph, explore: Floats) -> VaryingCore:
-        del explore
-        by_context = self.problem.graph_by_context
-        return VaryingCore(estimates, self.problem.form.shape, self.parameters, graph, by_context)
-
-    def _step(
-        self, pending: PendingDecision, uniform: float, split: float, retain: float
-    ) -> tuple[int, float, int, bool]:
-        own = pending.graph or self.graph
-        first = own if self._open is None else self._open.graph or self.graph
-        self.core.set_graphs(first, own)
-        return super()._step(pending, uniform, split, retain)
+    def play(self, pending: PendingDecision) -> float:
+        if self._open is not None:
+            self.core.set_first(self._open.graph or self.graph)
+        return super().play(pending)
 
     def _epoch_weights(self, round_: int) -> Floats:
         del round_
         weights: Floats = self.core.state()["weights"].copy()  # each pair has its own
         return weights
-
-    def _loop(self, rounds: Rounds, uniforms: Floats) -> None:
-        if rounds.graphs.entry.size == 0:  # the graph is fixed, and trusted
-            entry = np.zeros(rounds.arms.size, dtype=np.int64)
-            ranges = (self.graph.out_ranges, self.graph.in_ranges)
-            rounds = rounds._replace(graphs=stacked([ranges], entry))
-        super()._loop(rounds, uniforms)
 
 
 _MOST = 0.5  # the largest probability of exploration
@@ -673,6 +642,7 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
     id: ClassVar[str] = "cross-graph-weak"
     parameters_type: ClassVar[type[WeakParameters]] = WeakParameters
     needs_observability: ClassVar[str] = "weak"
+    checks: ClassVar = {"exploration": share}
 
     eta: float | None = None
     gamma: float | None = None
@@ -682,7 +652,7 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
 
     def start(self, problem: Problem, *, seed: Seed) -> WeakLearner:
         self.require_playable(problem)
-        return WeakLearner(self, problem, self.parameters(problem), seed)
+        return WeakLearner(self, problem, problem.graph, self.parameters(problem), seed)
 
     def estimator(self, problem: Problem) -> Estimator | None:
         parameters = self.parameters(problem)
@@ -701,16 +671,9 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
 class WeakLearner(EpochLearner[CrossGraphWeak]):
     """A running `CrossGraphWeak`."""
 
-    def __init__(
-        self, algorithm: CrossGraphWeak, problem: Problem, parameters: WeakParameters, seed: Seed
-    ) -> None:
-        graph = problem.graph
-        explore = _explored(problem, parameters.exploration)
-        super().__init__(algorithm, problem, graph, parameters.of_epochs(), seed, explore)
-        self.weak_parameters = parameters
-
-    def tuned(self) -> Mapping[str, Any]:
-        return self.weak_parameters._asdict()
+    def _core(self, estimates: Floats, known: CoreProblem) -> EpochCore:
+        explore = _explored(self.problem, self.parameters.exploration)
+        return EpochCore(estimates, known, self.parameters.of_epochs(), explore)
 
 
 def _explored(problem: Problem, exploration: float) -> Floats:
@@ -721,3 +684,125 @@ def _explored(problem: Problem, exploration: float) -> Floats:
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore
+
+
+# --- Algorithm 1 ----------------------------------------------------------------------------------
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
+    """FTRL with exact observation probabilities (Algorithm 1).
+
+    Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
+    The context distribution is known, so the probability of observing an arm is known too, and
+    every round is used for learning:
+
+        w_t(a) = E_c[ r_{t,c}(N_in(a)) ],    u_t = w_t + gamma,        (observation probability)
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / u_t(a).
+
+    Among the arms without self-loop, the one played most, j_t in argmax E_c[ r_{t,c}(a) ] (ties to
+    the smallest arm), is given the pessimistic correction b_t = beta / u_t(j_t).
+
+    A round costs K times the number of contexts that have positive probability.
+
+    Bound (Proposition 2): expected regret O~(sqrt(alpha T)) for eta, gamma, rho, beta of the order
+    1 / sqrt(alpha T); that value replaces parameters that are None.
+
+    The problem must have the distribution: Problem(..., context_distribution=...), or a sample of
+    feature vectors, context_sample=.... A simulation passes on that of the environment.
+
+    Args:
+        eta: The learning rate.
+        gamma: The implicit exploration, added to observation probabilities.
+        rho: The probability of uniform exploration.
+        beta: The pessimistic correction of an arm without self-loop.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(
+    ...     graphs.complete(2), contexts=2, horizon=100, context_distribution=[0.9, 0.1]
+    ... )
+    >>> CrossGraphKnown().start(problem, seed=1).policy(0)
+    array([0.5, 0.5])
+    """
+
+    id: ClassVar[str] = "cross-graph-known"
+    parameters_type: ClassVar[type[KnownParameters]] = KnownParameters
+    needs_observability: ClassVar[str] = "strong"
+    needs_memory: ClassVar[bool] = False
+    needs_context_distribution: ClassVar[bool] = True
+    takes_availability: ClassVar[bool] = False  # the distribution does not include it
+
+    eta: float | None = None
+    gamma: float | None = None
+    rho: float | None = None
+    beta: float | None = None
+
+    def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
+        self.require_playable(problem)
+        if problem.context_distribution is None and problem.context_sample is None:
+            raise InvalidParameterError(
+                "CrossGraphKnown needs the context distribution. Give Problem(..., "
+                "context_distribution=...), or context_sample=... if contexts are feature "
+                "vectors. Or use CrossGraph, which does not need it."
+            )
+        return KnownLearner(self, problem, seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.context_distribution is None:
+            return None
+        parameters, graph = self.parameters(problem), problem.graph
+        law = np.asarray(problem.context_distribution)
+        loopless = list(graph.arms_without_self_loop)
+
+        def denominators(policies: Floats) -> Floats:
+            return graph.observation_mass(law @ policies) + parameters.gamma
+
+        def shares(policies: Floats, context: int) -> Floats:
+            return graph.observation_mass(policies[context]) / denominators(policies)
+
+        def correction(policies: Floats, context: int) -> Floats:
+            del context
+            added = np.zeros(problem.arms)
+            if loopless:
+                special = loopless[int(np.argmax((law @ policies)[loopless]))]
+                added[special] = parameters.beta / denominators(policies)[special]
+            return added
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            del learner
+            return (1.0 - parameters.rho) * p + parameters.rho / problem.arms
+
+        # On average over contexts, p / w is at most 1 / (1 - rho) times the graph sum of r.
+        bound = acyclic_bound(graph, parameters.rho)
+        return Estimator(graph, shares, correction, policy=policy, second_moment=bound)
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        rate = experiment_rate(problem)
+        return KnownParameters(rate, rate, min(rate, 0.5), rate)._asdict()
+
+
+class KnownLearner(CoreLearner[CrossGraphKnown]):
+    """A running Algorithm 1."""
+
+    changed_by_play = ("bias",)
+    additive_state = ("estimates", "bias")
+
+    def __init__(self, algorithm: CrossGraphKnown, problem: Problem, seed: Seed) -> None:
+        self.parameters = algorithm.parameters(problem)
+        form = problem.form
+        estimates = zeros("CrossGraphKnown", (1, problem.arms, form.columns), form.dtype)
+        core = KnownCore(estimates, core_problem(problem), self.parameters, *_support(problem))
+        super().__init__(algorithm, problem, core, seed=seed)
+
+
+def _support(problem: Problem) -> tuple[ContextBlock, Floats]:
+    """Return the contexts that can occur, and their probabilities."""
+    if problem.context_sample is not None:
+        sample = np.asarray(problem.context_sample)
+        return problem.form.block(sample), np.full(len(sample), 1.0 / len(sample))
+    probabilities = np.asarray(problem.context_distribution)
+    possible = np.flatnonzero(probabilities)
+    offset, entry, table, available = problem.form.support()
+    support = ContextBlock(offset[possible], entry[possible], table, available[possible])
+    return support, probabilities[possible]

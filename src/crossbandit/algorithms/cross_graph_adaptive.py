@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from crossbandit.algorithms.adaptive_core import AdaptiveCore, AdaptiveParameters
-from crossbandit.algorithms.tuning import core_problem
-from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem
+from crossbandit.learners.algorithm import register
 from crossbandit.learners.core_learner import CoreLearner
 from crossbandit.learners.estimator import Estimator, no_share
 from crossbandit.losses.forms import zeros
-from crossbandit.validation import number, positive, reject
+from crossbandit.validation import positive, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +50,17 @@ class AdaptiveLearner(CoreLearner["CrossGraphAdaptive"]):
 
     def __init__(self, algorithm: CrossGraphAdaptive, problem: Problem, seed: Seed) -> None:
         self.parameters: AdaptiveParameters = algorithm.parameters()
-        core = core_of(problem, self.parameters, anchored=bool(algorithm.anchored))
+        form = problem.form
+        # If features differ between arms, rows of two arms cannot be subtracted.
+        comparable = problem.graph_kind == "fixed" and form.shape[0] == 1
+        core = AdaptiveCore(
+            zeros("CrossGraphAdaptive", (1, problem.arms, form.columns), form.dtype),
+            core_problem(problem),
+            self.parameters,
+            floors_of(problem),
+            anchors_of(problem.graph) if algorithm.anchored and comparable else NO_ANCHORS,
+            problem.graph_by_context,
+        )
         super().__init__(algorithm, problem, core, seed=seed)
 
     @property
@@ -93,21 +103,6 @@ def floors_of(problem: Problem) -> Floors:
     shares[weak] = 0.0
     dominating = graph.weakly_dominating_set if weak else ()
     return Floors(shares, np.array(weak, np.int64), np.array(dominating, np.int64))
-
-
-def core_of(problem: Problem, parameters: AdaptiveParameters, *, anchored: bool) -> AdaptiveCore:
-    """Return the core of a learner of a problem."""
-    graph, form, changing = problem.graph, problem.form, problem.graph_kind != "fixed"
-    # If features differ between arms, rows of two arms cannot be subtracted.
-    comparable = anchored and not changing and form.shape[0] == 1
-    return AdaptiveCore(
-        zeros("CrossGraphAdaptive", (1, problem.arms, form.columns), form.dtype),
-        core_problem(problem),
-        parameters,
-        floors_of(problem),
-        anchors_of(graph) if comparable else NO_ANCHORS,
-        problem.graph_by_context,
-    )
 
 
 def anchors_of(graph: FeedbackGraph) -> Anchors:
@@ -161,7 +156,7 @@ def _without(runs: tuple[tuple[int, int], ...], arm: int) -> tuple[tuple[int, in
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphAdaptive(Algorithm):
+class CrossGraphAdaptive(CheckedAlgorithm):
     """Exponential weights that set their own rate; every round is learned from.
 
     Every context keeps exponential weights over estimated losses, with one learning rate for all:
@@ -238,6 +233,7 @@ class CrossGraphAdaptive(Algorithm):
     needs_observability: ClassVar[str] = "weak"
     graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
     needs_memory: ClassVar[bool] = False
+    checks: ClassVar = {"exploration": positive}
 
     half_life: float | None = None
     rate: float = 1.0
@@ -247,11 +243,7 @@ class CrossGraphAdaptive(Algorithm):
     anchored: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in ("rate", "exploration", "recency"):
-            if getattr(self, name) is None:
-                reject("CrossGraphAdaptive", name, "a positive number", None)
-        self.check_parameters(positive, "rate", "exploration", "recency", "eta")
-        self.check_parameters(_at_least_one_round, "half_life")
+        super().__post_init__()
         if self.anchored is not None and not isinstance(self.anchored, bool):
             reject("CrossGraphAdaptive", "anchored", "True, False or None", self.anchored)
 
@@ -297,15 +289,6 @@ class CrossGraphAdaptive(Algorithm):
     def parameters(self) -> AdaptiveParameters:
         """Return the constants as the core takes them."""
         half_life = math.inf if self.half_life is None else self.half_life
-        eta = 0.0 if self.eta is None else self.eta
         return AdaptiveParameters(
-            rate=float(self.rate),
-            exploration=float(self.exploration),
-            recency=float(self.recency),
-            half_life=float(half_life),
-            eta=float(eta),
+            self.rate, self.exploration, self.recency, half_life, self.eta or 0.0
         )
-
-
-def _at_least_one_round(owner: str, name: str, value: object) -> float:
-    return number(owner, name, value, at_least=1)

@@ -1,13 +1,12 @@
-from crossbandit.core.arithmetic cimport Batch, Contexts, EstimateCore, Losses, Ranges
+from crossbandit.core.arithmetic cimport Batch, Contexts, Losses, Ranges
+from crossbandit.core.rounds cimport RoundCore
 
-cdef class EpochCore(EstimateCore):
+cdef class EpochCore(RoundCore):
     cdef double eta
     cdef double gamma
     cdef double rho
     cdef double beta
     cdef long long epoch_length
-    cdef Ranges out_ranges
-    cdef Ranges in_ranges
     cdef long long[::1] loopless
     cdef double[::1] explore
     cdef double[::1] retention  # (2,): chance of keeping the feedback of each round of the pair
@@ -18,37 +17,30 @@ cdef class EpochCore(EstimateCore):
     cdef double[:, :, ::1] pair_table
     cdef unsigned char[:, ::1] pair_available
     cdef long long[::1] pair_restricted  # (1,): how many of `pair_available` are used: K, or 0
-    cdef double probability  # of the arm played last
     cdef Py_ssize_t loss_side  # the pair's loss-estimation round: 0, 1, or -1 while it is open
     cdef bint retained  # whether its feedback is kept
-    cdef const double[::1] uniforms  # the random numbers of a batch
-    cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long start) noexcept nogil
-    cdef Py_ssize_t play_round(self, Contexts contexts, Py_ssize_t i, long long round_, double uniform, double split, double retain) noexcept nogil
-    cdef void set_policy(self, long long epoch, Contexts contexts, Py_ssize_t i, Py_ssize_t snapshot, Py_ssize_t out) noexcept nogil
+    cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef Py_ssize_t choose(self) noexcept nogil
+    cdef void set_policy(self, Py_ssize_t out) noexcept nogil
+    cdef void set_policies(self, long long epoch, Py_ssize_t snapshot, Py_ssize_t out) noexcept nogil
     cdef void weigh_mixed(self, Py_ssize_t copy, Contexts contexts, Py_ssize_t i, Py_ssize_t out) noexcept nogil
-    cdef void open_pair(self, Contexts contexts, Py_ssize_t i) noexcept nogil
-    cdef void set_upcoming(self, Py_ssize_t round_of_pair, Contexts contexts, Py_ssize_t i) noexcept nogil
+    cdef void open_pair(self) noexcept nogil
+    cdef void set_upcoming(self, Py_ssize_t round_of_pair) noexcept nogil
     cdef void keep_snapshot(self) noexcept nogil
     cdef void set_weights(self) noexcept nogil
     cdef void begin_counting(self) noexcept nogil
     cdef void correct(self) noexcept nogil
-    cdef begin_batch(self, Batch batch)
-    cdef void begin_round(self, Batch batch, Py_ssize_t i) noexcept nogil
-    cdef Py_ssize_t list_shown(self, Batch batch, Py_ssize_t i) noexcept nogil
     cdef void enter_epoch(self) noexcept nogil
-    cdef void close_pair(self, Contexts contexts, Py_ssize_t i) noexcept nogil
+    cdef void close_pair(self) noexcept nogil
 
 cdef class VaryingCore(EpochCore):
     cdef bint always_loops  # whether no graph lacks a self-loop, so that no arm is special
     cdef bint by_context
-    cdef Ranges ranges  # which arms reveal each arm in the pair's first round, from `shift` on,
-    cdef Py_ssize_t shift
-    cdef Ranges own_ranges  # and in its second
-    cdef Py_ssize_t own_shift
+    cdef Ranges first_ranges  # which arms reveal each arm in the pair's first round,
+    cdef Py_ssize_t first_shift  # from here on
     cdef begin_batch(self, Batch batch)
-    cdef void begin_round(self, Batch batch, Py_ssize_t i) noexcept nogil
-    cdef Py_ssize_t list_shown(self, Batch batch, Py_ssize_t i) noexcept nogil
+    cdef void open_pair(self) noexcept nogil
     cdef void enter_epoch(self) noexcept nogil
-    cdef void close_pair(self, Contexts contexts, Py_ssize_t i) noexcept nogil
-    cdef void count_pair(self, Contexts contexts, Py_ssize_t i, Ranges ranges, Py_ssize_t shift, Ranges counted, Py_ssize_t counted_shift) noexcept nogil
+    cdef void close_pair(self) noexcept nogil
+    cdef void count_pair(self, Ranges ranges, Py_ssize_t shift, Ranges counted, Py_ssize_t counted_shift) noexcept nogil
     cdef Py_ssize_t special_arm(self, Ranges ranges, Py_ssize_t shift) noexcept nogil

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The core of Algorithm 2: its state, how a round is played, and the loop over a batch of rounds.
 
 Epochs count from 0 here: epoch 0 is the warm-up. The paper's delay, s_{e+2} = p_{eL}, means that
@@ -14,7 +15,8 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.core.arithmetic import Batch, Contexts, EstimateCore, Losses, Ranges
+    from crossbandit.core.arithmetic import Contexts, Losses, Ranges
+    from crossbandit.core.rounds import RoundCore
 
 from typing import NamedTuple
 
@@ -36,78 +38,50 @@ LIVE = cython.declare(cython.Py_ssize_t, 0)
 
 # The rows: a number for each arm.
 WEIGHTS = cython.declare(cython.Py_ssize_t, 0)  # 2 / W_e, the factors of this epoch's losses
-DENOMINATORS = cython.declare(cython.Py_ssize_t, 1)  # W_e
-FREQUENCY = cython.declare(cython.Py_ssize_t, 2)  # sum of r_{e+1,c} over e's frequency rounds
-MASS = cython.declare(cython.Py_ssize_t, 3)  # and over its loss rounds, if arms can be special
-SNAPSHOT = cython.declare(cython.Py_ssize_t, 4)  # scratch: r_{e,c} of the round's context
-CHOSEN = cython.declare(cython.Py_ssize_t, 5)  # scratch: q_{t,c} of the round's context
-OBSERVING = cython.declare(cython.Py_ssize_t, 6)  # changing graphs: FREQUENCY of the epoch before
-HEAVIEST = cython.declare(cython.Py_ssize_t, 7)  # changing graphs: MASS of the epoch before
-GIVEN = cython.declare(cython.Py_ssize_t, 8)  # scratch: the weights of feedback
-SHOWN = cython.declare(cython.Py_ssize_t, 9)  # scratch: the policy that `policy` returns
-_NAMES = ("weights", "denominators", "frequency", "mass", "snapshot", "chosen")
+CHOSEN = cython.declare(cython.Py_ssize_t, 1)  # scratch: q_{t,c} of the round's context
+GIVEN = cython.declare(cython.Py_ssize_t, 2)  # scratch: the weights of feedback
+DENOMINATORS = cython.declare(cython.Py_ssize_t, 3)  # W_e
+FREQUENCY = cython.declare(cython.Py_ssize_t, 4)  # sum of r_{e+1,c} over e's frequency rounds
+MASS = cython.declare(cython.Py_ssize_t, 5)  # and over its loss rounds, if arms can be special
+SNAPSHOT = cython.declare(cython.Py_ssize_t, 6)  # scratch: r_{e,c} of the round's context
+OBSERVING = cython.declare(cython.Py_ssize_t, 7)  # changing graphs: FREQUENCY of the epoch before
+HEAVIEST = cython.declare(cython.Py_ssize_t, 8)  # changing graphs: MASS of the epoch before
+SHOWN = cython.declare(cython.Py_ssize_t, 9)  # scratch: r_{e,c} for `policy`
 
 
 @cython.cclass
-class EpochCore(EstimateCore):
-    """The state and the steps of Algorithm 2, for a graph that does not change."""
+class EpochCore(RoundCore):
+    """The state and the steps of Algorithm 2, for a graph that does not change.
 
-    def __init__(self, estimates, shape, parameters, graph, explore) -> None:
-        arms = graph.arms
-        self.made_of = (estimates, shape, parameters, graph, explore)
-        rows, bias = np.zeros((10, arms)), np.zeros(estimates.shape[:2])
-        EstimateCore.__init__(self, estimates, bias, rows, shape)
-        self.eta, self.gamma, self.rho = parameters.eta, parameters.gamma, parameters.rho
-        self.beta, self.epoch_length = parameters.beta, parameters.epoch_length
-        self.out_ranges, self.in_ranges = Ranges(graph.out_ranges), Ranges(graph.in_ranges)
-        self.loopless = np.array(graph.arms_without_self_loop, dtype=np.int64)
+    A round has three random numbers: for its arm, and, in the second round of a pair, for the split
+    of the pair and for keeping the feedback.
+    """
+
+    def __init__(self, estimates, problem, parameters, explore) -> None:
+        RoundCore.__init__(self, estimates, problem, 10, 3)
+        self.made_of = (estimates, problem, parameters, explore)
+        self.eta, self.gamma, self.rho, self.beta, self.epoch_length = parameters
+        self.loopless = np.array(problem.loopless, dtype=np.int64)
         self.explore = explore
-        self.retention = np.zeros(2)
-        self.epoch, self.special = np.zeros(1, dtype=np.int64), np.full(1, -1)
-        self.pair_offset, self.pair_table = np.zeros(1, dtype=np.int64), np.zeros((1, *shape))
-        self.pair_available = np.ones((1, arms), dtype=np.uint8)
-        self.first = Contexts(
-            np.asarray(self.pair_offset),
-            np.zeros(1, dtype=np.int64),
-            np.asarray(self.pair_table),
-            np.asarray(self.pair_available),
-        )
-        self.pair_restricted = np.zeros(1, dtype=np.int64)
-        self.arrays = {
-            "estimates": estimates,
-            "bias": bias,
-            **dict(zip(_NAMES, rows, strict=False)),
-            "sums": np.asarray(self.sums),
-            "revealed": np.asarray(self.revealed),
-            "retention": np.asarray(self.retention),
-            "epoch": np.asarray(self.epoch),
-            "special": np.asarray(self.special),
-            "pair_offset": np.asarray(self.pair_offset),
-            "pair_coefficients": np.asarray(self.pair_table)[0],
-            "pair_available": np.asarray(self.pair_available)[0].view(np.bool_),
-            "pair_restricted": np.asarray(self.pair_restricted),
-        }
+        for row, name in enumerate(("denominators", "frequency", "mass", "snapshot"), 3):
+            self.keep(name, np.asarray(self.rows)[row])
+        self.retention = self.keep("retention", np.zeros(2))
+        self.epoch = self.keep("epoch", np.zeros(1, dtype=np.int64))
+        self.special = self.keep("special", np.full(1, -1))
+        self.pair_offset = self.keep("pair_offset", np.zeros(1, dtype=np.int64))
+        table, available = np.zeros((1, *problem.shape)), np.ones((1, self.arms), dtype=np.bool_)
+        self.keep("pair_coefficients", table[0])
+        self.keep("pair_available", available[0])
+        self.pair_restricted = self.keep("pair_restricted", np.zeros(1, dtype=np.int64))
+        self.pair_table, self.pair_available = table, available.view(np.uint8)
+        offset, entry = np.asarray(self.pair_offset), np.zeros(1, dtype=np.int64)
+        self.first = Contexts(offset, entry, table, available)
 
     # --- what a learner calls ------------------------------------------------------------------
 
-    def policy(self, reading, round_: cython.longlong):
-        """Return the distribution from which a context would play in a round."""
-        self.read_context(reading)
-        self.set_policy(round_ // self.epoch_length, self.now, 0, GIVEN, SHOWN)
-        return np.array(self.rows[SHOWN])
-
-    def play(
-        self,
-        reading,
-        round_: cython.longlong,
-        uniform: cython.double,
-        split: cython.double,
-        retain: cython.double,
-    ):
-        """Play one round and, if it is the second of its pair, close the pair."""
-        self.read_context(reading)
-        arm = self.play_round(self.now, 0, round_, uniform, split, retain)
-        return arm, self.probability, self.loss_side, self.retained
+    def pair(self):
+        """Return the loss round of the pair, 0 or 1 (-1 if it is open), and whether it is kept."""
+        return self.loss_side, self.retained
 
     def learn(self, weights: cython.const[cython.double][::1], arms, rows) -> None:
         """Add weighted losses to the estimates of all contexts."""
@@ -116,64 +90,41 @@ class EpochCore(EstimateCore):
             raise ValueError("rows have another size than the estimates")
         self.add_revealed(LIVE, losses, 0, GIVEN, losses.base.shape[1], False)
 
-    def simulate(
-        self, rounds, start: cython.longlong, uniforms: cython.const[cython.double][::1], settle
-    ) -> None:
-        """Play `rounds`, of which the first has the even number `start`. Fills in the arms."""
-        i: cython.Py_ssize_t
-        batch: Batch = Batch(rounds)
-        count: cython.Py_ssize_t = batch.arms.shape[0]
-        if uniforms.shape[0] != 4 * (count // 2) + count % 2:
-            raise ValueError("there must be four random numbers for each pair of rounds")
-        self.uniforms = uniforms
-        self.begin_batch(batch)
-        if settle is not None:
-            for i in range(count):
-                self.simulate_round(batch, i, start)
-                settle(i, batch.arms[i])
-            return
-        with cython.nogil:
-            for i in range(count):
-                self.simulate_round(batch, i, start)
-
     # --- steps ---------------------------------------------------------------------------------
 
-    def simulate_round(self, batch, i, start):
-        closes: cython.bint = i % 2 == 1
-        at: cython.Py_ssize_t = 4 * (i // 2) + closes
-        split: cython.double = self.uniforms[at + 1] if closes else 0.0
-        retain: cython.double = self.uniforms[at + 2] if closes else 0.0
-        self.begin_round(batch, i)
-        batch.arms[i] = self.play_round(
-            batch.contexts, i, start + i, self.uniforms[at], split, retain
-        )
+    def simulate_round(self, batch, i, number):
+        self.play_in(batch, i, number)
         if self.retained:
             j: cython.Py_ssize_t = i - 1 + self.loss_side
             self.add_revealed(LIVE, batch.losses, j, WEIGHTS, self.list_shown(batch, j), True)
 
-    def play_round(self, contexts, i, round_, uniform, split, retain):
-        side: cython.Py_ssize_t = round_ % 2
-        if round_ == (self.epoch[0] + 1) * self.epoch_length:
+    def choose(self):
+        """Play the round and, if it is the second of its pair, close the pair."""
+        side: cython.Py_ssize_t = self.number % 2
+        if self.number == (self.epoch[0] + 1) * self.epoch_length:
             self.enter_epoch()
-        self.set_policy(self.epoch[0], contexts, i, SNAPSHOT, CHOSEN)
-        arm: cython.Py_ssize_t = self.draw(CHOSEN, uniform)
+        self.set_policies(self.epoch[0], SNAPSHOT, CHOSEN)
+        arm: cython.Py_ssize_t = self.draw(CHOSEN, self.numbers[self.i, 0])
         self.probability = self.rows[CHOSEN, arm]
         self.retention[side] = self.rows[SNAPSHOT, arm] / (2.0 * self.probability)
         self.retained = False
         if side == 0:
             self.loss_side = -1
-            self.open_pair(contexts, i)
+            self.open_pair()
         else:
-            self.loss_side = 0 if split < 0.5 else 1
-            self.close_pair(contexts, i)
+            self.loss_side = 0 if self.numbers[self.i, 1] < 0.5 else 1
+            self.close_pair()
+            retain: cython.double = self.numbers[self.i, 2]
             self.retained = self.epoch[0] > 0 and retain < self.retention[self.loss_side]
         return arm
 
-    def set_policy(self, epoch, contexts, i, snapshot, out):
+    def set_policy(self, out):
+        self.set_policies(self.number // self.epoch_length, SHOWN, out)
+
+    def set_policies(self, epoch, snapshot, out):
         """Set row `out` to q_{t,c}, and row `snapshot` to r_{e,c}, for a round of `epoch`."""
-        a: cython.Py_ssize_t
-        self.weigh_mixed(slot(epoch), contexts, i, snapshot)
-        self.weigh_mixed(LIVE, contexts, i, out)
+        self.weigh_mixed(slot(epoch), self.contexts, self.i, snapshot)
+        self.weigh_mixed(LIVE, self.contexts, self.i, out)
         for a in range(self.arms):
             if 2.0 * self.rows[out, a] < self.rows[snapshot, a]:
                 self.copy_row(snapshot, out)
@@ -181,7 +132,6 @@ class EpochCore(EstimateCore):
 
     def weigh_mixed(self, copy, contexts, i, out):
         """Set a row to the policy of a copy, with the extra probability of each available arm."""
-        a: cython.Py_ssize_t
         taken: cython.double = 0.0
         self.weigh(copy, contexts, i, self.eta, self.rho, out)
         if self.explore.shape[0] == 0:
@@ -193,21 +143,20 @@ class EpochCore(EstimateCore):
             if contexts.may_play(i, a):
                 self.rows[out, a] = (1.0 - taken) * self.rows[out, a] + self.explore[a]
 
-    def open_pair(self, contexts, i):
-        a: cython.Py_ssize_t
-        v: cython.Py_ssize_t
-        entry: cython.Py_ssize_t = contexts.entry[i]
-        self.pair_offset[0] = contexts.offset[i]
+    def open_pair(self):
+        """Keep the context of the round until the pair is closed."""
+        entry: cython.Py_ssize_t = self.contexts.entry[self.i]
+        self.pair_offset[0] = self.contexts.offset[self.i]
         for a in range(self.pair_table.shape[1]):
             for v in range(self.pair_table.shape[2]):
-                self.pair_table[0, a, v] = contexts.table[entry, a, v]
-        self.pair_restricted[0] = self.arms if contexts.restricted else 0
-        if contexts.restricted:
+                self.pair_table[0, a, v] = self.contexts.table[entry, a, v]
+        self.pair_restricted[0] = self.arms if self.contexts.restricted else 0
+        if self.contexts.restricted:
             for a in range(self.arms):
-                self.pair_available[0, a] = contexts.available[i, a]
+                self.pair_available[0, a] = self.contexts.available[self.i, a]
 
-    def set_upcoming(self, round_of_pair, contexts, i):
-        """Set SNAPSHOT to r_{e+1,c} of one round of the pair. Round i is the second of the pair.
+    def set_upcoming(self, round_of_pair):
+        """Set SNAPSHOT to r_{e+1,c} of one round of the pair. This is its second round.
 
         What the row held is not needed once the arm is drawn.
         """
@@ -215,12 +164,10 @@ class EpochCore(EstimateCore):
             self.first.restricted = self.pair_restricted[0] > 0
             self.weigh_mixed(slot(self.epoch[0] + 1), self.first, 0, SNAPSHOT)
         else:
-            self.weigh_mixed(slot(self.epoch[0] + 1), contexts, i, SNAPSHOT)
+            self.weigh_mixed(slot(self.epoch[0] + 1), self.contexts, self.i, SNAPSHOT)
 
     def keep_snapshot(self):
         """Begin the next epoch, and keep the present state for the one after it."""
-        a: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         self.epoch[0] += 1
         following: cython.Py_ssize_t = slot(self.epoch[0] + 1)
         for a in range(self.arms):
@@ -238,14 +185,12 @@ class EpochCore(EstimateCore):
         Masses are linear, so they are summed once for all L / 2 frequency rounds. what_e is the
         mean of half the masses, which makes the sum divided by L.
         """
-        a: cython.Py_ssize_t
         length: cython.double = self.epoch_length
         for a in range(self.arms):
             self.rows[DENOMINATORS, a] = self.rows[DENOMINATORS, a] / length + 1.5 * self.gamma
             self.rows[WEIGHTS, a] = 2.0 / self.rows[DENOMINATORS, a]
 
     def begin_counting(self):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[FREQUENCY, a] = 0.0
             self.rows[MASS, a] = 0.0
@@ -258,16 +203,6 @@ class EpochCore(EstimateCore):
 
     # --- what depends on the graph -------------------------------------------------------------
 
-    def begin_batch(self, batch):
-        """Note the graphs of a batch, before its first round."""
-
-    def begin_round(self, batch, i):
-        """Note the graph of round i."""
-
-    def list_shown(self, batch, i):
-        """List in `revealed` what was revealed in round i; return how many arms."""
-        return self.list_revealed(self.out_ranges, batch, i, batch.arms[i])
-
     def enter_epoch(self):
         self.keep_snapshot()
         self.masses(self.in_ranges, 0, FREQUENCY, DENOMINATORS)
@@ -276,12 +211,12 @@ class EpochCore(EstimateCore):
             self.special[0] = self.heaviest(self.loopless, MASS)
         self.begin_counting()
 
-    def close_pair(self, contexts, i):
+    def close_pair(self):
         """Count the policies of the pair, and correct the special arm."""
-        self.set_upcoming(1 - self.loss_side, contexts, i)
+        self.set_upcoming(1 - self.loss_side)
         self.add_row(SNAPSHOT, FREQUENCY)
         if self.loopless.shape[0] > 1:  # a single arm without self-loop is always the special one
-            self.set_upcoming(self.loss_side, contexts, i)
+            self.set_upcoming(self.loss_side)
             self.add_row(SNAPSHOT, MASS)
         if self.epoch[0] > 0:
             self.correct()
@@ -303,31 +238,27 @@ class VaryingCore(EpochCore):
     The denominators, the weights and the special arm are those of the last pair.
     """
 
-    def __init__(self, estimates, shape, parameters, graph, by_context) -> None:
-        EpochCore.__init__(self, estimates, shape, parameters, graph, np.zeros(0))
-        self.made_of = (estimates, shape, parameters, graph, by_context)
-        self.always_loops = not graph.arms_without_self_loop
+    def __init__(self, estimates, problem, parameters, by_context) -> None:
+        EpochCore.__init__(self, estimates, problem, parameters, np.zeros(0))
+        self.made_of = (estimates, problem, parameters, by_context)
+        self.always_loops = self.loopless.shape[0] == 0
         self.by_context = by_context
-        self.ranges = self.own_ranges = self.in_ranges
-        self.shift = self.own_shift = 0
-        self.arrays["observing"] = np.asarray(self.rows[OBSERVING])
-        self.arrays["heaviest"] = np.asarray(self.rows[HEAVIEST])
+        self.first_ranges, self.first_shift = self.in_ranges, 0
+        self.keep("observing", np.asarray(self.rows)[OBSERVING])
+        self.keep("heaviest", np.asarray(self.rows)[HEAVIEST])
         self.arrays["denominators"][:] = 1.0  # set by each pair; nothing reads them before
 
-    def set_graphs(self, first, own) -> None:
-        """Set the graphs of the pair's first round and of the round that is played next."""
-        self.ranges, self.own_ranges = Ranges(first.in_ranges), Ranges(own.in_ranges)
-        self.shift = self.own_shift = 0
+    def set_first(self, graph) -> None:
+        """Set the graph of the first round of the pair, before its second round is played."""
+        self.first_ranges, self.first_shift = Ranges(graph.in_ranges), 0
 
     def begin_batch(self, batch):
-        self.ranges = self.own_ranges = batch.in_ranges
+        RoundCore.begin_batch(self, batch)
+        self.first_ranges = self.ranges
 
-    def begin_round(self, batch, i):
-        self.shift = self.own_shift
-        self.own_shift = batch.graph[i] * self.arms
-
-    def list_shown(self, batch, i):
-        return self.list_neighbors(batch.out_ranges, batch.graph[i] * self.arms, batch.arms[i])
+    def open_pair(self):
+        EpochCore.open_pair(self)
+        self.first_shift = self.shift
 
     def enter_epoch(self):
         self.keep_snapshot()
@@ -335,26 +266,25 @@ class VaryingCore(EpochCore):
         self.copy_row(MASS, HEAVIEST)
         self.begin_counting()
 
-    def close_pair(self, contexts, i):
+    def close_pair(self):
         if self.loss_side == 0:
-            self.count_pair(contexts, i, self.ranges, self.shift, self.own_ranges, self.own_shift)
+            self.count_pair(self.first_ranges, self.first_shift, self.ranges, self.shift)
         else:
-            self.count_pair(contexts, i, self.own_ranges, self.own_shift, self.ranges, self.shift)
+            self.count_pair(self.ranges, self.shift, self.first_ranges, self.first_shift)
 
-    def count_pair(self, contexts, i, ranges, shift, counted, counted_shift):
+    def count_pair(self, ranges, shift, counted, counted_shift):
         """Count the policies of the pair, weigh its loss round, and correct the special arm.
 
         ranges, counted: which arms reveal each arm in the loss round and in the frequency round.
         """
-        a: cython.Py_ssize_t
-        self.set_upcoming(1 - self.loss_side, contexts, i)
+        self.set_upcoming(1 - self.loss_side)
         if self.by_context:  # what the frequency round observes with its own graph
             self.masses(counted, counted_shift, SNAPSHOT, CHOSEN)
             self.add_row(CHOSEN, FREQUENCY)
         else:
             self.add_row(SNAPSHOT, FREQUENCY)
         if not self.always_loops:
-            self.set_upcoming(self.loss_side, contexts, i)
+            self.set_upcoming(self.loss_side)
             for a in range(self.arms):
                 if not self.by_context or not ranges.has_self_loop(shift, a):
                     self.rows[MASS, a] += self.rows[SNAPSHOT, a]
@@ -373,12 +303,10 @@ class VaryingCore(EpochCore):
 
         By context, it is an arm that lacked a self-loop in the epoch before.
         """
-        a: cython.Py_ssize_t
-        candidate: cython.bint
         special: cython.Py_ssize_t = -1
         for a in range(self.arms):
             if self.by_context:
-                candidate = self.rows[HEAVIEST, a] > 0.0
+                candidate: cython.bint = self.rows[HEAVIEST, a] > 0.0
             else:
                 candidate = not ranges.has_self_loop(shift, a)
             if candidate and (special < 0 or self.rows[HEAVIEST, a] > self.rows[HEAVIEST, special]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -14,29 +15,35 @@ from crossbandit.algorithms.exponential_core import (
     ExponentialCore,
     ExponentialParameters,
 )
+from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
+    CheckedAlgorithm,
     TunedAlgorithm,
     core_problem,
     required_alpha,
     required_contexts,
     required_horizon,
 )
+from crossbandit.graphs import singletons
 from crossbandit.graphs.domination import fractional_cover
 from crossbandit.learners.algorithm import register
 from crossbandit.learners.core_learner import CoreLearner, estimate_shape
-from crossbandit.learners.estimator import Estimator, acyclic_bound, observed_share
+from crossbandit.learners.estimator import Estimator, acyclic_bound, no_share, observed_share
+from crossbandit.learners.learner import AlgorithmT
 from crossbandit.losses.forms import zeros
-from crossbandit.validation import boolean
+from crossbandit.problem import GRAPH_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
 
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.learners.decisions import PendingDecision
     from crossbandit.learners.learner import Learner
     from crossbandit.problem import Problem
     from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.types import Booleans, Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,10 +424,6 @@ class Exp3G(ExponentialAlgorithm):
     fractional: bool = False
     cross_learning: bool = True
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(boolean, "fractional")
-
     def explored_arms(self, problem: Problem) -> Floats:
         dominating = self.dominating(problem.graph)
         if dominating is None:
@@ -477,18 +480,13 @@ def covering(graph: FeedbackGraph) -> Covering:
     uniform = np.full(arms, 1.0 / arms)
     candidates = [uniform]
     if graph.edge_count <= _PROGRAM_EDGES:
-        candidates.append(_solved(graph))
+        revealing = [graph.in_neighbors(arm) for arm in range(arms)]
+        shares = fractional_cover(revealing, arms)
+        candidates.append(shares / shares.sum())
     numbers = [1.0 / float(graph.observation_mass(one).min()) for one in candidates]
     best = int(np.argmin(np.round(numbers, 9)))  # ties to the uniform distribution
     candidates[best].flags.writeable = False
     return Covering(max(numbers[best], 1.0), candidates[best])
-
-
-def _solved(graph: FeedbackGraph) -> Floats:
-    revealing = [graph.in_neighbors(arm) for arm in range(graph.arms)]
-    shares = fractional_cover(revealing, graph.arms)
-    distribution: Floats = shares / shares.sum()
-    return distribution
 
 
 def covering_rule(
@@ -673,3 +671,324 @@ class BestOfBothWorldsLearner(ExponentialLearner):
     """A running learner whose rates adapt."""
 
     additive_state: ClassVar[tuple[str, ...]] = ()  # rates are not sums
+
+
+# --- a learner for each context -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerContextAlgorithm(CheckedAlgorithm):
+    """Exponential weights in each context, with plain observation probabilities."""
+
+    needs_memory: ClassVar[bool] = False
+
+    eta: float | None = None
+
+    @abstractmethod
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
+
+        Args:
+            problem: The problem.
+        """
+
+    @abstractmethod
+    def rule_size(self, problem: Problem) -> int:
+        """Return the size in the tuning rule: K, or alpha if the algorithm uses the graph.
+
+        Args:
+            problem: The problem.
+        """
+
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
+        self.require_playable(problem)
+        graph, eta = self.seen_graph(problem), self.learning_rate(problem)
+        return PerContextLearner(self, problem, graph, eta, seed)
+
+    def estimator(self, problem: Problem) -> Estimator:
+        graph = self.seen_graph(problem)
+        return Estimator(
+            graph,
+            lambda policies, context: observed_share(graph, policies[context], 0.0),
+            cross_learning=False,
+            policy=lambda _, p: p,
+            second_moment=acyclic_bound(graph),
+        )
+
+    def learning_rate(self, problem: Problem) -> float:
+        """Return eta: as it was given, or sqrt(2 log K / (size T / M)), the rule of the appendix.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The learning rate.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
+        if self.eta is not None:
+            return self.eta
+        size = self.rule_size(problem)
+        rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
+        return math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class PerContextExp3(PerContextAlgorithm):
+    """A separate Exp3 for each context (OBPC-Exp3).
+
+    In the context c of the round, and in no other,
+
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a played} / p_{t,c}(a).
+
+    It learns the loss of the arm played. As in the paper's evaluation, this also holds for an arm
+    without self-loop, so `decision.revealed` is always the arm itself.
+
+    Bound: O(sqrt(K M T log K)) for the M contexts taken separately. Tuning (appendix):
+    eta = sqrt(2 log K / (K T / M)).
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.complete(4), contexts=2, horizon=100)
+    >>> round(PerContextExp3().learning_rate(problem), 4)
+    0.1177
+    """
+
+    id: ClassVar[str] = "obpc-exp3"
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
+
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        return singletons(problem.arms)
+
+    def rule_size(self, problem: Problem) -> int:
+        return problem.arms
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class PerContextGraph(PerContextAlgorithm):
+    """Separate exponential weights with graph feedback for each context (OBPC-Graph).
+
+    In the context c of the round, and in no other,
+
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a revealed} / p_{t,c}(N_in(a)),
+
+    the plain observation probability: no implicit exploration, no mixing. The losses of other
+    contexts are ignored.
+
+    Bound: O~(sqrt(alpha M T)) for the M contexts taken separately (stated for such learners in
+    the paper's introduction). Tuning (appendix): eta = sqrt(2 log K / (alpha T / M)).
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.threshold(3), contexts=2, horizon=100)
+    >>> learner = PerContextGraph().start(problem, seed=1)
+    >>> decision = learner.act(1)
+    >>> learner.learn(decision, [[0.5, 0.5] for _ in decision.revealed])
+    >>> learner.policy(0)
+    array([0.33333333, 0.33333333, 0.33333333])
+    """
+
+    id: ClassVar[str] = "obpc-graph"
+    needs_observability: ClassVar[str] = "strong"
+
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        return problem.graph
+
+    def rule_size(self, problem: Problem) -> int:
+        return required_alpha("experiment", problem)
+
+
+class PerContextLearner(CoreLearner[AlgorithmT]):
+    """Exponential weights in each context, learned from that context's own rounds alone."""
+
+    stored = ("estimates", "weights", "chosen", "sums", "revealed")
+    additive_state = ("estimates",)
+
+    def __init__(
+        self, algorithm: AlgorithmT, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
+    ) -> None:
+        arms, none = problem.arms, np.zeros(problem.arms)
+        shape = (algorithm.require_contexts(problem), arms, 1)
+        estimates = zeros(type(algorithm).__name__, shape, problem.form.dtype)
+        rates = ExponentialParameters(eta, 0.0, 0.0, 0.0, 0.0)
+        known = core_problem(problem, graph, apart=True)
+        core = ExponentialCore(estimates, known, rates, none, none, Adaptation())
+        super().__init__(algorithm, problem, core, seed=seed, graph=graph)
+        self.eta = eta
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        return {**super().state(), "estimates": self.core.state()["estimates"][:, :, 0]}
+
+    def tuned(self) -> Mapping[str, Any]:
+        return {"eta": self.eta}
+
+
+# --- graphs that are never revealed ---------------------------------------------------------------
+
+
+class EdgeSchedule(NamedTuple):
+    """When `Exp3Edges` learns."""
+
+    warm_up: int  # the number of rounds in which arms are played in turn
+    rounds: float  # how many rounds a copy of the estimates learns from
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3Edges(CheckedAlgorithm):
+    """Exponential weights for graphs whose edges are drawn at random, with unknown probabilities.
+
+    The setting is that of Esposito, Fusco, van der Hoeven and Cesa-Bianchi (2022): in each round,
+    playing arm a reveals arm b with an unknown probability F(a, b), independently of the losses,
+    which are arbitrary. The learner sees which arms its play reveals, and nothing else of a graph.
+
+    As in the paper, arms are first played in turn to learn the edges. Then exponential weights p
+    are played with uniform exploration, q = (1 - rho) p + rho / K, and
+
+        lhat(b) = l(b) 1{b revealed} / sum_a q(a) f(a, b),
+
+    where f(a, b) is the share of the plays of a that revealed b, among all rounds whose feedback
+    has arrived. The paper plays a fixed graph of all edges above a threshold instead, in blocks
+    that are long enough for each of its edges to occur. Using the estimates f in the weights is
+    ours.
+
+    Rates: with 1 / delta the least observation probability under uniform exploration, estimated
+    after the warm-up, rho = (delta log(K) / (2 T))^(1/3) and eta = sqrt(2 rho log(K) / (delta T)),
+    as Exp3G with cross-learning. The warm-up takes T^(2/3) rounds. (T / M instead of T without
+    cross-learning.)
+
+    Bound: if f were F, the regret after the warm-up would be at most
+    3 (delta log(K) / 2)^(1/3) T^(2/3), as shown for Exp3G. An estimated edge of probability F has a
+    relative error of the order sqrt(K / (T^(2/3) F)) after the warm-up, which adds at most T times
+    the largest such error: O~(T^(2/3)) in all. This is an argument, not a proof: f also depends
+    on the rounds in which it is used. Against an adversary that chooses the graphs as well, nothing
+    like it is possible.
+
+    Args:
+        warm_up: The number of rounds in which arms are played in turn; set by the rule if None.
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of uniform exploration; set by the rule if None.
+        cross_learning: Whether a round is learned from in every context.
+
+    >>> from crossbandit import simulate
+    >>> from crossbandit.environments import random_graphs
+    >>> environment = random_graphs(20_000, arms=4, density=0.5, kind="unknown", gap=0.4)
+    >>> run = simulate(Exp3Edges(), environment, seed=1)
+    >>> bool(run.pseudo_regret[-1] < 3_000)  # playing at random costs 6,000
+    True
+    """
+
+    id: ClassVar[str] = "exp3-edges"
+    needs_observability: ClassVar[str] = "weak"
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)
+
+    warm_up: int | None = None
+    eta: float | None = None
+    rho: float | None = None
+    cross_learning: bool = True
+
+    def least_observability(self, kind: str) -> str:
+        return self.needs_observability if kind == "fixed" else "none"
+
+    def start(self, problem: Problem, *, seed: Seed) -> EdgeLearner:
+        self.require_playable(problem)
+        return EdgeLearner(self, problem, seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.graph_kind != "fixed":
+            return None
+        graph, setting = problem.graph, self.schedule(problem)
+        uniform = np.full(problem.arms, 1.0 / problem.arms)
+
+        def rates(learner: Learner[Any]) -> tuple[float, float]:
+            eta, rho = (float(rate) for rate in learner.state()["rates"])
+            least = max(float((uniform @ _shares(learner)).min()), 1.0 / problem.arms**2)
+            known = 2.0 * math.log(problem.arms) / setting.rounds
+            rho = rho or min((known / (4.0 * least)) ** (1.0 / 3.0), 0.5)
+            return eta or math.sqrt(known * rho * least), rho
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            rho = rates(learner)[1]
+            if learner.round >= setting.warm_up:
+                return (1.0 - rho) * p + rho / problem.arms
+            return np.tile(np.eye(problem.arms)[learner.round % problem.arms], (len(p), 1))
+
+        def at(learner: Learner[Any], available: Booleans | None) -> Estimator:
+            del available
+            revealing, learns = _shares(learner), learner.round >= setting.warm_up
+
+            def share(policies: Floats, context: int) -> Floats:
+                estimated = policies[context] @ revealing
+                observed = graph.observation_mass(policies[context])
+                known = (estimated > 0) & learns
+                added: Floats = np.divide(
+                    observed, estimated, out=np.zeros_like(observed), where=known
+                )
+                return added
+
+            return replace(declared, share=share)
+
+        declared = Estimator(
+            graph,
+            no_share,
+            cross_learning=self.cross_learning,
+            rate=lambda learner: rates(learner)[0],
+            policy=policy,
+            at=at,
+        )
+        return declared
+
+    def schedule(self, problem: Problem) -> EdgeSchedule:
+        """Return what the rule sets before the first round.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The length of the warm-up, and the number of rounds.
+
+        Raises:
+            InvalidParameterError: The rule needs a fact that the problem does not have.
+        """
+        rounds, warm_up = 1.0, self.warm_up
+        if warm_up is None or self.eta is None or self.rho is None:
+            horizon = required_horizon(self.id, problem)
+            rounds = float(horizon)
+            if not self.cross_learning:
+                rounds = horizon / required_contexts(self.id, problem)
+            if warm_up is None:
+                warm_up = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
+        return EdgeSchedule(warm_up, rounds)
+
+
+class EdgeLearner(CoreLearner[Exp3Edges]):
+    """A running Exp3 that learns edges."""
+
+    def __init__(self, algorithm: Exp3Edges, problem: Problem, seed: Seed) -> None:
+        shape = estimate_shape(algorithm, problem, cross=algorithm.cross_learning)
+        self.schedule = algorithm.schedule(problem)
+        core = EdgeCore(
+            zeros("Exp3Edges", shape, problem.form.dtype),
+            core_problem(problem, apart=not algorithm.cross_learning),
+            *self.schedule,
+            (algorithm.eta or 0.0, algorithm.rho or 0.0),
+        )
+        super().__init__(algorithm, problem, core, seed=seed)
+
+    def tuned(self) -> Mapping[str, Any]:
+        return {"warm_up": self.schedule.warm_up}
+
+
+def _shares(learner: Learner[Any]) -> Floats:
+    """Return f(a, b): the share of the plays of a that revealed b; 0 if a was never played."""
+    state: Any = learner.state()
+    played = np.maximum(state["played"], 1.0)
+    return np.asarray(state["seen"] / played[:, None])

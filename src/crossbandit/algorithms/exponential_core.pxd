@@ -11,14 +11,13 @@ cdef class ExponentialCore(RoundCore):
     cdef long long[::1] loopless  # the arms without self-loop; (0,) if nothing is corrected
     cdef double[:, ::1] rates  # (copies, 2): eta and rho of the next round
     cdef double[:, ::1] entropies  # (copies, 2): sum of the policies' entropies, and how many
-    cdef Py_ssize_t copy_of_round(self) noexcept nogil
     cdef void explore(self, double rho, Py_ssize_t out) noexcept nogil
     cdef void set_policy(self, Py_ssize_t out) noexcept nogil
     cdef void count(self) noexcept nogil
     cdef Py_ssize_t choose(self) noexcept nogil
-    cdef void adapt(self, Py_ssize_t copy) noexcept nogil
+    cdef void adapt(self) noexcept nogil
     cdef void set_weights(self, Py_ssize_t arm) noexcept nogil
-    cdef void correct(self, Py_ssize_t copy) noexcept nogil
+    cdef void correct(self) noexcept nogil
 
 cdef class KnownCore(RoundCore):
     cdef double eta

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The cores of exponential weights with graph feedback and exploration, and of Algorithm 1.
 
 All algorithms of the first kind use the same steps with other numbers: which arms are explored, how
@@ -70,14 +71,11 @@ class ExponentialCore(RoundCore):
         self.exponent, self.spread, self.floor = adaptation
         loopless = problem.loopless if parameters.beta else ()
         self.loopless = np.array(loopless, dtype=np.int64)
-        self.rates, self.entropies = np.zeros((copies, 2)), np.zeros((copies, 2))
-        self.arrays["rates"] = np.asarray(self.rates)
-        self.arrays["rates"][:] = parameters[:2]
-        self.arrays["entropies"] = np.asarray(self.entropies)
-        self.arrays["exploration"] = rows[EXPLORATION]
-
-    def copy_of_round(self):
-        return self.context if self.apart else 0
+        self.rates = self.keep(
+            "rates", np.tile(np.array(parameters[:2], dtype=np.float64), (copies, 1))
+        )
+        self.entropies = self.keep("entropies", np.zeros((copies, 2)))
+        self.keep("exploration", rows[EXPLORATION])
 
     def explore(self, rho, out):
         """Set row `out` to (1 - rho) * out + rho * exploration.
@@ -85,8 +83,6 @@ class ExponentialCore(RoundCore):
         Only available arms are explored. If no arm with exploration is available, all available
         arms share it equally.
         """
-        a: cython.Py_ssize_t
-        explored: cython.double
         total: cython.double = 0.0
         count: cython.double = 0.0
         if rho == 0.0:
@@ -101,20 +97,18 @@ class ExponentialCore(RoundCore):
                 self.rows[out, a] = (1.0 - rho) * self.rows[out, a] + rho * explored
 
     def set_policy(self, out):
-        copy: cython.Py_ssize_t = self.copy_of_round()
-        self.weigh(copy, self.contexts, self.i, self.rates[copy, 0], 0.0, out)
-        self.explore(self.rates[copy, 1], out)
+        self.weigh(self.copy, self.contexts, self.i, self.rates[self.copy, 0], 0.0, out)
+        self.explore(self.rates[self.copy, 1], out)
 
     def count(self):
         """Set CHOSEN to the policy of the round, and make all changes that need no feedback."""
-        copy: cython.Py_ssize_t = self.copy_of_round()
-        rho: cython.double = self.rates[copy, 1]
-        self.weigh(copy, self.contexts, self.i, self.rates[copy, 0], 0.0, CHOSEN)
+        rho: cython.double = self.rates[self.copy, 1]
+        self.weigh(self.copy, self.contexts, self.i, self.rates[self.copy, 0], 0.0, CHOSEN)
         if self.scale > 0.0:
-            self.adapt(copy)
+            self.adapt()
         self.explore(rho, CHOSEN)
         if self.loopless.shape[0] > 0:
-            self.correct(copy)
+            self.correct()
 
     def choose(self):
         self.count()
@@ -123,13 +117,13 @@ class ExponentialCore(RoundCore):
         self.probability = self.rows[CHOSEN, arm]
         return arm
 
-    def adapt(self, copy):
+    def adapt(self):
         """Add the entropy of CHOSEN, exponential weights, and set the next rates."""
-        a: cython.Py_ssize_t
         entropy: cython.double = 0.0
         for a in range(self.arms):
             if self.rows[CHOSEN, a] > 0.0:
                 entropy -= self.rows[CHOSEN, a] * log(self.rows[CHOSEN, a])
+        copy: cython.Py_ssize_t = self.copy
         largest: cython.double = log(self.arms)
         self.entropies[copy, 0] += entropy
         self.entropies[copy, 1] += 1.0
@@ -147,7 +141,6 @@ class ExponentialCore(RoundCore):
         in-neighbourhood is at least the probability of that arm. The maximum ensures it despite
         rounding, so nothing is divided by 0.
         """
-        b: cython.Py_ssize_t
         self.masses(self.ranges, self.shift, CHOSEN, WEIGHTS)
         for b in range(self.arms):
             self.rows[WEIGHTS, b] = 1.0 / max(
@@ -161,13 +154,13 @@ class ExponentialCore(RoundCore):
         self.set_weights(arm)
         return self.arrays["weights"].copy()
 
-    def correct(self, copy):
+    def correct(self):
         """Add the pessimistic correction to the arm without self-loop that is played most."""
         special: cython.Py_ssize_t = self.heaviest(self.loopless, CHOSEN)
         self.masses(self.in_ranges, 0, CHOSEN, WEIGHTS)
         observed: cython.double = self.rows[WEIGHTS, special] + self.rows[IMPLICIT, special]
         if observed > 0.0:  # 0 if no other arm is available: then there is nothing to correct
-            self.bias[copy, special] += self.beta / observed
+            self.bias[self.copy, special] += self.beta / observed
 
 
 @cython.cclass
@@ -185,7 +178,8 @@ class KnownCore(RoundCore):
         self.eta, self.gamma, self.rho, self.beta = parameters
         self.loopless = np.array(problem.loopless, dtype=np.int64)
         self.support, self.probabilities = Contexts(*support), probabilities
-        self.arrays["denominators"], self.arrays["mean"] = rows[DENOMINATORS], rows[MEAN]
+        self.keep("denominators", rows[DENOMINATORS])
+        self.keep("mean", rows[MEAN])
 
     def set_policy(self, out):
         self.weigh(0, self.contexts, self.i, self.eta, self.rho, out)
@@ -199,8 +193,6 @@ class KnownCore(RoundCore):
 
     def count(self):
         """Set the weights of a round and add its pessimistic correction."""
-        a: cython.Py_ssize_t
-        c: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[MEAN, a] = 0.0
         for c in range(self.probabilities.shape[0]):

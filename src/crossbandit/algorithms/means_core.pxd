@@ -11,8 +11,8 @@ cdef class MeansCore(BoundsCore):
     cdef bint sampling
     cdef double scale
     cdef double[:, ::1] counts  # (copies, K): how often each arm was observed
-    cdef Py_ssize_t set_means(self) noexcept nogil
-    cdef Py_ssize_t set_bounds(self) noexcept nogil
+    cdef void set_means(self) noexcept nogil
+    cdef void set_bounds(self) noexcept nogil
     cdef void set_policy(self, Py_ssize_t out) noexcept nogil
     cdef Py_ssize_t choose(self) noexcept nogil
     cdef Py_ssize_t sampled_arm(self) noexcept nogil
@@ -24,6 +24,7 @@ cdef class LinUcbCore(BoundsCore):
     cdef double[::1] product  # (d,), scratch: inverse times x
     cdef double width
     cdef double x(self, Py_ssize_t arm, Py_ssize_t v) noexcept nogil
+    cdef double quadratic(self, Py_ssize_t arm, double total) noexcept nogil
     cdef Py_ssize_t choose(self) noexcept nogil
     cdef void set_policy(self, Py_ssize_t out) noexcept nogil
     cdef void learn_losses(self, Py_ssize_t arm, Losses losses, Py_ssize_t t, Py_ssize_t weights, Py_ssize_t count, bint by_arm) noexcept nogil

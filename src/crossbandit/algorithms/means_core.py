@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The cores of learners for stochastic losses: those that keep means, LinUCB, and learned edges.
 
 The learners that keep means count how often each arm was observed, and sum up its losses. With
@@ -43,8 +44,6 @@ class BoundsCore(RoundCore):
 
         If `b` reveals itself, it is returned. Ties go to the smallest arm.
         """
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
         best: cython.Py_ssize_t = b
         least: cython.double = INFINITY
         for j in range(self.in_ranges.starts[b], self.in_ranges.starts[b + 1]):
@@ -61,7 +60,6 @@ class BoundsCore(RoundCore):
         An arm that does not reveal itself is played only if its upper bound is at most all other
         lower bounds. Until then the best arm that reveals it is played instead.
         """
-        a: cython.Py_ssize_t
         best: cython.Py_ssize_t = -1
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a) and (
@@ -89,35 +87,23 @@ class MeansCore(BoundsCore):
         copies, arms, _ = totals.shape
         RoundCore.__init__(self, totals, problem, 5, arms if rule == "sampling" else 1)
         self.made_of = (totals, problem, rule, scale)
-        rows = np.asarray(self.rows)
         self.optimism, self.sampling, self.scale = rule == "optimism", rule == "sampling", scale
-        self.counts = np.zeros((copies, arms))
-        rows[WEIGHTS] = 1.0  # every loss counts once
-        self.arrays = {
-            "sums": totals,
-            "counts": np.asarray(self.counts),
-            "weights": rows[WEIGHTS],
-            "chosen": rows[CHOSEN],
-        }
+        self.keep("sums", totals)
+        self.counts = self.keep("counts", np.zeros((copies, arms)))
+        self.arrays["weights"][:] = 1.0  # every loss counts once
 
     def set_means(self):
-        """Set LOWER to the mean losses of the context, 0 if unobserved; return the copy."""
-        a: cython.Py_ssize_t
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
-        self.read(copy, self.contexts, self.i, LOWER)
+        """Set LOWER to the mean losses of the context, 0 if unobserved."""
+        self.read(self.copy, self.contexts, self.i, LOWER)
         for a in range(self.arms):
-            self.rows[LOWER, a] /= max(self.counts[copy, a], 1.0)
-        return copy
+            self.rows[LOWER, a] /= max(self.counts[self.copy, a], 1.0)
 
     def set_bounds(self):
-        """Set bounds on the mean losses of the context; return the copy."""
-        a: cython.Py_ssize_t
-        n: cython.double
-        radius: cython.double
+        """Set bounds on the mean losses of the context."""
         arms: cython.double = self.arms
-        copy: cython.Py_ssize_t = self.set_means()
+        self.set_means()
         for a in range(self.arms):
-            n = self.counts[copy, a]
+            n = self.counts[self.copy, a]
             if n == 0.0:
                 self.rows[LOWER, a] = -INFINITY
                 self.rows[UPPER, a] = INFINITY
@@ -128,12 +114,9 @@ class MeansCore(BoundsCore):
                 radius = sqrt(log(2.0 * arms * n * (n + 1.0) / self.scale) / (2.0 * n))
             self.rows[UPPER, a] = self.rows[LOWER, a] + radius
             self.rows[LOWER, a] -= radius
-        return copy
 
     def set_policy(self, out):
-        a: cython.Py_ssize_t
-        seen: cython.Py_ssize_t
-        copy: cython.Py_ssize_t = self.set_bounds()
+        self.set_bounds()
         for a in range(self.arms):
             self.rows[out, a] = 0.0
         if self.optimism:
@@ -149,21 +132,20 @@ class MeansCore(BoundsCore):
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a) and self.rows[LOWER, a] <= least_upper:
                 active += 1
-                if self.counts[copy, a] < fewest:
-                    fewest, ties = self.counts[copy, a], 0.0
-                if self.counts[copy, a] == fewest:
+                if self.counts[self.copy, a] < fewest:
+                    fewest, ties = self.counts[self.copy, a], 0.0
+                if self.counts[self.copy, a] == fewest:
                     ties += 1.0
         for a in range(self.arms):
             if (
                 self.contexts.may_play(self.i, a)
                 and self.rows[LOWER, a] <= least_upper
-                and self.counts[copy, a] == fewest
+                and self.counts[self.copy, a] == fewest
             ):
                 seen = a if active == 1 else self.observing_arm(a)
                 self.rows[out, seen] += 1.0 / ties
 
     def choose(self):
-        arm: cython.Py_ssize_t
         if self.sampling:
             self.probability = NAN
             return self.sampled_arm()
@@ -178,15 +160,11 @@ class MeansCore(BoundsCore):
         The mean of an arm that was observed n times is normal around (its sum + 1/2) / (n + 1),
         with standard deviation scale / sqrt(n + 1).
         """
-        a: cython.Py_ssize_t
-        n: cython.double
-        mean: cython.double
-        sampled: cython.double
         best: cython.Py_ssize_t = -1
         least: cython.double = INFINITY
-        copy: cython.Py_ssize_t = self.set_means()
+        self.set_means()
         for a in range(self.arms):
-            n = self.counts[copy, a]
+            n = self.counts[self.copy, a]
             mean = (self.rows[LOWER, a] * n + 0.5) / (n + 1.0)
             sampled = mean + self.scale * self.numbers[self.i, a] / sqrt(n + 1.0)
             if self.contexts.may_play(self.i, a) and (best < 0 or sampled < least):
@@ -194,10 +172,8 @@ class MeansCore(BoundsCore):
         return best
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
-        j: cython.Py_ssize_t
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
         for j in range(count):
-            self.counts[copy, self.revealed[j]] += 1.0
+            self.counts[self.copy, self.revealed[j]] += 1.0
         RoundCore.learn_losses(self, arm, losses, t, weights, count, by_arm)
 
 
@@ -209,74 +185,55 @@ class LinUcbCore(BoundsCore):
         blocks, arms, features, _ = inverses.shape
         RoundCore.__init__(self, np.zeros((1, arms, 0)), problem, 5)
         self.made_of = (inverses, problem, width)
-        rows = np.asarray(self.rows)
-        self.inverses, self.width = inverses, width
-        self.responses, self.product = np.zeros((blocks, arms, features)), np.zeros(features)
-        rows[WEIGHTS] = 1.0
-        self.arrays = {
-            "inverses": inverses,
-            "responses": np.asarray(self.responses),
-            "weights": rows[WEIGHTS],
-            "chosen": rows[CHOSEN],
-        }
+        self.inverses, self.width = self.keep("inverses", inverses), width
+        self.responses = self.keep("responses", np.zeros((blocks, arms, features)))
+        self.product = np.zeros(features)
+        self.arrays["weights"][:] = 1.0
 
     def x(self, arm, v):
         own: cython.Py_ssize_t = min(arm, self.contexts.table.shape[1] - 1)
         return self.contexts.table[self.contexts.entry[self.i], own, v]
 
-    def choose(self):
-        a: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        row: cython.double
-        mean: cython.double
-        variance: cython.double
+    def quadratic(self, arm, total):
+        """Set `product` to the inverse of an arm times x; return `total` + x^T inverse x."""
         block: cython.Py_ssize_t = self.contexts.offset[self.i]
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
+        for i in range(features):
+            row: cython.double = 0.0
+            for j in range(features):
+                row += self.inverses[block, arm, i, j] * self.x(arm, j)
+            self.product[i] = row
+            total += row * self.x(arm, i)
+        return total
+
+    def choose(self):
+        block: cython.Py_ssize_t = self.contexts.offset[self.i]
         for a in range(self.arms):
-            mean = variance = 0.0
-            for i in range(features):
-                row = 0.0
-                for j in range(features):
-                    row += self.inverses[block, a, i, j] * self.x(a, j)
-                mean += row * self.responses[block, a, i]
-                variance += row * self.x(a, i)
-            variance = self.width * sqrt(max(variance, 0.0))
-            self.rows[LOWER, a] = mean - variance
-            self.rows[UPPER, a] = mean + variance
+            width = self.width * sqrt(max(self.quadratic(a, 0.0), 0.0))
+            mean: cython.double = 0.0
+            for i in range(self.contexts.table.shape[2]):
+                mean += self.product[i] * self.responses[block, a, i]
+            self.rows[LOWER, a] = mean - width
+            self.rows[UPPER, a] = mean + width
         self.probability = 1.0
         return self.optimistic_arm()
 
     def set_policy(self, out):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[out, a] = 0.0
         self.rows[out, self.choose()] = 1.0
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
         """Learn the losses at the round's own context: one step of Sherman and Morrison per arm."""
-        k: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        loss: cython.double
-        row: cython.double
-        denominator: cython.double
         block: cython.Py_ssize_t = self.contexts.offset[self.i]
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
         for k in range(count):
             b = self.revealed[k]
             place: cython.Py_ssize_t = b if by_arm else self.place + k
             loss = loss_of(losses, t, place, b, self.contexts, self.i)
-            denominator = 1.0
+            denominator = self.quadratic(b, 1.0)
             for i in range(features):
-                row = 0.0
-                for j in range(features):
-                    row += self.inverses[block, b, i, j] * self.x(b, j)
-                self.product[i] = row
-                denominator += row * self.x(b, i)
                 self.responses[block, b, i] += loss * self.x(b, i)
-            for i in range(features):
                 for j in range(features):
                     self.inverses[block, b, i, j] -= self.product[i] * self.product[j] / denominator
 
@@ -288,16 +245,14 @@ class EdgeCore(RoundCore):
     def __init__(self, estimates, problem, warm_up, rounds, rates) -> None:
         RoundCore.__init__(self, estimates, problem, 4)
         self.made_of = (estimates, problem, warm_up, rounds, rates)
-        arms, rows = self.arms, np.asarray(self.rows)
         self.warm_up, self.rounds = warm_up, rounds
-        self.rates, self.seen = np.array(rates, dtype=np.float64), np.zeros((arms, arms))
-        self.arrays["rates"], self.arrays["seen"] = np.asarray(self.rates), np.asarray(self.seen)
-        self.arrays["played"] = rows[PLAYED]
+        self.rates = self.keep("rates", np.array(rates, dtype=np.float64))
+        self.seen = self.keep("seen", np.zeros((self.arms, self.arms)))
+        self.keep("played", np.asarray(self.rows)[PLAYED])
         del self.arrays["sums"]
 
     def observed(self, b):
         """Return the estimated probability that the policy in CHOSEN reveals `b`."""
-        a: cython.Py_ssize_t
         mass: cython.double = 0.0
         for a in range(self.arms):
             if self.seen[a, b] > 0.0:
@@ -306,7 +261,6 @@ class EdgeCore(RoundCore):
 
     def set_rates(self):
         """Set eta and rho: as given, or computed from the edges learned so far. Changes CHOSEN."""
-        a: cython.Py_ssize_t
         self.eta, self.rho = self.rates[0], self.rates[1]
         if self.eta > 0.0 and self.rho > 0.0:
             return
@@ -324,7 +278,6 @@ class EdgeCore(RoundCore):
 
     def set_policy(self, out):
         """Set a row to the policy of the round: arms in turn at first."""
-        a: cython.Py_ssize_t
         if self.number < self.warm_up:
             for a in range(self.arms):
                 self.rows[out, a] = 0.0
@@ -334,13 +287,10 @@ class EdgeCore(RoundCore):
             self.rows[out, a] = 1.0
             return
         self.set_rates()
-        copy: cython.Py_ssize_t = self.context if self.apart else 0
-        self.weigh(copy, self.contexts, self.i, self.eta, self.rho, out)
+        self.weigh(self.copy, self.contexts, self.i, self.eta, self.rho, out)
 
     def choose(self):
         """Play the round. Weights are 0 in the warm-up, and for arms that were never revealed."""
-        b: cython.Py_ssize_t
-        mass: cython.double
         if self.number >= self.warm_up:
             self.set_rates()
             self.rates[0], self.rates[1] = self.eta, self.rho
@@ -354,7 +304,6 @@ class EdgeCore(RoundCore):
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
         """Count what `arm` revealed, and add its weighted losses."""
-        j: cython.Py_ssize_t
         self.rows[PLAYED, arm] += 1.0
         for j in range(count):
             self.seen[arm, self.revealed[j]] += 1.0

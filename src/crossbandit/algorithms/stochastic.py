@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.means_core import LinUcbCore, MeansCore
-from crossbandit.algorithms.tuning import core_problem, required_horizon
-from crossbandit.learners.algorithm import Algorithm, register
+from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, required_horizon
+from crossbandit.learners.algorithm import register
 from crossbandit.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.losses.forms import reading_of, zeros
 from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import boolean, positive, share
+from crossbandit.validation import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeansAlgorithm(Algorithm):
+class MeansAlgorithm(CheckedAlgorithm):
     """Means of observed losses, for losses that are drawn independently from one distribution.
 
     These algorithms learn from what is revealed; the graph of the round does not matter. If an arm
@@ -47,9 +47,6 @@ class MeansAlgorithm(Algorithm):
     rule: ClassVar[str] = "optimism"
 
     cross_learning: bool = True
-
-    def __post_init__(self) -> None:
-        self.check_parameters(boolean, "cross_learning")
 
     def least_observability(self, kind: str) -> str:
         # A round whose graph does not reveal an arm changes nothing about that arm.
@@ -137,11 +134,9 @@ class UcbN(MeansAlgorithm):
     needs_observability: ClassVar[str] = "weak"
     rule: ClassVar[str] = "optimism"
 
-    exploration: float = 2.0
+    checks: ClassVar = {"exploration": positive}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(positive, "exploration")
+    exploration: float = 2.0
 
     def scale(self, problem: Problem) -> float:
         del problem
@@ -188,10 +183,6 @@ class TsN(MeansAlgorithm):
     needs_observability: ClassVar[str] = "strong"
 
     deviation: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(positive, "deviation")
 
     def start(self, problem: Problem, *, seed: Seed) -> ThompsonLearner:
         self.require_playable(problem)
@@ -268,10 +259,6 @@ class SuccessiveElimination(MeansAlgorithm):
 
     delta: float | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.check_parameters(share, "delta")
-
     def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
         self.require_playable(problem)
         return EliminationLearner(self, problem, seed)
@@ -291,7 +278,7 @@ class EliminationLearner(MeansLearner):
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class LinUcb(Algorithm):
+class LinUcb(CheckedAlgorithm):
     """LinUCB (Li, Chu, Langford and Schapire 2010, Algorithm 1), with graph feedback.
 
     The loss of arm b at the features x of a context is assumed to be theta_b . x plus noise. From
@@ -335,9 +322,6 @@ class LinUcb(Algorithm):
     needs_memory: ClassVar[bool] = False
 
     width: float | None = None
-
-    def __post_init__(self) -> None:
-        self.check_parameters(positive, "width")
 
     def start(self, problem: Problem, *, seed: Seed) -> LinUcbLearner:
         self.require_playable(problem)

@@ -10,37 +10,62 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.core.rounds import CoreProblem
 from crossbandit.errors import IndependenceNumberError, InvalidParameterError
 from crossbandit.learners.algorithm import Algorithm
-from crossbandit.validation import boolean, even, number, positive, share
+from crossbandit.problem import set_fields
+from crossbandit.validation import boolean, choice, even, integer, number, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.problem import Problem
 
 
 ParametersT = TypeVar("ParametersT")
 
-# A parameter of one of these names has the same meaning, and the same check, in all algorithms.
+RULES = ("experiment", "theorem", "proved")
+
+# A parameter of one of these names has the same check in all algorithms.
 _CHECKS: dict[str, Callable[[str, str, object], Any]] = {
-    "eta": positive,
-    "gamma": positive,
-    "beta": positive,
-    "scale": positive,
-    "rho": share,
-    "exploration": share,
+    **dict.fromkeys(["eta", "gamma", "beta", "scale", "deviation", "width"], positive),
+    **dict.fromkeys(["rate", "recency"], positive),
+    **dict.fromkeys(["rho", "delta"], share),
+    **dict.fromkeys(["alpha", "half_life"], partial(number, at_least=1)),
+    **dict.fromkeys(["cross_learning", "fractional"], boolean),
     "epoch_length": even,
-    "cross_learning": boolean,
+    "tuning": partial(choice, choices=RULES),
+    "warm_up": partial(integer, at_least=0),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunedAlgorithm(Algorithm, Generic[ParametersT]):
+class CheckedAlgorithm(Algorithm):
+    """An algorithm whose parameters are checked by their names.
+
+    Only those that are None by default may be None.
+
+    Attributes:
+        checks: The checks of further parameters.
+    """
+
+    checks: ClassVar[Mapping[str, Callable[[str, str, object], Any]]] = {}
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check = self.checks.get(field.name, _CHECKS.get(field.name))
+            value = getattr(self, field.name)
+            if check is not None and (value is not None or field.default is not None):
+                set_fields(self, **{field.name: check(type(self).__name__, field.name, value)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunedAlgorithm(CheckedAlgorithm, Generic[ParametersT]):
     """An algorithm whose parameters are set by `tuning_rule` where they are None.
 
     Attributes:
@@ -48,12 +73,6 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
     """
 
     parameters_type: ClassVar[type[Any]]
-
-    def __post_init__(self) -> None:
-        names = {field.name for field in fields(self)}
-        for name, check in _CHECKS.items():
-            if name in names:
-                self.check_parameters(check, name)
 
     @abstractmethod
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
@@ -89,11 +108,17 @@ class TunedAlgorithm(Algorithm, Generic[ParametersT]):
         return cast("ParametersT", self.parameters_type(*values))
 
 
-def core_problem(problem: Problem, *, apart: bool = False) -> CoreProblem:
-    """Return what a core knows of a problem; `apart`: each context learns from its own rounds."""
-    graph, changing = problem.graph, problem.graph_kind != "fixed"
-    ranges = (graph.in_ranges, graph.out_ranges)
-    return CoreProblem(problem.form.shape, ranges, graph.arms_without_self_loop, apart, changing)
+def core_problem(
+    problem: Problem, graph: FeedbackGraph | None = None, *, apart: bool = False
+) -> CoreProblem:
+    """Return what a core knows of a problem, and of the graph that its learner uses instead.
+
+    `apart`: whether each context learns from its own rounds only.
+    """
+    own = problem.graph if graph is None else graph
+    changing = own is problem.graph and problem.graph_kind != "fixed"
+    ranges = (own.in_ranges, own.out_ranges)
+    return CoreProblem(problem.form.shape, ranges, own.arms_without_self_loop, apart, changing)
 
 
 def required_alpha(rule: str, problem: Problem) -> int:
@@ -128,8 +153,6 @@ def required_contexts(rule: str, problem: Problem) -> int:
         )
     return problem.contexts
 
-
-RULES = ("experiment", "theorem", "proved")
 
 # An epoch length that divides the horizon is taken if it is this close to the rule's value.
 _NEAR = 2.0

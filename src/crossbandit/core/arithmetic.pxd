@@ -58,7 +58,6 @@ cdef class EstimateCore:
     cdef void copy_row(self, Py_ssize_t row, Py_ssize_t out) noexcept nogil
     cdef void add_row(self, Py_ssize_t row, Py_ssize_t out) noexcept nogil
     cdef void masses(self, Ranges ranges, Py_ssize_t shift, Py_ssize_t row, Py_ssize_t out) noexcept nogil
-    cdef Py_ssize_t list_revealed(self, Ranges known, Batch batch, Py_ssize_t i, Py_ssize_t arm) noexcept nogil
     cdef Py_ssize_t list_common(self, Ranges known, Ranges true, Py_ssize_t shift, Py_ssize_t arm) noexcept nogil
     cdef Py_ssize_t list_neighbors(self, Ranges ranges, Py_ssize_t shift, Py_ssize_t arm) noexcept nogil
     cdef void add_revealed(self, Py_ssize_t copy, Losses losses, Py_ssize_t i, Py_ssize_t weights, Py_ssize_t count, bint by_arm) noexcept nogil

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The arithmetic that the cores of graph learners share: contexts, losses, graphs, distributions.
 
 Losses come as *rows*: one row per arm and round, one column per number that a learner keeps of an
@@ -57,7 +58,6 @@ class Ranges:
         self.starts, self.first, self.last = ranges
 
     def has_self_loop(self, shift, a):
-        j: cython.Py_ssize_t
         for j in range(self.starts[shift + a], self.starts[shift + a + 1]):
             if self.first[j] <= a <= self.last[j]:
                 return True
@@ -112,7 +112,7 @@ class EstimateCore:
         self.bias, self.rows = bias, rows
         self.sums = np.zeros((2, self.arms + 1))
         self.revealed = np.zeros(self.arms, dtype=np.int64)
-        self.apart, self.place = apart, 0
+        self.apart, self.place, self.arrays = apart, 0, {}
         self.now_offset, self.now_table = np.zeros(1, dtype=np.int64), np.ones((1, *shape))
         self.now_available = np.ones((1, self.arms), dtype=np.uint8)
         self.now = Contexts(
@@ -128,6 +128,11 @@ class EstimateCore:
     def __setstate__(self, arrays) -> None:
         for name, array in arrays.items():
             self.arrays[name][...] = array
+
+    def keep(self, name, array):
+        """Make an array a part of the state; return it."""
+        self.arrays[name] = array
+        return array
 
     def state(self) -> dict:
         """Return the arrays that hold everything learned, by name: themselves, not copies."""
@@ -149,7 +154,6 @@ class EstimateCore:
 
     def read_feedback(self, weights, out, arms, rows):
         """Set row `out` to weights (K,), and `revealed` to arms; return their losses."""
-        a: cython.Py_ssize_t
         row: cython.Py_ssize_t = out
         found: cython.const[cython.longlong][::1] = arms
         losses: Losses = Losses((rows[None], np.empty((1, len(arms), 0)), np.empty((0, 1)), False))
@@ -167,9 +171,6 @@ class EstimateCore:
 
     def read(self, copy, contexts, i, out):
         """Set a row to the scores of context `i`; return the least of an available arm."""
-        a: cython.Py_ssize_t
-        v: cython.Py_ssize_t
-        score: cython.double
         least: cython.double = INFINITY
         offset: cython.Py_ssize_t = contexts.offset[i]
         entry: cython.Py_ssize_t = contexts.entry[i]
@@ -181,7 +182,7 @@ class EstimateCore:
         if apart:
             offset, width = 0, 1
         for a in range(self.arms):
-            score = self.bias[copy, a]
+            score: cython.double = self.bias[copy, a]
             for v in range(width):
                 if single:
                     estimate = self.narrow[copy, a, offset + v]
@@ -203,8 +204,6 @@ class EstimateCore:
 
         It is subtracted, so the largest exponential is 1.
         """
-        a: cython.Py_ssize_t
-        weight: cython.double
         total: cython.double = 0.0
         count: cython.double = 0.0
         for a in range(self.arms):
@@ -225,7 +224,6 @@ class EstimateCore:
 
         If rounding leaves none, return the last arm with a positive probability.
         """
-        a: cython.Py_ssize_t
         cumulative: cython.double = 0.0
         for a in range(self.arms):
             cumulative += self.rows[row, a]
@@ -238,7 +236,6 @@ class EstimateCore:
 
     def heaviest(self, arms, row):
         """Return which of `arms` (at least one) has the most mass; ties go to the first."""
-        j: cython.Py_ssize_t
         best: cython.Py_ssize_t = arms[0]
         for j in range(1, arms.shape[0]):
             if self.rows[row, arms[j]] > self.rows[row, best]:
@@ -246,12 +243,10 @@ class EstimateCore:
         return best
 
     def copy_row(self, row, out):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[out, a] = self.rows[row, a]
 
     def add_row(self, row, out):
-        a: cython.Py_ssize_t
         for a in range(self.arms):
             self.rows[out, a] += self.rows[row, a]
 
@@ -263,11 +258,6 @@ class EstimateCore:
         positive mass into 0.
         """
         arms: cython.Py_ssize_t = self.arms
-        a: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        last: cython.Py_ssize_t
-        total: cython.double
         below: cython.double = 0.0
         above: cython.double = 0.0
         self.sums[0, 0] = 0.0
@@ -278,7 +268,7 @@ class EstimateCore:
             self.sums[0, a + 1] = below
             self.sums[1, arms - 1 - a] = above
         for a in range(arms):
-            total = 0.0
+            total: cython.double = 0.0
             for j in range(ranges.starts[shift + a], ranges.starts[shift + a + 1]):
                 first = ranges.first[j]
                 last = ranges.last[j]
@@ -295,26 +285,13 @@ class EstimateCore:
                     )
             self.rows[out, a] = total
 
-    def list_revealed(self, known, batch, i, arm):
-        """List in `revealed` what `arm` reveals in round i, ascending; return how many arms.
-
-        What the graph of the round does not reveal is left out, even if the learner's graph `known`
-        reveals it.
-        """
-        if batch.graph.shape[0] == 0:
-            return self.list_neighbors(known, 0, arm)
-        return self.list_common(known, batch.out_ranges, batch.graph[i] * self.arms, arm)
-
     def list_common(self, known, true, shift, arm):
         """List in `revealed` the arms that are neighbours of `arm` in both, ascending."""
         count: cython.Py_ssize_t = 0
-        b: cython.Py_ssize_t
         j: cython.Py_ssize_t = known.starts[arm]
         end: cython.Py_ssize_t = known.starts[arm + 1]
         k: cython.Py_ssize_t = true.starts[shift + arm]
         true_end: cython.Py_ssize_t = true.starts[shift + arm + 1]
-        last: cython.Py_ssize_t
-        true_last: cython.Py_ssize_t
         while j < end and k < true_end:
             last, true_last = known.last[j], true.last[k]
             for b in range(max(known.first[j], true.first[k]), min(last, true_last) + 1):
@@ -329,8 +306,6 @@ class EstimateCore:
     def list_neighbors(self, ranges, shift, arm):
         """List in `revealed` the neighbours of `arm`, ascending; return how many there are."""
         count: cython.Py_ssize_t = 0
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
         for j in range(ranges.starts[shift + arm], ranges.starts[shift + arm + 1]):
             for b in range(ranges.first[j], ranges.last[j] + 1):
                 self.revealed[count] = b
@@ -343,10 +318,6 @@ class EstimateCore:
         by_arm: whether the losses have a row for every arm; if not, those of `revealed` are the
         rows from `place` on.
         """
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        place: cython.Py_ssize_t
-        weight: cython.double
         for j in range(count):
             b = self.revealed[j]
             place = b if by_arm else self.place + j
@@ -355,7 +326,6 @@ class EstimateCore:
 
     def add_loss_row(self, copy, arm, losses, i, place, weight):
         """Add `weight` times row `place` of round i to the estimates of an arm."""
-        m: cython.Py_ssize_t
         t: cython.Py_ssize_t = min(i, losses.base.shape[0] - 1)
         if losses.coefficients.shape[2] > 0 or self.columns > _SHORT or self.single:
             self.add_long_row(copy, arm, losses, i, place, weight)
@@ -365,8 +335,6 @@ class EstimateCore:
 
     def add_long_row(self, copy, arm, losses, i, place, weight):
         """Add a row of many columns, or one that is a sum of terms."""
-        m: cython.Py_ssize_t
-        loss: cython.double
         terms: cython.Py_ssize_t = losses.coefficients.shape[2]
         t: cython.Py_ssize_t = min(i, losses.base.shape[0] - 1)
         if self.single:
@@ -389,7 +357,7 @@ class EstimateCore:
         y: cython.double = losses.coefficients[i, place, 1] if last >= 1 else 0.0
         if terms <= 2:
             for m in range(self.columns):
-                loss = base[m] + x * features[0, m] + y * features[last, m]
+                loss: cython.double = base[m] + x * features[0, m] + y * features[last, m]
                 out[m] += weight * min(max(loss, low), high)
         elif terms <= 4:
             z: cython.double = losses.coefficients[i, place, 2]
@@ -415,7 +383,6 @@ def loss_of(
     i: cython.Py_ssize_t,
 ) -> cython.double:
     """Return the loss of `arm` that context i reads from row number `place` of round t."""
-    v: cython.Py_ssize_t
     own: cython.Py_ssize_t = min(arm, contexts.table.shape[1] - 1)
     offset: cython.Py_ssize_t = contexts.offset[i]
     entry: cython.Py_ssize_t = contexts.entry[i]
@@ -432,7 +399,6 @@ def loss_of(
 def loss_in_column(
     losses: Losses, i: cython.Py_ssize_t, place: cython.Py_ssize_t, m: cython.Py_ssize_t
 ) -> cython.double:
-    k: cython.Py_ssize_t
     loss: cython.double = losses.base[min(i, losses.base.shape[0] - 1), place, m]
     for k in range(losses.coefficients.shape[2]):
         loss += losses.coefficients[i, place, k] * losses.features[k, m]

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """First-price auctions: the losses of bids, and columns of outcomes that are plain."""
 
 from __future__ import annotations
@@ -31,12 +32,9 @@ def write_auctions(
     highest value minus what it earns, divided by `scale`. It is linear in the features
     (1, value / highest_value). A bid of 0 never wins, not even against a price of 0.
     """
-    i: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    beats: cython.bint
     for i in range(prices.shape[0]):
         for a in range(bids.shape[0]):
-            beats = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
+            beats: cython.bint = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
             if beats and bids[a] >= reserve and bids[a] > 0.0:
                 out[i, a, 0] = (highest_value + bids[a]) / scale
                 out[i, a, 1] = -highest_value / scale
@@ -62,21 +60,16 @@ def plain_numbers(
     where it is not. after_loss, after_win: whether the competing bid must be told. strict: whether
     equal bids lose. bids: (n,), NaN where none was made. told: (n,), NaN where it is not known.
     """
-    i: cython.Py_ssize_t
-    known: cython.bint
-    can_win: cython.bint
-    beats: cython.bint
-    win: cython.bint
     odd: cython.Py_ssize_t = 0
     wins: cython.const[cython.uchar][::1] = won.view(np.uint8)
     for i in range(bids.shape[0]):
-        known = told[i] == told[i]  # not NaN
+        known: cython.bint = told[i] == told[i]  # not NaN
         if bids[i] != bids[i] and not known and wins[i] == 0:  # no bid, and nothing is told
             out[i] = INFINITY
             continue
-        can_win = bids[i] > 0.0 and bids[i] >= reserve
-        beats = bids[i] > told[i] or (bids[i] == told[i] and not strict)
-        win = wins[i] != 0
+        can_win: cython.bint = bids[i] > 0.0 and bids[i] >= reserve
+        beats: cython.bint = bids[i] > told[i] or (bids[i] == told[i] and not strict)
+        win: cython.bint = wins[i] != 0
         if known and 0.0 <= told[i] < INFINITY and win == (beats and can_win):
             out[i] = max(told[i], least)
         elif not known and win and can_win and not after_win:

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Functions of blocks of losses: losses of given arms, totals, checks of ranges of values."""
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ import numpy as np
 def write_rows(block, i: cython.Py_ssize_t, out: cython.double[:, ::1]) -> None:
     """Set `out` (K, columns) to the rows of all arms in round `i`."""
     losses: Losses = Losses(block)
-    a: cython.Py_ssize_t
-    m: cython.Py_ssize_t
     for a in range(out.shape[0]):
         for m in range(out.shape[1]):
             out[a, m] = loss_in_column(losses, i, a, m)
@@ -41,7 +40,6 @@ def losses_of(
     """Set `out[i]` to the loss of `arms[i]` in round i. arms, out: (n,)."""
     losses: Losses = Losses(block)
     reading: Contexts = Contexts(*contexts)
-    i: cython.Py_ssize_t
     for i in range(out.shape[0]):
         out[i] = loss_of(losses, i, arms[i], arms[i], reading, i)
 
@@ -58,18 +56,13 @@ def add_totals(block, rounds: cython.Py_ssize_t, totals) -> None:
     core: EstimateCore = EstimateCore(
         totals[None], np.zeros((1, arms)), np.zeros((1, arms)), (1, 1)
     )
-    a: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     count: cython.double = rounds
-    coefficient: cython.double
     for a in range(arms):
         if losses.base.shape[0] == 1 and not may_clip(block, rounds, a):
             for m in range(sums.shape[1]):
                 sums[a, m] += count * losses.base[0, a, m]
             for k in range(losses.coefficients.shape[2]):
-                coefficient = 0.0
+                coefficient: cython.double = 0.0
                 for i in range(rounds):
                     coefficient += losses.coefficients[i, a, k]
                 for m in range(sums.shape[1]):
@@ -86,10 +79,6 @@ def may_clip(block, rounds: cython.Py_ssize_t, a: cython.Py_ssize_t) -> bool:
         return False
     terms: cython.Py_ssize_t = losses.coefficients.shape[2]
     largest: cython.double[::1] = np.zeros(terms)
-    k: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    m: cython.Py_ssize_t
-    reach: cython.double
     for k in range(terms):
         for i in range(rounds):
             largest[k] = max(largest[k], fabs(losses.coefficients[i, a, k]))
@@ -110,19 +99,13 @@ def best_arms(
     Ties go to the smallest arm. totals: (K, columns). out: (n,).
     """
     reading: Contexts = Contexts(*contexts)
-    i: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    v: cython.Py_ssize_t
-    own: cython.Py_ssize_t
-    score: cython.double
-    least: cython.double
     for i in range(out.shape[0]):
-        least = INFINITY
+        least: cython.double = INFINITY
         for a in range(totals.shape[0]):
             if not reading.may_play(i, a):
                 continue
             own = min(a, reading.table.shape[1] - 1)
-            score = 0.0
+            score: cython.double = 0.0
             for v in range(reading.table.shape[2]):
                 score += totals[a, reading.offset[i] + v] * reading.table[reading.entry[i], own, v]
             if score < least:
@@ -142,16 +125,10 @@ def first_beyond_box(
 
     rows: (n, width), of `arms` (n,). least, most: (K or 1, width), the bounds of the values.
     """
-    j: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    own: cython.Py_ssize_t
-    smallest: cython.double
-    largest: cython.double
-    one: cython.double
-    other: cython.double
     for j in range(rows.shape[0]):
         own = min(arms[j], least.shape[0] - 1)
-        smallest = largest = 0.0
+        smallest: cython.double = 0.0
+        largest: cython.double = 0.0
         for i in range(rows.shape[1]):
             one, other = rows[j, i] * least[own, i], rows[j, i] * most[own, i]
             smallest += min(one, other)
@@ -165,8 +142,6 @@ def first_outside(
     rows: cython.const[cython.double][:, :], low: cython.double, high: cython.double
 ) -> int:
     """Return the flat index of the first entry that is not in [low, high], NaN included, or -1."""
-    j: cython.Py_ssize_t
-    m: cython.Py_ssize_t
     for j in range(rows.shape[0]):
         for m in range(rows.shape[1]):
             if not (low <= rows[j, m] <= high):
@@ -186,13 +161,9 @@ def first_loss_outside(
     A row with an entry that is larger than `most`, or smaller than its negative, counts too.
     rows: (n, width). values: (n or 1, width).
     """
-    j: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    own: cython.Py_ssize_t
-    loss: cython.double
     for j in range(rows.shape[0]):
         own = min(j, values.shape[0] - 1)
-        loss = 0.0
+        loss: cython.double = 0.0
         for i in range(values.shape[1]):
             loss += rows[j, i] * values[own, i]
             if not -most <= rows[j, i] <= most:

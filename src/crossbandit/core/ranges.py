@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """Functions of neighbourhoods that are ranges of consecutive arms."""
 
 from __future__ import annotations
@@ -27,10 +28,6 @@ def range_masses(ranges, mass):
 def first_unobservable(ranges, arms: cython.Py_ssize_t, strongly: cython.bint) -> int:
     """Return the number of the first graph with an arm that is not observable; -1 if none has."""
     every: Ranges = Ranges(ranges)
-    graph: cython.Py_ssize_t
-    a: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    revealers: cython.Py_ssize_t
     for graph in range((every.starts.shape[0] - 1) // arms):
         for a in range(arms):
             revealers = 0
@@ -46,13 +43,10 @@ def list_ranges(
     rows, starts: cython.longlong[::1], first: cython.longlong[::1], last: cython.longlong[::1]
 ) -> int:
     """List the ranges of all rows in `first` and `last`; return how many there are."""
-    i: cython.Py_ssize_t
-    b: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    before: cython.bint
     present: cython.const[cython.uchar][:, ::1] = rows.view(np.uint8)
     for i in range(present.shape[0]):
-        before = False
+        before: cython.bint = False
         for b in range(present.shape[1]):
             if present[i, b]:
                 if not before:

@@ -4,6 +4,7 @@ cdef class RoundCore(EstimateCore):
     cdef Ranges in_ranges
     cdef Ranges out_ranges
     cdef bint changing
+    cdef object one_row  # the array of `one_number`
     cdef double[:, ::1] one_number
     cdef const double[:, ::1] numbers
     cdef Contexts contexts
@@ -12,7 +13,7 @@ cdef class RoundCore(EstimateCore):
     cdef Py_ssize_t shift
     cdef Py_ssize_t i
     cdef long long number
-    cdef Py_ssize_t context
+    cdef Py_ssize_t copy  # that of the context if each learns apart; otherwise 0
     cdef double probability
     cdef double baseline
     cdef long long last
@@ -24,6 +25,8 @@ cdef class RoundCore(EstimateCore):
     cdef void weigh_revealed(self, Py_ssize_t arm) noexcept nogil
     cdef at_round(self, number, context, reading, graph)
     cdef void move_to(self, Py_ssize_t i, long long number, const long long[::1] named) noexcept nogil
-    cdef Py_ssize_t play_in(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef void play_in(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
+    cdef Py_ssize_t list_shown(self, Batch batch, Py_ssize_t i) noexcept nogil
+    cdef begin_batch(self, Batch batch)
     cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
     cdef set_loop(self, Contexts contexts, random, count)

@@ -1,7 +1,9 @@
+# cython: infer_types=True
 """The core of learners that play one round after the other: the loops, and the steps they call.
 
-A step works on the round that the core is at: `number`, `context`, how the context reads
-(`contexts` at `i`), and which arms reveal each arm (`ranges` from `shift` on). Loops and single
+A step works on the round that the core is at: its `number`, the `copy` of the estimates that it
+uses, how its context reads (`contexts` at `i`), and which arms reveal each arm (`ranges` from
+`shift` on). Loops and single
 calls set these, and then call the same steps.
 """
 
@@ -51,19 +53,13 @@ class RoundCore(EstimateCore):
         EstimateCore.__init__(self, estimates, bias, rows, problem.shape, problem.apart)
         self.in_ranges, self.out_ranges = Ranges(problem.ranges[0]), Ranges(problem.ranges[1])
         self.changing = problem.changing
-        self.shift = self.i = self.number = self.context = self.last = 0
-        self.one_number = np.zeros((1, width))
+        self.shift = self.i = self.number = self.copy = self.last = 0
+        self.one_row = self.one_number = np.zeros((1, width))
         self.numbers = self.one_number
         self.contexts, self.ranges, self.shown = self.now, self.in_ranges, self.out_ranges
         self.baseline = np.nan
-        self.arrays = {
-            "estimates": estimates,
-            "bias": bias,
-            "weights": rows[0],
-            "chosen": rows[1],
-            "sums": np.asarray(self.sums),
-            "revealed": np.asarray(self.revealed),
-        }
+        self.arrays.update(estimates=estimates, bias=bias, weights=rows[0], chosen=rows[1])
+        self.arrays.update(sums=np.asarray(self.sums), revealed=np.asarray(self.revealed))
 
     # --- steps that algorithms override --------------------------------------------------------
 
@@ -90,17 +86,14 @@ class RoundCore(EstimateCore):
 
     def add_own(self, losses, t, weights, count, by_arm):
         """Add its weight times its loss in the round's context to the copy of that context."""
-        j: cython.Py_ssize_t
-        b: cython.Py_ssize_t
-        added: cython.double
         for j in range(count):
             b = self.revealed[j]
             added = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
             added *= self.rows[weights, b]
             if self.single:
-                self.narrow[self.context, b, 0] += added
+                self.narrow[self.copy, b, 0] += added
             else:
-                self.estimates[self.context, b, 0] += added
+                self.estimates[self.copy, b, 0] += added
 
     def count(self):
         """Make the changes of `choose` that need no feedback, for a round played elsewhere."""
@@ -112,7 +105,7 @@ class RoundCore(EstimateCore):
 
     def at_round(self, number, context, reading, graph):
         self.read_context(reading)
-        self.number, self.context, self.i, self.shift = number, context, 0, 0
+        self.number, self.copy, self.i, self.shift = number, context if self.apart else 0, 0, 0
         self.contexts, self.numbers = self.now, self.one_number
         self.ranges, self.shown = self.in_ranges, self.out_ranges
         if graph is not None:
@@ -127,7 +120,7 @@ class RoundCore(EstimateCore):
     def play(self, number, context, reading, graph, random):
         """Play a round; return the arm, its probability, and the baseline (NaN if it has none)."""
         self.at_round(number, context, reading, graph)
-        np.asarray(self.one_number)[0] = random
+        self.one_row[0] = random
         arm: cython.Py_ssize_t = self.choose()
         self.weigh_revealed(arm)
         return arm, self.probability, self.baseline
@@ -169,30 +162,42 @@ class RoundCore(EstimateCore):
         named: cython.const[cython.longlong][::1],
     ) -> cython.void:
         self.i, self.number = i, number
-        self.context = named[i] if named.shape[0] > 0 else 0
+        self.copy = named[i] if self.apart and named.shape[0] > 0 else 0
 
     def play_in(self, batch, i, number):
-        """Play round i of a batch; list the revealed arms, and return how many there are."""
         self.move_to(i, number, batch.numbers)
         if self.changing:
             self.shift = batch.graph[i] * self.arms
         batch.arms[i] = self.choose()
+
+    def list_shown(self, batch, i):
+        """List in `revealed` what was revealed in round i, ascending; return how many arms.
+
+        What the graph of the round does not reveal is left out, even if the core's graph reveals
+        it. A core without changing graphs learns nothing that its own graph does not reveal.
+        """
+        if batch.graph.shape[0] == 0:
+            return self.list_neighbors(self.out_ranges, 0, batch.arms[i])
+        shift: cython.Py_ssize_t = batch.graph[i] * self.arms
         if self.changing:
-            return self.list_neighbors(batch.out_ranges, self.shift, batch.arms[i])
-        return self.list_revealed(self.out_ranges, batch, i, batch.arms[i])
+            return self.list_neighbors(batch.out_ranges, shift, batch.arms[i])
+        return self.list_common(self.out_ranges, batch.out_ranges, shift, batch.arms[i])
+
+    def begin_batch(self, batch):
+        if self.changing:
+            self.ranges = batch.in_ranges
 
     def simulate_round(self, batch, i, number):
-        count: cython.Py_ssize_t = self.play_in(batch, i, number)
+        self.play_in(batch, i, number)
+        count: cython.Py_ssize_t = self.list_shown(batch, i)
         self.learn_losses(batch.arms[i], batch.losses, i, WEIGHTS, count, True)
 
     def simulate(self, rounds, start: cython.longlong, random, settle) -> None:
         """Play a batch of rounds. Fills in the arms."""
-        i: cython.Py_ssize_t
         batch: Batch = Batch(rounds)
         count: cython.Py_ssize_t = batch.arms.shape[0]
         self.set_loop(batch.contexts, random, count)
-        if self.changing:
-            self.ranges = batch.in_ranges
+        self.begin_batch(batch)
         if settle is not None:
             for i in range(count):
                 self.simulate_round(batch, i, start + i)
@@ -204,8 +209,6 @@ class RoundCore(EstimateCore):
 
     def play_many(self, contexts, named, start: cython.longlong, random, plays) -> None:
         """Play rounds, and learn nothing. Fills `plays`."""
-        i: cython.Py_ssize_t
-        a: cython.Py_ssize_t
         numbers: cython.const[cython.longlong][::1] = named
         arms: cython.longlong[::1] = plays.arms
         probabilities: cython.double[::1] = plays.probabilities
@@ -223,10 +226,6 @@ class RoundCore(EstimateCore):
 
     def learn_many(self, contexts, named, last: cython.longlong, answers) -> None:
         """Learn from decisions in their order."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        a: cython.Py_ssize_t
-        count: cython.Py_ssize_t
         numbers: cython.const[cython.longlong][::1] = named
         rounds: cython.const[cython.longlong][::1] = answers.rounds
         arms: cython.const[cython.longlong][::1] = answers.arms

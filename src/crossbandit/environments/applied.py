@@ -10,12 +10,18 @@ import numpy as np
 
 from crossbandit.core.blocks import PacedRounds
 from crossbandit.environments.contexts import FiniteContexts, UniformVectors
-from crossbandit.environments.environment import BlockEnvironment, check_rounds, register, row_block
+from crossbandit.environments.environment import (
+    BlockEnvironment,
+    check_settings,
+    checked,
+    register,
+    row_block,
+)
 from crossbandit.graphs import FeedbackGraph, apple_tasting
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.optima import Terms, best_maps
 from crossbandit.limits.state import GIVEN, LOG, SPENT
-from crossbandit.problem import Problem, required_graph, set_fields
+from crossbandit.problem import Problem, set_fields
 from crossbandit.rules import (
     FEEDBACK,
     REPORTS,
@@ -53,22 +59,19 @@ class FirstPrice(BlockEnvironment):
     3
     """
 
-    horizon: int = field(kw_only=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     bids: int = 100
     prices: str = "stationary"
-    feedback: str = "after-loss"
+    feedback: str = field(default="after-loss", metadata=checked(choice, choices=FEEDBACK))
     at_most_value: bool = True
-    table_seed: int = 0
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: AuctionRules = field(init=False, repr=False)
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: UniformVectors = field(init=False, repr=False)
     owner: ClassVar[str] = "first_price"  # the name for error messages
     price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
 
     def __post_init__(self) -> None:
-        check_rounds(self.owner, self.horizon, self.table_seed)
+        check_settings(self.owner, self)
         choice(self.owner, "prices", self.prices, self.price_kinds)
-        choice(self.owner, "feedback", self.feedback, FEEDBACK)
         rules = AuctionRules(
             bids=self.bids, highest_value=1.0, at_most_value=self.at_most_value, owner=self.owner
         )
@@ -79,9 +82,8 @@ class FirstPrice(BlockEnvironment):
             got = verbatim(f"bids from {rules.amounts[0]:.15g}")
             reject(self.owner, "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
-        set_fields(
-            self, rules=rules, problem=problem, context_distribution=UniformVectors([1, 0], [1, 1])
-        )
+        values = UniformVectors([1, 0], [1, 1])
+        set_fields(self, rules=rules, problem=problem, context_distribution=values)
 
     def competing_bids(self, start: int, stop: int) -> Floats:
         """Return the highest competing bids of consecutive rounds.
@@ -144,16 +146,14 @@ class FirstPriceBudget(FirstPrice):
     True
     """
 
-    budget: float = 0.05
-    pacing: str = "even"
+    budget: float = field(default=0.05, metadata=checked(number, above=0))
+    pacing: str = field(default="even", metadata=checked(choice, choices=("even", "asap")))
     levels: int | None = None
     owner = "first_price_budget"
     price_kinds = ("stationary", "drifting", "uniform")
 
     def __post_init__(self) -> None:
         owner = self.owner
-        number(owner, "budget", self.budget, above=0)
-        choice(owner, "pacing", self.pacing, ("even", "asap"))
         if self.at_most_value is not True:
             reject(owner, "at_most_value", "True: no bid above the value", self.at_most_value)
         super().__post_init__()
@@ -315,22 +315,18 @@ class PostedPrice(BlockEnvironment):
     1
     """
 
-    horizon: int = field(kw_only=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     prices: int = 20
-    reports: str = "never"
-    drift: float = 0.0
-    period: int = 5000
+    reports: str = field(default="never", metadata=checked(choice, choices=REPORTS))
+    drift: float = field(default=0.0, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=5000, metadata=checked(integer, at_least=1))
     cost_range: tuple[float, float] = (0.0, 0.5)
     at_least_cost: bool = True
-    table_seed: int = 0
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: SellerRules = field(init=False, repr=False)
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_rounds("posted_price", self.horizon, self.table_seed)
-        integer("posted_price", "period", self.period, at_least=1)
-        number("posted_price", "drift", self.drift, at_least=0, at_most=1)
+        check_settings("posted_price", self)
         prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
             count = integer("posted_price", "prices", prices, at_least=2, at_most=MAX_SIZE)
@@ -345,14 +341,9 @@ class PostedPrice(BlockEnvironment):
         if self.at_least_cost and rules.cost_range[1] > highest:
             expected = f"at most the highest price, {highest:.15g}; or at_least_cost must be False"
             reject("posted_price", "cost_range", expected, self.cost_range)
-        choice("posted_price", "reports", self.reports, REPORTS)
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
-        set_fields(
-            self,
-            rules=rules,
-            problem=problem,
-            context_distribution=UniformVectors(*rules.contexts(rules.cost_range)),
-        )
+        costs = UniformVectors(*rules.contexts(rules.cost_range))
+        set_fields(self, rules=rules, problem=problem, context_distribution=costs)
 
     def willingness(self, start: int, stop: int) -> Floats:
         """Return the most that the buyers of consecutive rounds would pay.
@@ -401,41 +392,32 @@ class NewsvendorEnvironment(BlockEnvironment):
     Problem(41 arms, contexts of 3 features, horizon 2000)
     """
 
-    horizon: int = field(kw_only=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
     orders: int = 41
-    feedback: str = "sales"
-    demand: float = 15.0
-    season: float = 0.3
-    period: int = 365
+    feedback: str = field(default="sales", metadata=checked(choice, choices=SALES_FEEDBACK))
+    demand: float = field(default=15.0, metadata=checked(number, above=0))
+    season: float = field(default=0.3, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=365, metadata=checked(integer, at_least=1))
     price_range: tuple[float, float] = (2.0, 4.0)
     cost_range: tuple[float, float] = (0.5, 2.0)
-    table_seed: int = 0
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     rules: NewsvendorRules = field(init=False, repr=False)
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: UniformVectors = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_rounds("newsvendor", self.horizon, self.table_seed)
-        integer("newsvendor", "period", self.period, at_least=1)
-        number("newsvendor", "demand", self.demand, above=0)
-        number("newsvendor", "season", self.season, at_least=0, at_most=1)
+        check_settings("newsvendor", self)
         orders: npt.ArrayLike = self.orders
         if not np.ndim(orders):
-            orders = np.arange(
-                integer("newsvendor", "orders", orders, at_least=2, at_most=MAX_SIZE)
-            )
+            count = integer("newsvendor", "orders", orders, at_least=2, at_most=MAX_SIZE)
+            orders = np.arange(count)
         rules = NewsvendorRules(
             orders=orders,
             price_range=self.price_range,
             cost_range=self.cost_range,
             owner="newsvendor",
         )
-        choice("newsvendor", "feedback", self.feedback, SALES_FEEDBACK)
         problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
-        low, high = zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
-        set_fields(
-            self, rules=rules, problem=problem, context_distribution=UniformVectors(low, high)
-        )
+        prices = UniformVectors(*zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True))
+        set_fields(self, rules=rules, problem=problem, context_distribution=prices)
 
     def demands(self, start: int, stop: int) -> Floats:
         """Return the demand of consecutive rounds, in whole units.
@@ -528,21 +510,15 @@ class RecommendationEnvironment(BlockEnvironment):
     Problem(20 arms, 100 contexts of 4 features, horizon 1000)
     """
 
-    horizon: int = field(kw_only=False)
-    items: int = 50
-    segments: int = 100
-    aspects: int = 4
-    similarity: float = 0.9
-    table_seed: int = 0
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: FiniteContexts = field(init=False, repr=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    items: int = field(default=50, metadata=checked(integer, at_least=2, at_most=MAX_SIZE))
+    segments: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    aspects: int = field(default=4, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    similarity: float = field(default=0.9, metadata=checked(number, at_least=-1, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        for name in ("horizon", "segments", "aspects"):
-            integer("recommendation", name, getattr(self, name), at_least=1, at_most=MAX_SIZE)
-        integer("recommendation", "items", self.items, at_least=2, at_most=MAX_SIZE)
-        integer("recommendation", "table_seed", self.table_seed, at_least=0, at_most=None)
-        number("recommendation", "similarity", self.similarity, at_least=-1, at_most=1)
+        check_settings("recommendation", self)
         graph = similar_items(self.qualities, self.similarity)
         weights = stream(self.table_seed, "segments").dirichlet(
             np.full(self.aspects, 0.5), size=self.segments
@@ -598,18 +574,13 @@ class Sleeping(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False)
-    sets: int = 100
-    awake: float = 0.5
-    table_seed: int = 0
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: FiniteContexts = field(init=False, repr=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    sets: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    awake: float = field(default=0.5, metadata=checked(number, above=0, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        required_graph("sleeping", self.graph)
-        check_rounds("sleeping", self.horizon, self.table_seed)
-        integer("sleeping", "sets", self.sets, at_least=1, at_most=MAX_SIZE)
-        number("sleeping", "awake", self.awake, above=0, at_most=1)
+        check_settings("sleeping", self)
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)
         set_fields(self, problem=problem, context_distribution=FiniteContexts(self.sets))
@@ -682,19 +653,14 @@ class Spam(BlockEnvironment):
     (0,)
     """
 
-    horizon: int = field(kw_only=False)
-    share: float = 0.4
-    campaigns: float = 0.2
-    period: int = 2000
-    table_seed: int = 0
-    problem: Problem = field(init=False, repr=False)
-    context_distribution: UniformVectors = field(init=False, repr=False)
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    share: float = field(default=0.4, metadata=checked(number, at_least=0, at_most=1))
+    campaigns: float = field(default=0.2, metadata=checked(number, at_least=0, at_most=1))
+    period: int = field(default=2000, metadata=checked(integer, at_least=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        check_rounds("spam", self.horizon, self.table_seed)
-        integer("spam", "period", self.period, at_least=1)
-        number("spam", "share", self.share, at_least=0, at_most=1)
-        number("spam", "campaigns", self.campaigns, at_least=0, at_most=1)
+        check_settings("spam", self)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
         set_fields(self, problem=problem, context_distribution=UniformVectors([0, 0], [1, 1]))
 

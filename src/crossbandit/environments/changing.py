@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,27 +26,13 @@ _CHANGING = tuple(kind for kind in GRAPH_KINDS if kind != "fixed")
 _CHUNK = 2**21  # the most entries of random adjacency matrices that are drawn at once
 
 
-class _GraphRule(ABC):
-    """A rule that says which graph a round has."""
-
-    certain: FeedbackGraph  # the edges that every round has
-    by_context: bool = False  # whether the graph is a function of the context
-
-    @abstractmethod
-    def graph(self, round_: int, context: Any) -> FeedbackGraph:
-        """Return the graph of one round."""
-
-    @abstractmethod
-    def graphs(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
-        """Return the graphs of consecutive rounds."""
-
-
-class _GraphList(_GraphRule):
+class _GraphList:
     """A list of graphs; the round or the context decides which of them is used."""
 
     def __init__(self, graphs: list[FeedbackGraph], period: int | None) -> None:
         self._graphs, self._period = graphs, period
         self.by_context = period is None
+        # The edges that every round has.
         self.certain = FeedbackGraph(np.logical_and.reduce([g.adjacency for g in graphs]))
 
     def graph(self, round_: int, context: Any) -> FeedbackGraph:
@@ -64,16 +48,14 @@ class _GraphList(_GraphRule):
         return graph_block(self._graphs, entry)
 
 
-@dataclass(frozen=True)
-class _RandomEdges(_GraphRule):
+class _RandomEdges:
     """Each round has each edge (a, b) with probability `probabilities[a, b]`, independently."""
 
-    probabilities: Floats
-    table_seed: int
+    by_context = False
 
-    @property
-    def certain(self) -> FeedbackGraph:  # type: ignore[override]
-        return FeedbackGraph(self.probabilities >= 1.0)
+    def __init__(self, probabilities: Floats, table_seed: int) -> None:
+        self.probabilities, self.table_seed = probabilities, table_seed
+        self.certain = FeedbackGraph(probabilities >= 1.0)
 
     def graph(self, round_: int, context: Any) -> FeedbackGraph:
         del context
@@ -110,7 +92,9 @@ class ChangingGraph(BlockEnvironment):
         kind: What a learner knows: "informed", "uninformed" or "unknown".
     """
 
-    def __init__(self, environment: BlockEnvironment, rule: _GraphRule, kind: str) -> None:
+    def __init__(
+        self, environment: BlockEnvironment, rule: _GraphList | _RandomEdges, kind: str
+    ) -> None:
         by_context = rule.by_context
         self.problem = environment.problem.with_graph(rule.certain, kind, by_context=by_context)
         self.context_distribution = environment.context_distribution

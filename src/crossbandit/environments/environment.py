@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -229,16 +229,8 @@ class FactoredLosses(BlockEnvironment):
     def __init__(self, dense: BlockEnvironment, base: Floats, features: Floats) -> None:
         shared = np.broadcast_to(features.T[:, None], (*base.T.shape, len(features)))
         table = np.concatenate([base.T[:, :, None], shared], axis=2)
-        given = dense.problem
-        self.problem = Problem(
-            given.graph,
-            features=table,
-            horizon=given.horizon,
-            graph_kind=given.graph_kind,
-            graph_by_context=given.graph_by_context,
-            grants_own_loss=given.grants_own_loss,
-        )
-        if given.graph_kind != "fixed":
+        self.problem = replace(dense.problem, contexts=None, features=table)
+        if self.problem.graph_kind != "fixed":
             self.graph = getattr(dense, "graph", None)
         self.context_distribution = dense.context_distribution
         self._dense = dense
@@ -343,10 +335,21 @@ def is_adaptive(environment: object) -> bool:
     return bool(getattr(environment, "adaptive", False))
 
 
-def check_rounds(owner: str, horizon: object, table_seed: object) -> None:
-    """Raise unless a horizon and the seed of random losses are possible."""
-    integer(owner, "horizon", horizon, at_least=1)
-    integer(owner, "table_seed", table_seed, at_least=0, at_most=None)
+def checked(check: Callable[..., object], **bounds: Any) -> dict[str, Any]:
+    """Return what a field of an environment must be, as its metadata for `check_settings`.
+
+    `check` is a function of `crossbandit.validation`.
+    """
+    return {"check": partial(check, **bounds)}
+
+
+def check_settings(owner: str, environment: Any) -> None:
+    """Raise unless all fields of an environment are what they must be."""
+    if hasattr(environment, "graph"):
+        required_graph(owner, environment.graph)
+    for one in fields(environment):
+        if "check" in one.metadata:
+            one.metadata["check"](owner, one.name, getattr(environment, one.name))
 
 
 # --- environments by name, for study files --------------------------------------------------------
@@ -672,20 +675,15 @@ class Congestion(AdaptiveEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False)
-    contexts: int = 2
-    memory: int = 10
-    weight: float = 0.5
-    table_seed: int = 0
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    contexts: int = field(default=2, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    memory: int = field(default=10, metadata=checked(integer, at_least=1))
+    weight: float = field(default=0.5, metadata=checked(number, at_least=0, at_most=1))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        required_graph("congestion", self.graph)
-        check_rounds("congestion", self.horizon, self.table_seed)
-        integer("congestion", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
-        integer("congestion", "memory", self.memory, at_least=1)
-        number("congestion", "weight", self.weight, at_least=0, at_most=1)
+        check_settings("congestion", self)
         distribution = distribution_over("congestion", self.context_distribution, self.contexts)
         problem = Problem(self.graph, contexts=self.contexts, horizon=self.horizon)
         set_fields(self, problem=problem, context_distribution=distribution)

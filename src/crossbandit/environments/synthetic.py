@@ -11,7 +11,13 @@ import numpy as np
 
 from crossbandit.core.blocks import LossBlock
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
-from crossbandit.environments.environment import BlockEnvironment, check_rounds, register, row_block
+from crossbandit.environments.environment import (
+    BlockEnvironment,
+    check_settings,
+    checked,
+    register,
+    row_block,
+)
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
 from crossbandit.problem import Problem, required_graph, set_fields
@@ -46,18 +52,16 @@ class PaperBenchmark(BlockEnvironment):
     two features per context.
     """
 
-    horizon: int
+    horizon: int = field(metadata=checked(integer, at_least=1))
     radius: int
     arms: int = 9
-    contexts: int = 1000
-    table_seed: int = 0
+    contexts: int = field(default=1000, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
     owner: InitVar[str] = "paper_benchmark"  # the name for error messages
-    problem: Problem = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, owner: str) -> None:
-        check_rounds(owner, self.horizon, self.table_seed)
-        integer(owner, "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
+        check_settings(owner, self)
         graph = paper_ring(self.arms, self.radius)
         problem = Problem(graph, contexts=self.contexts, horizon=self.horizon)
         distribution = distribution_over(owner, self.context_distribution, self.contexts)
@@ -65,29 +69,21 @@ class PaperBenchmark(BlockEnvironment):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats, Floats]:
-        """B (contexts, arms), phi (contexts,) and psi (arms,)."""
+        """B (1, arms, contexts), the features (2, contexts) of phi, and psi (arms,)."""
         generator = stream(self.table_seed, "losses")
         base = generator.uniform(0.15, 0.85, (self.contexts, self.arms))
         phi = generator.uniform(0.0, 2 * np.pi, self.contexts)
         psi = generator.uniform(0.0, 2 * np.pi, self.arms)
-        return base, phi, psi
-
-    @cached_property
-    def _base_and_features(self) -> tuple[Floats, Floats]:
-        base, phi, _ = self._table
-        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)])
+        return np.ascontiguousarray(base.T)[None], np.stack([np.cos(phi), np.sin(phi)]), psi
 
     def block(self, start: int, stop: int) -> LossBlock:
-        base, features = self._base_and_features
-        return LossBlock(base, self._coefficients(start, stop), features, clip=True)
-
-    def _coefficients(self, start: int, stop: int) -> Floats:
-        if self.horizon * self.arms * 16 <= _KEPT_BYTES:
-            return self._all_coefficients[start:stop]
-        return self._phases(start, stop)
+        base, features, _ = self._table
+        kept = self.horizon * self.arms * 16 <= _KEPT_BYTES
+        phases = self._all_phases[start:stop] if kept else self._phases(start, stop)
+        return LossBlock(base, phases, features, clip=True)
 
     @cached_property
-    def _all_coefficients(self) -> Floats:
+    def _all_phases(self) -> Floats:
         return self._phases(0, self.horizon)
 
     def factored(self) -> BlockEnvironment:
@@ -169,24 +165,20 @@ def zipf_benchmark(
 
 
 def _given_radius(owner: str, arms: int, alpha: int | None, radius: int | None) -> int:
-    """Return the radius, given itself or by the independence number."""
+    """Return the radius, or the largest at which the paper's ring has this independence number.
+
+    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
+    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
+    """
     if (alpha is None) == (radius is None):
         got = "neither" if alpha is None else "both"
         raise InvalidParameterError(
             f"{owner} must be given either 'alpha', the independence number of the ring, or "
             f"'radius'. Got {got}."
         )
-    if radius is None:
-        radius = _radius(owner, arms, integer(owner, "alpha", alpha, at_least=1))
-    return radius
-
-
-def _radius(owner: str, arms: int, alpha: int) -> int:
-    """Return the largest radius at which the paper's ring has this independence number.
-
-    On a ring, arms must be radius + 1 apart: arms // (radius + 1) of them fit, and can be turned
-    to avoid arm 0, which is a neighbour of every arm. Only at radius 0 must it be left out.
-    """
+    if radius is not None:
+        return radius
+    alpha = integer(owner, "alpha", alpha, at_least=1)
     integer(owner, "arms", arms, at_least=2, at_most=MAX_SIZE)
     if alpha <= arms // 2 and arms // (arms // alpha) == alpha:
         return arms // alpha - 1
@@ -229,25 +221,22 @@ class Stochastic(BlockEnvironment):
     """
 
     graph: FeedbackGraph
-    horizon: int
+    horizon: int = field(metadata=checked(integer, at_least=1))
     phases: Sequence[tuple[float, Any]]
-    noisy: bool = True
-    table_seed: int = 0
+    noisy: bool = field(default=True, metadata=checked(boolean))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
     _means: Floats = field(init=False, repr=False)
     _starts: Integers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        arms = required_graph("stochastic", self.graph).arms
-        check_rounds("stochastic", self.horizon, self.table_seed)
-        boolean("stochastic", "noisy", self.noisy)
+        check_settings("stochastic", self)
         pairs = _pairs(self.phases)
         shares = [number("stochastic", "phases", share) for share, _ in pairs]
         if not shares or shares[0] != 0 or not (np.diff([*shares, 1.0]) > 0).all():
             expected = "pairs that begin at ascending shares of the horizon, from 0 to below 1"
             reject("stochastic", "phases", expected, verbatim(f"the shares {shares}"))
-        means = _means([means for _, means in pairs], arms)
+        means = _means([means for _, means in pairs], self.graph.arms)
         distribution = distribution_over("stochastic", self.context_distribution, means.shape[2])
         set_fields(self, _means=means, _starts=(np.array(shares) * self.horizon).astype(np.int64))
         problem = Problem(self.graph, features=self._features(), horizon=self.horizon)
@@ -485,25 +474,19 @@ class Switching(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False)
-    contexts: int = 100
-    groups: int = 4
-    switches: int = 5
-    gap: float = 0.2
-    table_seed: int = 0
+    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    contexts: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    groups: int = field(default=4, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
+    switches: int = field(default=5, metadata=checked(integer, at_least=1))
+    gap: float = field(default=0.2, metadata=checked(number, above=0, at_most=0.2))
+    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
     context_distribution: ContextDistribution = UNIFORM
-    problem: Problem = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        required_graph("switching", self.graph)
-        integer("switching", "contexts", self.contexts, at_least=1, at_most=MAX_SIZE)
-        integer("switching", "groups", self.groups, at_least=1, at_most=MAX_SIZE)
-        check_rounds("switching", self.horizon, self.table_seed)
-        integer("switching", "switches", self.switches, at_least=1)
+        check_settings("switching", self)
         if self.switches >= self.horizon:
             expected = f"an integer below the horizon, {self.horizon}"
             reject("switching", "switches", expected, self.switches)
-        number("switching", "gap", self.gap, above=0, at_most=0.2)
         if self.graph.arms < 3:
             got = verbatim(f"{self.graph.arms} arms")
             reject("switching", "graph", "a FeedbackGraph of at least 3 arms", got)

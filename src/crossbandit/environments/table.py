@@ -19,20 +19,25 @@ if TYPE_CHECKING:
 
     from crossbandit.core.blocks import LossBlock
     from crossbandit.graphs import FeedbackGraph
+    from crossbandit.types import Floats
 
 
-class LossTable(BlockEnvironment):
-    """Dense losses, one number for each round, context and arm; made by `from_table`."""
+class _Table(BlockEnvironment):
+    """Rows that are given for all rounds."""
 
-    def __init__(self, losses: Any, graph: FeedbackGraph, context_distribution: Any) -> None:
-        rows = _arm_major(losses, required_graph("from_table", graph))
-        horizon, _, contexts = rows.shape
-        self.problem = Problem(graph, contexts=contexts, horizon=horizon)
-        self.context_distribution = distribution_over("from_table", context_distribution, contexts)
-        self._rows = rows
+    def __init__(self, rows: Floats, problem: Problem, distribution: ContextDistribution) -> None:
+        self.problem, self.context_distribution, self._rows = problem, distribution, rows
 
     def block(self, start: int, stop: int) -> LossBlock:
         return row_block(self._rows[start:stop])
+
+
+class LossTable(_Table):
+    """Dense losses, one number for each round, context and arm; made by `from_table`."""
+
+
+class LinearTable(_Table):
+    """Linear losses, a coefficient for each round, arm and feature; made by `from_coefficients`."""
 
 
 def from_table(
@@ -55,10 +60,13 @@ def from_table(
     >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
     Problem(3 arms, 2 contexts, horizon 100)
     """
-    return LossTable(losses, graph, context_distribution)
+    rows = _arm_major(losses, required_graph("from_table", graph))
+    horizon, _, contexts = rows.shape
+    problem = Problem(graph, contexts=contexts, horizon=horizon)
+    return LossTable(rows, problem, distribution_over("from_table", context_distribution, contexts))
 
 
-def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
+def _arm_major(losses: Any, graph: FeedbackGraph) -> Floats:
     expected = f"an array of numbers of shape (rounds, contexts, {graph.arms})"
     table = array("from_table", "losses", expected, losses, error=InvalidLossesError, copy=None)
     if table.ndim != 3 or table.shape[2] != graph.arms or 0 in table.shape:
@@ -75,32 +83,6 @@ def _arm_major(losses: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
             f"Got {rows[t, a, c]} in round {t}, context {c}, arm {a}."
         )
     return rows
-
-
-class LinearTable(BlockEnvironment):
-    """Linear losses, a coefficient for each round, arm and feature; made by `from_coefficients`."""
-
-    def __init__(
-        self,
-        coefficients: Any,
-        graph: FeedbackGraph,
-        table: Any,
-        context_distribution: ContextDistribution,
-    ) -> None:
-        rows = _coefficients(coefficients, required_graph("from_coefficients", graph))
-        horizon, _, columns = rows.shape
-        features = columns if table is None else table
-        self.problem = Problem(graph, features=features, horizon=horizon)
-        if self.problem.form.columns != columns:
-            raise InvalidLossesError(
-                "The 'coefficients' parameter of from_coefficients must have a coefficient for "
-                f"each of {self.problem.form.columns} features. Got {columns}."
-            )
-        self.context_distribution = context_distribution
-        self._rows = rows
-
-    def block(self, start: int, stop: int) -> LossBlock:
-        return row_block(self._rows[start:stop])
 
 
 def from_coefficients(
@@ -133,20 +115,31 @@ def from_coefficients(
     >>> from_coefficients(losses, graphs.threshold(3), values).problem
     Problem(3 arms, contexts of 2 features, horizon 3)
     """
-    if hasattr(contexts, "draw"):
-        if context_distribution is not None:
-            raise InvalidParameterError(
-                "The 'context_distribution' parameter of from_coefficients must be None if "
-                "'contexts' is a distribution of feature vectors. Got both."
-            )
-        return LinearTable(coefficients, graph, None, cast("ContextDistribution", contexts))
     arms = required_graph("from_coefficients", graph).arms
-    count = len(feature_table("from_coefficients", "contexts", contexts, arms))
-    distribution = distribution_over("from_coefficients", context_distribution, count)
-    return LinearTable(coefficients, graph, contexts, distribution)
+    table: Any = None
+    if not hasattr(contexts, "draw"):
+        table = contexts
+        count = len(feature_table("from_coefficients", "contexts", table, arms))
+        distribution = distribution_over("from_coefficients", context_distribution, count)
+    elif context_distribution is None:
+        distribution = cast("ContextDistribution", contexts)
+    else:
+        raise InvalidParameterError(
+            "The 'context_distribution' parameter of from_coefficients must be None if "
+            "'contexts' is a distribution of feature vectors. Got both."
+        )
+    rows = _coefficients(coefficients, graph)
+    horizon, _, columns = rows.shape
+    problem = Problem(graph, features=columns if table is None else table, horizon=horizon)
+    if problem.form.columns != columns:
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must have a coefficient for "
+            f"each of {problem.form.columns} features. Got {columns}."
+        )
+    return LinearTable(rows, problem, distribution)
 
 
-def _coefficients(coefficients: Any, graph: FeedbackGraph) -> npt.NDArray[np.float64]:
+def _coefficients(coefficients: Any, graph: FeedbackGraph) -> Floats:
     expected = f"an array of numbers of shape (rounds, {graph.arms}, features)"
     owner, name = "from_coefficients", "coefficients"
     rows = array(owner, name, expected, coefficients, error=InvalidLossesError)

@@ -1,3 +1,4 @@
+# cython: infer_types=True
 """The largest clique of a graph: branch and bound on sets of bits.
 
 A node of the search is a clique and its candidates: the vertices adjacent to all of it. Candidates
@@ -44,7 +45,7 @@ class CliqueSearch:
 
     def __init__(self, adjacency, record) -> None:
         n = len(adjacency)
-        words = -(-n // 64)
+        words = (n + 63) // 64
         padded = np.zeros((n + 1, words * 64), dtype=np.bool_)
         padded[:n, :n] = adjacency
         padded[n, :n] = True
@@ -67,11 +68,6 @@ class CliqueSearch:
 
     def advance(self, enough: cython.Py_ssize_t, steps: cython.Py_ssize_t) -> bool:
         """Search at most `steps` further nodes."""
-        step: cython.Py_ssize_t
-        vertex: cython.Py_ssize_t
-        i: cython.Py_ssize_t
-        w: cython.Py_ssize_t
-        more: cython.bint
         with cython.nogil:
             for step in range(steps):
                 if self.depth == NONE or self.record >= enough:
@@ -85,7 +81,7 @@ class CliqueSearch:
                     self.depth -= 1
                     continue
                 self.path[self.depth] = vertex
-                more = False
+                more: cython.bint = False
                 for w in range(self.words):
                     self.candidates[self.depth + 1, w] = (
                         self.candidates[self.depth, w] & self.near[vertex, w]
@@ -109,18 +105,12 @@ class CliqueSearch:
 
     def colour(self, allowed):
         """Branch on the candidates outside `allowed` colours that no proof excludes."""
-        w: cython.Py_ssize_t
-        x: cython.Py_ssize_t
-        other: cython.Py_ssize_t
-        vertex: cython.Py_ssize_t
-        bit: cython.ulonglong
-        more: cython.bint
         colour: cython.Py_ssize_t = 0
         for w in range(self.words):
             self.sets[UNCOLOURED, w] = self.candidates[self.depth, w]
             self.branches[self.depth, w] = ZERO
         while True:
-            more = False
+            more: cython.bint = False
             for w in range(self.words):
                 self.sets[FREE, w] = self.sets[UNCOLOURED, w]
                 more = more or self.sets[FREE, w] != ZERO
@@ -158,11 +148,6 @@ class CliqueSearch:
 
         Only colours that are open to proofs count. Marks the colours that the proof uses.
         """
-        w: cython.Py_ssize_t
-        colour: cython.Py_ssize_t
-        other: cython.Py_ssize_t
-        gone: cython.ulonglong
-        bit: cython.ulonglong
         reason: cython.Py_ssize_t = NONE
         empty: cython.Py_ssize_t = NONE
         head: cython.Py_ssize_t = 0
@@ -173,7 +158,7 @@ class CliqueSearch:
             self.left[colour] = self.size[colour]
         while True:
             for w in range(self.words):
-                gone = self.sets[ALIVE, w] & ~self.near[vertex, w]
+                gone: cython.ulonglong = self.sets[ALIVE, w] & ~self.near[vertex, w]
                 self.sets[ALIVE, w] ^= gone
                 while gone != ZERO:
                     bit = lowest(gone)
@@ -208,11 +193,6 @@ class CliqueSearch:
 
     def trace(self, empty):
         """Mark as used the colour that is empty, the colours that emptied it, and so on back."""
-        w: cython.Py_ssize_t
-        colour: cython.Py_ssize_t
-        reason: cython.Py_ssize_t
-        gone: cython.ulonglong
-        bit: cython.ulonglong
         head: cython.Py_ssize_t = 0
         tail: cython.Py_ssize_t = 1
         self.queue[0] = empty
@@ -222,7 +202,7 @@ class CliqueSearch:
             head += 1
             self.used[colour] = 1
             for w in range(self.words):
-                gone = self.colours[colour, w]
+                gone: cython.ulonglong = self.colours[colour, w]
                 while gone != ZERO:
                     bit = lowest(gone)
                     gone ^= bit

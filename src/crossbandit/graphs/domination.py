@@ -88,33 +88,40 @@ def solve(graph: FeedbackGraph, known: Domination | None = None) -> Domination:
     if smaller is not None:
         witness = smaller or found.witness
         return Domination(witness, len(witness), searched=True)
-    return _by_integer_program(revealers, graph.arms, found)
+    rows, witness, lower = set_rows(revealers, graph.arms), found.witness, found.lower
+    chosen, bound = integer_program(1.0, rows, (1.0, math.inf), TIME_LIMIT)
+    if chosen is not None:
+        witness = min(witness, tuple(chosen.tolist()), key=len)
+    if bound is not None and math.isfinite(bound):
+        lower = max(lower, math.ceil(bound - _ROUNDING))
+    return Domination(witness, min(lower, len(witness)), searched=True)
 
 
-def _by_integer_program(revealers: list[Integers], arms: int, found: Domination) -> Domination:
-    rows = set_rows(revealers, arms)
+def integer_program(
+    cost: float, rows: Any, limits: tuple[float, float], seconds: float
+) -> tuple[Integers | None, float | None]:
+    """Choose arms, with a number within the limits in each row, and the least `cost` times all.
+
+    Returns the arms, and a lower bound on the least cost; None for what was not found in time.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
+    arms = rows.shape[1]
     result = milp(
-        np.ones(arms),
+        np.full(arms, cost),
         integrality=np.ones(arms),
         bounds=Bounds(0, 1),
-        constraints=LinearConstraint(rows, 1, np.inf),
-        options={"time_limit": TIME_LIMIT},
+        constraints=LinearConstraint(rows, *limits),
+        options={"time_limit": seconds},
     )
-    witness, lower = found.witness, found.lower
-    if result.x is not None:
-        chosen = tuple(np.flatnonzero(result.x > 0.5).tolist())
-        witness = min(witness, chosen, key=len)
-    if result.mip_dual_bound is not None and math.isfinite(result.mip_dual_bound):
-        lower = max(lower, math.ceil(result.mip_dual_bound - _ROUNDING))
-    return Domination(witness, min(lower, len(witness)), searched=True)
+    return None if result.x is None else np.flatnonzero(result.x > 0.5), result.mip_dual_bound
 
 
 def fractional(graph: FeedbackGraph) -> FractionalDomination:
     """Return the fractional weak domination number and weights that attain it."""
-    weak = weak_arms(graph)
-    return _relaxed([members(graph.in_ranges, arm) for arm in weak], graph.arms)
+    found = _relaxed([members(graph.in_ranges, arm) for arm in weak_arms(graph)], graph.arms)
+    found.weights.flags.writeable = False
+    return found
 
 
 def _relaxed(revealers: list[Integers], arms: int) -> FractionalDomination:

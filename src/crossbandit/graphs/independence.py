@@ -25,7 +25,7 @@ import numpy as np
 from crossbandit.extras import installed
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.clique_core import CliqueSearch
-from crossbandit.graphs.domination import set_rows
+from crossbandit.graphs.domination import integer_program, set_rows
 from crossbandit.graphs.neighborhoods import all_members, matrix_of_ranges
 
 if TYPE_CHECKING:
@@ -347,21 +347,10 @@ def by_integer_program(
     rows: Any, witness: Integers, upper: int, deadline: float
 ) -> tuple[Integers, int]:
     """Maximise the number of arms, with at most one in each of the cliques that are the rows."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    arms = rows.shape[1]
-    result = milp(
-        -np.ones(arms),
-        integrality=np.ones(arms),
-        bounds=Bounds(0, 1),
-        constraints=LinearConstraint(rows, -np.inf, 1),
-        options={"time_limit": _left(deadline)},
-    )
-    if result.x is not None:
-        witness = max(witness, np.flatnonzero(result.x > 0.5), key=len)
-    if result.mip_dual_bound is not None:
-        upper = min(upper, _rounded_down(-result.mip_dual_bound))
-    return witness, upper
+    chosen, bound = integer_program(-1.0, rows, (-np.inf, 1.0), _left(deadline))
+    if chosen is not None:
+        witness = max(witness, chosen, key=len)
+    return witness, upper if bound is None else min(upper, _rounded_down(-bound))
 
 
 def _left(deadline: float) -> float:

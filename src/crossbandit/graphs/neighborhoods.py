@@ -121,25 +121,18 @@ def self_loops(ranges: ArmRanges) -> Booleans:
 
 def closed_union(one: ArmRanges, other: ArmRanges) -> ArmRanges:
     """Return the union of two neighbourhoods of each arm and the arm itself."""
-    arms = one.starts.size - 1
-    itself = np.arange(arms)
-    return canonical(
-        arms,
-        np.concatenate([owners(one), owners(other), itself]),
-        np.concatenate([one.first, other.first, itself]),
-        np.concatenate([one.last, other.last, itself]),
-    )
+    itself = np.arange(one.starts.size - 1)
+    return _union(one, other, ArmRanges(np.arange(one.starts.size), itself, itself))
+
+
+def _union(*parts: ArmRanges) -> ArmRanges:
+    ranges = zip(*((owners(part), part.first, part.last) for part in parts), strict=True)
+    return canonical(parts[0].starts.size - 1, *map(np.concatenate, ranges))
 
 
 def first_outside(ranges: ArmRanges, others: ArmRanges) -> tuple[int, int] | None:
     """Return the first pair (arm, neighbour) of `ranges` that `others` does not have."""
-    together = canonical(
-        ranges.starts.size - 1,
-        np.concatenate([owners(ranges), owners(others)]),
-        np.concatenate([ranges.first, others.first]),
-        np.concatenate([ranges.last, others.last]),
-    )
-    more = np.flatnonzero(sizes(together) > sizes(others))
+    more = np.flatnonzero(sizes(_union(ranges, others)) > sizes(others))
     if more.size == 0:
         return None
     arm = int(more[0])

@@ -91,9 +91,7 @@ def compiled_player(
             paced = limits.rounds(start, contexts)
             rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
         learner.simulate(rounds)
-        _check_arms(learner, rounds.arms, start, environment.problem.arms)
-        if available is not None:
-            _check_played(learner, rounds.contexts.available, rounds.arms, start)
+        _check_arms(learner, rounds, start, environment.problem.arms)
         batch = _blank(contexts)._replace(arms=rounds.arms)
         losses_of(batch.arms, losses, block, batch.losses)
         if listed:
@@ -171,27 +169,20 @@ def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
     )
 
 
-def _check_arms(learner: BatchPlayer, arms: Integers, start: int, count: int) -> None:
-    """Raise if compiled code, which does not check itself, played an arm that does not exist."""
+def _check_arms(learner: BatchPlayer, rounds: Rounds, start: int, count: int) -> None:
+    """Raise if compiled code, which does not check itself, played an arm that it must not."""
+    arms, available = rounds.arms, rounds.contexts.available
     wrong = np.flatnonzero((arms < 0) | (arms >= count))
+    rule = f". Its compiled loop must play all rounds, and arms from 0 to {count - 1}."
+    if not wrong.size and available.size:
+        wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
+        may_play = np.flatnonzero(available[wrong[0]]).tolist() if wrong.size else []
+        rule = f", but only {may_play} were available. Its compiled loop must read "
+        rule += "contexts.available."
     if wrong.size:
         i = int(wrong[0])
-        raise CheckFailedError(
-            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}. Its "
-            f"compiled loop must play all rounds, and arms from 0 to {count - 1}."
-        )
-
-
-def _check_played(learner: BatchPlayer, available: Booleans, arms: Integers, start: int) -> None:
-    """Raise if compiled code, which does not check itself, played an arm that is not available."""
-    wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
-    if wrong.size:
-        i = int(wrong[0])
-        raise CheckFailedError(
-            f"{type(learner.algorithm).__name__} played arm {arms[i]} in round {start + i}, but "
-            f"only {np.flatnonzero(available[i]).tolist()} were available. Its compiled loop must "
-            "read contexts.available."
-        )
+        owner = type(learner.algorithm).__name__
+        raise CheckFailedError(f"{owner} played arm {arms[i]} in round {start + i}{rule}")
 
 
 def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from crossbandit.errors import CrossbanditError
 from crossbandit.extras import require
 from crossbandit.notebook import Line, card, chart, counted, new_axes
 from crossbandit.simulation.players import BatchRecord, policy_regret
+from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
-    from crossbandit.types import Floats, Integers
 
 THIN_POINTS = 1000
 
@@ -235,16 +235,8 @@ class Run:
         return card("Run", facts, chart([line], x="round", y="regret"))
 
 
-class Recorder(Protocol):
-    """Records a run batch by batch."""
-
-    def take(self, batch: BatchRecord) -> None:
-        """Record the next rounds."""
-
-    def finish(
-        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
-    ) -> Run:
-        """Return the run."""
+# What a recorder knows in the end: rounds, regret, loss, comparator_loss and log of a `Run`.
+_Recorded = tuple[Integers, Floats, float, float, BatchRecord | None]
 
 
 class FullRecorder:
@@ -254,22 +246,14 @@ class FullRecorder:
         self._batches: list[BatchRecord] = []
 
     def take(self, batch: BatchRecord) -> None:
+        """Record the next rounds."""
         self._batches.append(batch)
 
-    def finish(
-        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
-    ) -> Run:
+    def recorded(self) -> _Recorded:
         log = BatchRecord(*(np.concatenate(parts) for parts in zip(*self._batches, strict=True)))
-        return Run(
-            algorithm=algorithm,
-            environment=environment,
-            seed=seed,
-            rounds=np.arange(1, log.arms.size + 1),
-            regret=np.cumsum(log.losses - log.comparator_losses),
-            loss=float(log.losses.sum()),
-            comparator_loss=float(log.comparator_losses.sum()),
-            log=log,
-        )
+        ours, theirs = log.losses, log.comparator_losses
+        rounds = np.arange(1, log.arms.size + 1)
+        return rounds, np.cumsum(ours - theirs), float(ours.sum()), float(theirs.sum()), log
 
 
 class ThinRecorder:
@@ -289,23 +273,13 @@ class ThinRecorder:
         self._regret.append(curve[self._rounds[first:last] - self._played])
         self._last = float(curve[-1])
         self._loss = float(_cumulative(self._loss, batch.losses)[-1])
-        self._comparator_loss = float(
-            _cumulative(self._comparator_loss, batch.comparator_losses)[-1]
-        )
+        theirs = _cumulative(self._comparator_loss, batch.comparator_losses)
+        self._comparator_loss = float(theirs[-1])
         self._played = stop
 
-    def finish(
-        self, algorithm: Algorithm, environment: Environment, seed: np.random.SeedSequence
-    ) -> Run:
-        return Run(
-            algorithm=algorithm,
-            environment=environment,
-            seed=seed,
-            rounds=self._rounds,
-            regret=np.concatenate(self._regret),
-            loss=self._loss,
-            comparator_loss=self._comparator_loss,
-        )
+    def recorded(self) -> _Recorded:
+        regret = np.concatenate(self._regret)
+        return self._rounds, regret, self._loss, self._comparator_loss, None
 
 
 def _cumulative(sum_: float, numbers: Floats) -> Floats:

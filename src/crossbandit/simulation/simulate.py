@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from crossbandit.simulation.players import (
     compiled_player,
     plain_player,
 )
-from crossbandit.simulation.run import FullRecorder, ThinRecorder
+from crossbandit.simulation.run import FullRecorder, Run, ThinRecorder
 from crossbandit.streams import Seed, fixed, stream
 from crossbandit.validation import choice, integer, reject
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
     from crossbandit.problem import Problem
     from crossbandit.simulation.players import BatchRecord
-    from crossbandit.simulation.run import Recorder, Run
 
 
 # The number of draws that represent the distribution of continuous contexts.
@@ -99,23 +99,11 @@ def simulate(
         factored=factored,
         record=record,
         show_progress=show_progress,
-        stopped=lambda: False,
     )
 
 
 def require_simulation(owner: str, algorithm: object, environment: object, record: str) -> None:
-    """Check what all simulations are given.
-
-    Args:
-        owner: The function that was called, for messages.
-        algorithm: The algorithm.
-        environment: The environment.
-        record: What to record.
-
-    Raises:
-        InvalidParameterError: One of them is not valid, or the environment is adaptive and the
-            algorithm is for stochastic losses.
-    """
+    """Check what all simulations are given."""
     if not isinstance(algorithm, Algorithm):
         reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
     if not isinstance(environment, Environment):
@@ -135,18 +123,18 @@ def play_through(
     environment: Environment,
     seed: np.random.SeedSequence,
     *,
-    compiled: bool | None,
-    factored: bool | None,
-    record: str,
-    show_progress: bool | None,
-    stopped: Callable[[], bool],
+    compiled: bool | None = None,
+    factored: bool | None = None,
+    record: str = "full",
+    show_progress: bool | None = None,
+    stopped: Callable[[], bool] = bool,  # never
 ) -> Run:
     """Simulate as `simulate` does; raise KeyboardInterrupt as soon as `stopped` returns True."""
     played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(played)
     batches = [(0, horizon)] if is_adaptive(played) else timed_batches(played)
     learner = algorithm.start(_problem(algorithm, played, seed), seed=seed)
-    recorder: Recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
+    recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
     generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
         play = _player(played, learner, tell, compiled=compiled)
@@ -157,7 +145,7 @@ def play_through(
             _check(batch, start)
             recorder.take(batch)
             tell(stop)
-    return recorder.finish(algorithm, environment, seed)
+    return Run(algorithm, environment, seed, *recorder.recorded())
 
 
 def timed_batches(environment: Environment) -> Iterator[tuple[int, int]]:
@@ -327,35 +315,18 @@ def simulate_many(
         jobs = os.cpu_count() or 1
     workers = integer("simulate_many", "jobs", jobs, at_least=1)
     _prepare(algorithm, environment)
-    with progress(algorithm.id, len(roots), show=show_progress) as tell:
-        return _run_all(algorithm, environment, roots, workers, record, tell)
-
-
-def _run_all(
-    algorithm: Algorithm,
-    environment: Environment,
-    roots: list[np.random.SeedSequence],
-    workers: int,
-    record: str,
-    tell: Callable[[int], None],
-) -> list[Run]:
-    """Simulate once for each seed in a pool of threads; end all of them if one raises."""
     stop = threading.Event()
-    with ThreadPoolExecutor(workers) as pool:
-        futures = [
-            pool.submit(
-                play_through,
-                algorithm,
-                environment,
-                root,
-                compiled=None,
-                factored=None,
-                record=record,
-                show_progress=False,
-                stopped=stop.is_set,
-            )
-            for root in roots
-        ]
+    play = partial(
+        play_through,
+        algorithm,
+        environment,
+        record=record,
+        show_progress=False,
+        stopped=stop.is_set,
+    )
+    shown = progress(algorithm.id, len(roots), show=show_progress)
+    with shown as tell, ThreadPoolExecutor(workers) as pool:
+        futures = [pool.submit(play, root) for root in roots]
         try:
             outstanding = set(futures)
             while outstanding:
@@ -363,7 +334,7 @@ def _run_all(
                 tell(len(futures) - len(outstanding))
                 for future in done:
                     future.result()
-        except BaseException:
+        except BaseException:  # end all runs if one raises
             stop.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
