@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,15 +31,8 @@ from crossbandit.progress import ProgressLine, bar, duration
 from crossbandit.simulation import simulate
 from crossbandit.simulation.simulate import play_through
 from crossbandit.streams import fixed
-from crossbandit.studies.plan import (
-    CellFailure,
-    CellResult,
-    build_environment,
-    draws_table_per_seed,
-    own_builders,
-)
-from crossbandit.studies.results import differences, provenance
-from crossbandit.studies.store import writable
+from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
+from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -82,6 +76,7 @@ def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") 
         seed=cell.seed,
         error=error,
         version=crossbandit.__version__,
+        failed_at=datetime.now(UTC).replace(tzinfo=None),
         location=location,
         traceback=traceback,
         provenance=provenance(),

@@ -67,39 +67,6 @@ class Cell(NamedTuple):
     horizon: int
 
 
-class CellResult(NamedTuple):
-    """The stored result of a run. `provenance` and `parameters` are JSON objects."""
-
-    cell: str
-    environment: str
-    algorithm: str
-    seed: int
-    horizon: int
-    final_regret: float
-    loss: float
-    comparator_loss: float
-    seconds: float
-    version: str
-    curve_rounds: list[int]
-    curve_regret: list[float]
-    provenance: str
-    parameters: str
-
-
-class CellFailure(NamedTuple):
-    """The stored error of a cell, with the line of code that raised it, and the traceback."""
-
-    cell: str
-    environment: str
-    algorithm: str
-    seed: int
-    error: str
-    version: str
-    location: str = ""
-    traceback: str = ""
-    provenance: str = ""
-
-
 @dataclass(frozen=True)
 class Study:
     """A grid of runs.

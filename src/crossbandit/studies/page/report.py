@@ -53,7 +53,7 @@ from crossbandit.studies.page.sweeps import (
     summarize,
 )
 from crossbandit.studies.plan import draws_table_per_seed
-from crossbandit.studies.results import fact_values
+from crossbandit.studies.store import fact_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
