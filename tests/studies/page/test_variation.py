@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.sweeps import Spread
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose
+from crossbandit.studies.sweeps import Spread
 from tests.studies.page.frames import as_published, row
 
 

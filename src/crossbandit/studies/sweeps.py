@@ -29,7 +29,7 @@ from crossbandit.report.statistics import (
     paired_test,
     slope_interval,
 )
-from crossbandit.studies.page import paper
+from crossbandit.studies import paper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -249,6 +249,27 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Two methods in one setting, compared seed by seed."""
+
+    setting: Setting
+    method: str
+    reference: str  # the other method; differences are `method` minus `reference`
+    test: PairedTest  # the paired test over the seeds that both have
+    adjusted: float  # its p-value, adjusted by Holm's method for all comparisons of the sweep
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The power of the axis that fits the mean final regret of a method."""
+
+    method: str
+    points: int  # the number of settings
+    seeds: int  # the number of seeds that all settings have
+    estimate: Estimate  # the log-log slope, with its interval over the seeds
+
+
+@dataclass(frozen=True)
 class Sweep:
     """One table and one panel of the figure. Entries that were not run are absent."""
 
@@ -289,15 +310,18 @@ class Sweep:
         """Return a setting with the name of what varies, and the panel."""
         return ", ".join(filter(None, (self.place(setting), self.panel)))
 
+    @property
+    def ordered(self) -> list[Entry]:
+        """The entries, setting by setting."""
+        return [entry for setting in self.settings for entry in self.row(setting)]
+
     def row(self, setting: Setting) -> list[Entry]:
         """Return the entries of one setting, in the order of the methods."""
-        found = (self.entries.get((setting, method)) for method in self.methods)
-        return [entry for entry in found if entry is not None]
+        return [self.entries[setting, m] for m in self.methods if (setting, m) in self.entries]
 
     def column(self, method: str) -> list[Entry]:
         """Return the entries of one method, in the order of the settings."""
-        found = (self.entries.get((setting, method)) for setting in self.settings)
-        return [entry for entry in found if entry is not None]
+        return [self.entries[s, method] for s in self.settings if (s, method) in self.entries]
 
     def best(self, setting: Setting) -> float:
         """Return the lowest mean regret in a setting."""
@@ -308,6 +332,45 @@ class Sweep:
         best = self.best(entry.setting)
         return entry.summary.regret / best if best > 0 else math.nan
 
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """All pairs of methods in every setting; those against the first method come first."""
+        pairs = [
+            (setting, second, first)
+            for setting in self.settings
+            for first, second in combinations(self.row(setting), 2)
+            if set(first.summary.seeds) & set(second.summary.seeds)
+        ]
+        tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
+        adjusted = holm([test.p_value for test in tests])
+        return [
+            Comparison(setting, entry.method, other.method, test, p)
+            for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
+        ]
+
+    @cached_property
+    def exponents(self) -> list[Exponent]:
+        """How the regret of every method grows along the axis, where that has a logarithm."""
+        if not self.numeric or any(setting.value <= 0 for setting in self.settings):
+            return []
+        found = []
+        for method in self.methods:
+            column = self.column(method)
+            samples = _common(column)
+            if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
+                continue
+            x = [entry.setting.value for entry in column]
+            estimate = slope_interval(x, samples)
+            found.append(Exponent(method, len(column), samples.shape[1], estimate))
+        return found
+
+
+def _common(entries: Sequence[Entry]) -> Floats:
+    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
+    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
+    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
+    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)
+
 
 def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -> Sweep:
     """Lay out one of the paper's sweeps.
@@ -317,28 +380,27 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     """
     part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
     labels = method_labels(part)
-    values = sorted({summary.setting[published.variable] for summary in part})
-    settings = {value: Setting(f"{value:,}", float(value)) for value in values}
-    papers: dict[str, None] = {}
-    others: dict[str, None] = {}
-    entries: dict[tuple[Setting, str], Entry] = {}
+    entries = []
     for summary in sorted(part, key=_paper_order):
         value, method = summary.setting[published.variable], paper_method(summary)
         label = labels[method_key(summary)] if method is None else method
         number = published.entries.get(value, {}).get(method or "")
-        entries[settings[value], label] = Entry(settings[value], label, summary, number)
-        (others if method is None else papers)[label] = None
+        entries.append(Entry(Setting(f"{value:,}", float(value)), label, summary, number))
     return Sweep(
         id=published.part,
         title=published.title,
         symbol=published.symbol,
         axis=published.name,
         numeric=True,
-        settings=tuple(settings.values()),
-        methods=tuple({**papers, **others}),
-        entries=entries,
+        settings=_settings(entries),
+        methods=tuple(dict.fromkeys(entry.method for entry in entries)),
+        entries={(entry.setting, entry.method): entry for entry in entries},
         published=published,
     )
+
+
+def _settings(entries: Iterable[Entry]) -> tuple[Setting, ...]:
+    return tuple(sorted({entry.setting for entry in entries}, key=lambda setting: setting.value))
 
 
 def _paper_order(summary: Summary) -> int:
@@ -433,16 +495,14 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
     labels = method_labels(summaries)
     if axis is None:
         names = setting_labels(summaries)
+        values = [float(place) for place in map(list(dict.fromkeys(names)).index, names)]
     else:
-        summaries = sorted(summaries, key=lambda summary: float(summary.setting[axis]))
         names = [as_text(summary.setting[axis]) for summary in summaries]
-    settings: dict[str, Setting] = {}
-    entries: dict[tuple[Setting, str], Entry] = {}
-    for summary, name in zip(summaries, names, strict=True):
-        place = float(len(settings)) if axis is None else float(summary.setting[axis])
-        setting = settings.setdefault(name, Setting(name, place))
-        method = labels[method_key(summary)]
-        entries[setting, method] = Entry(setting, method, summary)
+        values = [float(summary.setting[axis]) for summary in summaries]
+    entries = [
+        Entry(Setting(name, value), labels[method_key(summary)], summary)
+        for name, value, summary in zip(names, values, summaries, strict=True)
+    ]
     what = "environment" if axis is None else _spaced(axis)
     title = f"{part}: final regret by {what}" if part else f"Final regret by {what}"
     return Sweep(
@@ -451,74 +511,14 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
         symbol=what,
         axis=what,
         numeric=axis is not None,
-        settings=tuple(settings.values()),
+        settings=_settings(entries),
         methods=tuple(dict.fromkeys(labels.values())),
-        entries=entries,
+        entries={(entry.setting, entry.method): entry for entry in entries},
         panel=panel,
     )
 
 
-# --- comparisons ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two methods in one setting, compared seed by seed."""
-
-    setting: Setting
-    method: str
-    reference: str  # the other method; differences are `method` minus `reference`
-    test: PairedTest  # the paired test over the seeds that both have
-    adjusted: float  # its p-value, adjusted by Holm's method for all comparisons of the sweep
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The power of the axis that fits the mean final regret of a method."""
-
-    method: str
-    points: int  # the number of settings
-    seeds: int  # the number of seeds that all settings have
-    estimate: Estimate  # the log-log slope, with its interval over the seeds
-
-
-def compare(sweep: Sweep) -> list[Comparison]:
-    """Compare all pairs of methods in every setting; those against the first method come first."""
-    pairs = [
-        (setting, second, first)
-        for setting in sweep.settings
-        for first, second in combinations(sweep.row(setting), 2)
-        if set(first.summary.seeds) & set(second.summary.seeds)
-    ]
-    tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
-    adjusted = holm([test.p_value for test in tests])
-    return [
-        Comparison(setting, entry.method, other.method, test, p)
-        for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
-    ]
-
-
-def exponents(sweep: Sweep) -> list[Exponent]:
-    """Return how the regret of every method grows along the axis, where that has a logarithm."""
-    if not sweep.numeric or any(setting.value <= 0 for setting in sweep.settings):
-        return []
-    found = []
-    for method in sweep.methods:
-        column = sweep.column(method)
-        samples = _common(column)
-        if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
-            continue
-        x = [entry.setting.value for entry in column]
-        estimate = slope_interval(x, samples)
-        found.append(Exponent(method, len(column), samples.shape[1], estimate))
-    return found
-
-
-def _common(entries: Sequence[Entry]) -> Floats:
-    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
-    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
-    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
-    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)
+# --- other loss tables ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from crossbandit.report.text import number, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from crossbandit.studies.page.sweeps import Entry, Sweep
+    from crossbandit.studies.sweeps import Entry, Sweep
 
 TITLE = "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphical Feedback"
 
