@@ -18,12 +18,10 @@ from crossbandit.errors import InvalidParameterError
 from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rich.status import Status
+    from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.theory import CheckProgress, CheckResult
+    from crossbandit.theory import CheckResult
 
 _RATE = "the rate in"
 _VERDICTS = {
@@ -98,7 +96,9 @@ def verify(
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
-            progress=_telling(status),
+            progress=lambda progress: status.update(
+                f"Checking: {progress.done} of {progress.total} parts done."
+            ),
         )
     declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
     facts = _facts(subject, quick=quick, only=only, rate=rate)
@@ -106,13 +106,6 @@ def verify(
     _print(results, paths, quiet=quiet, declared=declared)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
-
-
-def _telling(status: Status) -> Callable[[CheckProgress], None]:
-    def tell(progress: CheckProgress) -> None:
-        status.update(f"Checking: {progress.done} of {progress.total} parts done.")
-
-    return tell
 
 
 def _json_form(text: str) -> dict[str, Any]:

@@ -52,7 +52,7 @@ from crossbandit.studies.sweeps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -138,7 +138,12 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
     summaries = summarize(frame)
     of_paper = [paper_sweep(published, summaries) for published in paper.SWEEPS]
     of_paper = [sweep for sweep in of_paper if any(e.published for e in sweep.ordered)]
-    rest = [summary for summary in summaries if not _is_placed(summary, of_paper)]
+    placed = [sweep.published for sweep in of_paper if sweep.published]
+    rest = [
+        s
+        for s in summaries
+        if not any(s.part == f"tables-{one.part}" or belongs_to(one, s) for one in placed)
+    ]
     studies = dict.fromkeys(str(name) for name in frame["study"] if str(name))
     title = "The paper's evaluation, reproduced" if of_paper else ", ".join(studies)
     failed = []
@@ -155,15 +160,6 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
         facts=_facts(frame, summaries, command),
         warnings=_warnings(frame),
         failed=tuple(failed),
-    )
-
-
-def _is_placed(summary: Summary, sweeps: list[Sweep]) -> bool:
-    """Return whether the paper's sweeps, or the comparison of loss tables, show these runs."""
-    return any(
-        summary.part == f"tables-{sweep.id}"
-        or (sweep.published is not None and belongs_to(sweep.published, summary))
-        for sweep in sweeps
     )
 
 
@@ -227,7 +223,6 @@ def page(report: Report) -> str:
         },
         report=report,
         paper=paper,
-        status=Status,
         claims=claims_table(report.claims),
         overview=overview(sweeps),
         finals=list(finals),
@@ -245,7 +240,6 @@ def page(report: Report) -> str:
         other_tables=sorted({table for spread in report.spreads for table, _ in spread.others}),
         spread_seeds=sorted({spread.seeds for spread in report.spreads}),
         spreads=_spread_table(report),
-        tolerance=ENTRY_TOLERANCE,
         tuned=_tuned_table(report),
     )
 
@@ -354,11 +348,11 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     for setting in sweep.settings:
         entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
         groups[len(rows)] = setting.label
-        here = [_cell(entry, lambda e: _regret(sweep, e)) for entry in entries]
+        here = [MISSING if entry is None else _regret(sweep, entry) for entry in entries]
         rows.append((setting.label, *(["here"] if with_paper else []), *here))
         if with_paper:
-            rows.append(("", "paper", *(_cell(entry, _published) for entry in entries)))
-            differences = (_cell(entry, lambda e: percent(e.difference)) for entry in entries)
+            differences = (MISSING if e is None else percent(e.difference) for e in entries)
+            rows.append(("", "paper", *map(_published, entries)))
             rows.append(("", "difference", *differences))
     return Table(
         title=sweep.title,
@@ -372,18 +366,16 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     )
 
 
-def _cell(entry: Entry | None, text: Callable[[Entry], str | Cell]) -> str | Cell:
-    return MISSING if entry is None else text(entry)
-
-
 def _regret(sweep: Sweep, entry: Entry) -> Cell:
     lowest = entry.summary.regret == sweep.best(entry.setting)
     style = "best" if lowest else ""
     return plus_minus(entry.summary.regret, entry.summary.half_width, style=style)
 
 
-def _published(entry: Entry) -> str | Cell:
-    return MISSING if entry.published is None else plus_minus(*entry.published, style="other")
+def _published(entry: Entry | None) -> str | Cell:
+    if entry is None or entry.published is None:
+        return MISSING
+    return plus_minus(*entry.published, style="other")
 
 
 def entry_table(sweep: Sweep) -> Table:
@@ -421,22 +413,18 @@ def granted_text(sweep: Sweep) -> str:
 
     Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
     """
-    known = registered()
-    granted = [
-        method
-        for method in sweep.methods
-        if any(_needs_own_loss(entry, known) for entry in sweep.column(method))
-    ]
+    known: Mapping[str, Any] = registered()
+    needy = {
+        entry.method
+        for entry in sweep.ordered
+        if getattr(known.get(entry.summary.id), "needs_own_loss", False)
+    }
+    granted = [method for method in sweep.methods if method in needy]
     if not granted:
         return ""
     verb = "is" if len(granted) == 1 else "are"
     names = " and ".join([", ".join(granted[:-1]), granted[-1]] if granted[1:] else granted)
     return f"{names} {verb} given the loss of the arm played, also if it has no self-loop."
-
-
-def _needs_own_loss(entry: Entry, known: Mapping[str, Any]) -> bool:
-    name = entry.summary.parameters.get("id", entry.summary.algorithm)
-    return bool(getattr(known.get(str(name)), "needs_own_loss", False))
 
 
 def seeds_text(sweep: Sweep) -> str:

@@ -82,6 +82,11 @@ class Summary:
     curve: Curve  # the regret over time
     as_paper: bool = False
 
+    @property
+    def id(self) -> str:
+        """The id of the algorithm."""
+        return str(self.parameters.get("id", self.algorithm))
+
     @cached_property
     def regret(self) -> float:
         """The mean final regret."""
@@ -114,6 +119,10 @@ def summarize(frame: pd.DataFrame) -> list[Summary]:
 def _summary(runs: pd.DataFrame) -> Summary:
     runs = runs.sort_values("seed")
     first = runs.iloc[0]
+    tuned = first.get("parameters")
+    tuned = json.loads(tuned) if isinstance(tuned, str) else tuned
+    curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
+    rounds = np.asarray(first["curve_rounds"], dtype=np.float64)
     return Summary(
         part=str(first["part"]),
         environment=str(first["environment_name"]),
@@ -123,10 +132,10 @@ def _summary(runs: pd.DataFrame) -> Summary:
         },
         algorithm=str(first["algorithm_name"]),
         parameters=_parameters(first, _ALGORITHM),
-        tuned=_tuned(first.get("parameters")),
+        tuned=dict(tuned) if isinstance(tuned, dict) else {},
         seeds=tuple(int(seed) for seed in runs["seed"]),
         finals=np.asarray(runs["final_regret"], dtype=np.float64),
-        curve=_curve(runs),
+        curve=Curve(rounds, curves.mean(axis=0), half_widths(curves)),
     )
 
 
@@ -148,18 +157,6 @@ def _plain(value: Any) -> Any:
     if value is None or type(value).__name__ in {"NAType", "NaTType"}:
         return None
     return value
-
-
-def _curve(runs: pd.DataFrame) -> Curve:
-    curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
-    rounds = np.asarray(runs["curve_rounds"].iloc[0], dtype=np.float64)
-    return Curve(rounds, curves.mean(axis=0), half_widths(curves))
-
-
-def _tuned(column: object) -> dict[str, Any]:
-    """Return the parameters that the algorithm ran with; empty for results that have none."""
-    found = json.loads(column) if isinstance(column, str) else column
-    return dict(found) if isinstance(found, dict) else {}
 
 
 def method_key(summary: Summary) -> MethodKey:
@@ -381,7 +378,9 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
     labels = method_labels(part)
     entries = []
-    for summary in sorted(part, key=_paper_order):
+    # The columns of the paper's table come first; methods of others keep their order after them.
+    places = {method: place for place, method in enumerate((*paper.METHODS, None))}
+    for summary in sorted(part, key=lambda summary: places[paper_method(summary)]):
         value, method = summary.setting[published.variable], paper_method(summary)
         label = labels[method_key(summary)] if method is None else method
         number = published.entries.get(value, {}).get(method or "")
@@ -401,12 +400,6 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
 
 def _settings(entries: Iterable[Entry]) -> tuple[Setting, ...]:
     return tuple(sorted({entry.setting for entry in entries}, key=lambda setting: setting.value))
-
-
-def _paper_order(summary: Summary) -> int:
-    """Return the column of the paper's table; methods of others keep their order after them."""
-    method = paper_method(summary)
-    return len(paper.METHODS) if method is None else paper.METHODS.index(method)
 
 
 def belongs_to(published: paper.PublishedSweep, summary: Summary) -> bool:
@@ -459,20 +452,14 @@ def _axis(summaries: Sequence[Summary]) -> str | None:
     values = {name: {str(s.setting.get(name)) for s in summaries} for name in names}
     # Of two with the same number of values, take the horizon: most studies are about growth in it.
     for name in sorted(names, key=lambda name: (-len(values[name]), name != "horizon")):
-        if not all(_is_number(summary.setting.get(name)) for summary in summaries):
+        if not all(type(summary.setting.get(name)) in {int, float} for summary in summaries):
             continue
         panels = _panels(summaries, name).values()
-        if len(panels) <= _MOST_PANELS and all(_count(inside, name) > 1 for inside in panels):
+        if len(panels) <= _MOST_PANELS and all(
+            len({summary.setting[name] for summary in inside}) > 1 for inside in panels
+        ):
             return name
     return None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _count(summaries: Sequence[Summary], name: str) -> int:
-    return len({summary.setting[name] for summary in summaries})
 
 
 def _panels(summaries: Sequence[Summary], axis: str) -> dict[str, list[Summary]]:
