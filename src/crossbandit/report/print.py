@@ -93,11 +93,14 @@ def draw_figure(
             draw_chart(axes, chart, styles)
         for group in {chart.group for chart in charts} - {""}:
             share_values([a for a, c in zip(figure.axes, charts, strict=True) if c.group == group])
-        for axes, chart in zip(figure.axes, charts, strict=True):
-            if not shared_legend:
-                name_series(axes, chart, styles)
         if shared_legend:
-            add_legend(figure, charts, styles)
+            _add_legend(figure, charts, styles)
+            return figure
+        for axes, chart in zip(figure.axes, charts, strict=True):
+            if chart.shape is Shape.LINES:
+                _label_ends(axes, chart, styles)
+            else:
+                axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
     return figure
 
 
@@ -163,15 +166,7 @@ def share_values(panels: Sequence[Axes]) -> None:
             axes.set_yticks(round_numbers(low, high))
 
 
-def name_series(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
-    """Write the names of the series beside the ends of their lines, or in a legend."""
-    if chart.shape is Shape.LINES:
-        _label_ends(axes, chart, styles)
-    else:
-        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
-
-
-def add_legend(figure: Figure, charts: Sequence[Chart], styles: Mapping[str, Style]) -> None:
+def _add_legend(figure: Figure, charts: Sequence[Chart], styles: Mapping[str, Style]) -> None:
     """Name the series of all panels in one legend below them."""
     from matplotlib.lines import Line2D
 

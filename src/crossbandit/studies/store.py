@@ -109,7 +109,12 @@ _TYPES = {
     datetime: "TIMESTAMP NOT NULL",
     str | None: "VARCHAR",
 }
-_ROWS = {"cells": CellResult, "members": _Member, "failures": CellFailure, "sources": _Source}
+_ROWS: dict[str, Any] = {
+    "cells": CellResult,
+    "members": _Member,
+    "failures": CellFailure,
+    "sources": _Source,
+}
 _TABLES = {
     "about": {"format": "INTEGER NOT NULL"},
     **{
