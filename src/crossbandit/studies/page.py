@@ -568,7 +568,7 @@ def _square_root(sweep: Sweep) -> list[Series]:
 def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
     """Return the regret over time in one setting."""
     return Chart(
-        title=sweep.full_place(setting),
+        title=", ".join(filter(None, (sweep.place(setting), sweep.panel))),
         x_label="round",
         y_label="regret",
         series=tuple(
@@ -599,7 +599,8 @@ def spread_chart(sweep: Sweep, spreads: Sequence[Spread]) -> Chart:
         if not mine:
             continue
         others = tuple(
-            tuple(spread.against_paper(regret) for _, regret in spread.others) for spread in mine
+            tuple(spread.entry.against_paper(regret) for _, regret in spread.others)
+            for spread in mine
         )
         series.append(
             Series(

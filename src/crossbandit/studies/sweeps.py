@@ -32,7 +32,7 @@ from crossbandit.report.statistics import (
 from crossbandit.studies import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _MOST_PANELS = 12
-MethodKey = tuple[str, tuple[tuple[str, str], ...]]
 
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
 _ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
@@ -159,31 +158,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def method_key(summary: Summary) -> MethodKey:
-    """Return what tells two methods apart: the name and the parameters of the algorithm."""
-    parameters = ((name, str(value)) for name, value in summary.parameters.items())
-    return summary.algorithm, tuple(sorted(parameters))
-
-
-def method_labels(summaries: Iterable[Summary]) -> dict[MethodKey, str]:
-    """Return a label for every method."""
-    first = {method_key(summary): summary for summary in summaries}
-    labels = {}
-    for key, summary in first.items():
-        alike = [other for other in first.values() if other.algorithm == summary.algorithm]
-        differing = varying([other.parameters for other in alike])
-        labels[key] = with_parameters(summary.algorithm, summary.parameters, differing)
-    return labels
-
-
-def setting_labels(summaries: Sequence[Summary]) -> list[str]:
-    """Return a label for the environment of each summary."""
-    labels = []
-    for summary in summaries:
-        alike = [s.setting for s in summaries if s.environment == summary.environment]
-        differing = [name for name in varying(alike) if name != "name"]
-        labels.append(with_parameters(summary.environment, summary.setting, differing))
-    return labels
+def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return a label for each name and its parameters."""
+    differing = {
+        name: varying([values for other, values in named if other == name])
+        for name in {name for name, _ in named}
+    }
+    return [with_parameters(name, values, differing[name]) for name, values in named]
 
 
 def with_parameters(name: str, values: Mapping[str, Any], shown: Sequence[str]) -> str:
@@ -240,9 +221,11 @@ class Entry:
     @property
     def difference(self) -> float:
         """The relative difference from the paper; NaN where the paper has no number."""
-        if self.published is None:
-            return math.nan
-        return self.summary.regret / self.published.regret - 1.0
+        return self.against_paper(self.summary.regret)
+
+    def against_paper(self, regret: float) -> float:
+        """Return the relative difference of `regret` from the paper's number."""
+        return math.nan if self.published is None else regret / self.published.regret - 1.0
 
 
 @dataclass(frozen=True)
@@ -275,13 +258,21 @@ class Sweep:
     symbol: str  # the name of what varies, before its value
     axis: str  # the name of what varies, on an axis
     numeric: bool  # Whether the settings are numbers on an axis. Otherwise they are names.
-    settings: tuple[Setting, ...]  # the settings, in order
-    methods: tuple[str, ...]  # the methods, in order
     entries: Mapping[tuple[Setting, str], Entry]  # the entries by setting and method
     published: paper.PublishedSweep | None = None  # the table of the paper, if this is one
     panel: str = ""  # the name of this panel among the panels of its part; "" for the only one
     group: str = ""
     allows_log: bool = True  # whether those panels can all have logarithmic axes
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings, in order."""
+        return tuple(sorted({setting for setting, _ in self.entries}, key=lambda one: one.value))
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in order."""
+        return tuple(dict.fromkeys(method for _, method in self.entries))
 
     @property
     def is_logarithmic(self) -> bool:
@@ -302,10 +293,6 @@ class Sweep:
     def place(self, setting: Setting) -> str:
         """Return a setting with the name of what varies."""
         return f"{self.symbol} = {setting.label}" if self.numeric else setting.label
-
-    def full_place(self, setting: Setting) -> str:
-        """Return a setting with the name of what varies, and the panel."""
-        return ", ".join(filter(None, (self.place(setting), self.panel)))
 
     @property
     def ordered(self) -> list[Entry]:
@@ -376,30 +363,25 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     All have half-widths like the paper's.
     """
     part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
-    labels = method_labels(part)
-    entries = []
     # The columns of the paper's table come first; methods of others keep their order after them.
     places = {method: place for place, method in enumerate((*paper.METHODS, None))}
-    for summary in sorted(part, key=lambda summary: places[paper_method(summary)]):
+    part.sort(key=lambda summary: places[paper_method(summary)])
+    entries = []
+    for summary, label in zip(
+        part, labels([(s.algorithm, s.parameters) for s in part]), strict=True
+    ):
         value, method = summary.setting[published.variable], paper_method(summary)
-        label = labels[method_key(summary)] if method is None else method
         number = published.entries.get(value, {}).get(method or "")
-        entries.append(Entry(Setting(f"{value:,}", float(value)), label, summary, number))
+        entries.append(Entry(Setting(f"{value:,}", float(value)), method or label, summary, number))
     return Sweep(
         id=published.part,
         title=published.title,
         symbol=published.symbol,
         axis=published.name,
         numeric=True,
-        settings=_settings(entries),
-        methods=tuple(dict.fromkeys(entry.method for entry in entries)),
         entries={(entry.setting, entry.method): entry for entry in entries},
         published=published,
     )
-
-
-def _settings(entries: Iterable[Entry]) -> tuple[Setting, ...]:
-    return tuple(sorted({entry.setting for entry in entries}, key=lambda setting: setting.value))
 
 
 def belongs_to(published: paper.PublishedSweep, summary: Summary) -> bool:
@@ -479,16 +461,17 @@ def _spaced(name: str) -> str:
 
 
 def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None) -> Sweep:
-    labels = method_labels(summaries)
+    methods = labels([(summary.algorithm, summary.parameters) for summary in summaries])
     if axis is None:
-        names = setting_labels(summaries)
+        without_name = [{k: v for k, v in s.setting.items() if k != "name"} for s in summaries]
+        names = labels([(s.environment, x) for s, x in zip(summaries, without_name, strict=True)])
         values = [float(place) for place in map(list(dict.fromkeys(names)).index, names)]
     else:
         names = [as_text(summary.setting[axis]) for summary in summaries]
         values = [float(summary.setting[axis]) for summary in summaries]
     entries = [
-        Entry(Setting(name, value), labels[method_key(summary)], summary)
-        for name, value, summary in zip(names, values, summaries, strict=True)
+        Entry(Setting(name, value), method, summary)
+        for name, value, method, summary in zip(names, values, methods, summaries, strict=True)
     ]
     what = "environment" if axis is None else _spaced(axis)
     title = f"{part}: final regret by {what}" if part else f"Final regret by {what}"
@@ -498,8 +481,6 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
         symbol=what,
         axis=what,
         numeric=axis is not None,
-        settings=_settings(entries),
-        methods=tuple(dict.fromkeys(labels.values())),
         entries={(entry.setting, entry.method): entry for entry in entries},
         panel=panel,
     )
@@ -526,12 +507,6 @@ class Spread:
     def highest(self) -> float:
         """The highest mean over the other tables."""
         return max(regret for _, regret in self.others)
-
-    def against_paper(self, regret: float) -> float:
-        """Return the relative difference of `regret` from the paper's entry."""
-        if self.entry.published is None:
-            raise ValueError(f"The paper has no entry for {self.entry.method}.")
-        return regret / self.entry.published.regret - 1.0
 
 
 def spreads(sweeps: Sequence[Sweep], summaries: Sequence[Summary]) -> list[Spread]:
