@@ -147,6 +147,8 @@ def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     axes.set_title(chart.title, loc="left", fontsize=9.5, pad=10)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+    if chart.tolerance is not None:
+        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     draw = {
         Shape.LINES: _draw_lines,
         Shape.STACKED: _draw_stacked,
@@ -191,8 +193,6 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
         axes.set_xscale("log")
     if chart.y_log:
         axes.set_yscale("log")
-    if chart.tolerance is not None:
-        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     for i, one in enumerate(chart.series):
         if one.reference:
             axes.plot(one.x, one.y, color=MUTED, linestyle=_DASHES, linewidth=1, zorder=1)
@@ -327,8 +327,6 @@ def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 
 def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Draw symbols side by side at each place, and dashes for the other values."""
-    if chart.tolerance is not None:
-        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     for i, one in enumerate(chart.series):
         color, marker = styles[one.name]

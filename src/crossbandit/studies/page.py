@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import registered
 from crossbandit.report import (
@@ -52,7 +52,7 @@ from crossbandit.studies.sweeps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -413,13 +413,8 @@ def granted_text(sweep: Sweep) -> str:
 
     Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
     """
-    known: Mapping[str, Any] = registered()
-    needy = {
-        entry.method
-        for entry in sweep.ordered
-        if getattr(known.get(entry.summary.id), "needs_own_loss", False)
-    }
-    granted = [method for method in sweep.methods if method in needy]
+    needy = {id_ for id_, rule in registered().items() if getattr(rule, "needs_own_loss", False)}
+    granted = [m for m in sweep.methods if any(e.summary.id in needy for e in sweep.column(m))]
     if not granted:
         return ""
     verb = "is" if len(granted) == 1 else "are"
@@ -518,11 +513,10 @@ def comparisons_csv(sweeps: Sequence[Sweep]) -> str:
 
 def sweep_chart(sweep: Sweep) -> Chart:
     """Return the final regrets of a sweep: lines over an axis of numbers, or rows of names."""
-    places = {setting: i for i, setting in enumerate(sweep.settings)}
     series = [
         Series(
             name=method,
-            x=tuple(e.setting.value if sweep.numeric else places[e.setting] for e in column),
+            x=tuple(entry.setting.value for entry in column),
             y=tuple(entry.summary.regret for entry in column),
             half_widths=tuple(entry.summary.half_width for entry in column),
             details=None if sweep.published is None else tuple(map(_beside, column)),

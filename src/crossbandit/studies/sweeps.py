@@ -365,11 +365,9 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
     # The columns of the paper's table come first; methods of others keep their order after them.
     places = {method: place for place, method in enumerate((*paper.METHODS, None))}
-    part.sort(key=lambda summary: places[paper_method(summary)])
+    pairs = zip(part, labels([(s.algorithm, s.parameters) for s in part]), strict=True)
     entries = []
-    for summary, label in zip(
-        part, labels([(s.algorithm, s.parameters) for s in part]), strict=True
-    ):
+    for summary, label in sorted(pairs, key=lambda pair: places[paper_method(pair[0])]):
         value, method = summary.setting[published.variable], paper_method(summary)
         number = published.entries.get(value, {}).get(method or "")
         entries.append(Entry(Setting(f"{value:,}", float(value)), method or label, summary, number))
