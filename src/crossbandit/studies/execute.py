@@ -421,16 +421,10 @@ def run(
 
 def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells in an order in which cells with the same losses are adjacent."""
-    order: dict[str, int] = {}
-    for cell in cells:
-        order.setdefault(cell.environment, len(order))
+    order = {text: i for i, text in enumerate(dict.fromkeys(c.environment for c in cells))}
     per_seed = {text for text in order if draws_table_per_seed(json.loads(text))}
     return sorted(
-        cells,
-        key=lambda cell: (
-            order[cell.environment],
-            cell.seed if cell.environment in per_seed else 0,
-        ),
+        cells, key=lambda c: (order[c.environment], c.seed if c.environment in per_seed else 0)
     )
 
 

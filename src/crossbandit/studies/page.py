@@ -638,15 +638,12 @@ def _facts(
 
 def _warnings(frame: pd.DataFrame) -> tuple[str, ...]:
     """Return a sentence if the runs were not all made with the same versions and processor."""
-    mixed = {name: values for name, values in _values(frame).items() if len(values) > 1}
-    if not mixed:
-        return ()
-    what = ", ".join(_FACTS.get(name, name) for name in mixed)
+    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
     sentence = (
         "The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {what}. This may be the reason for differences between cells."
+        f"differ in: {', '.join(mixed)}. This may be the reason for differences between cells."
     )
-    return (sentence,)
+    return (sentence,) if mixed else ()
 
 
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:

@@ -229,7 +229,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """Two methods in one setting, compared seed by seed."""
 
     setting: Setting
@@ -317,7 +317,7 @@ class Sweep:
         return entry.summary.regret / best if best > 0 else math.nan
 
     @cached_property
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self) -> list[MethodComparison]:
         """All pairs of methods in every setting; those against the first method come first."""
         pairs = [
             (setting, second, first)
@@ -328,7 +328,7 @@ class Sweep:
         tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
         adjusted = holm([test.p_value for test in tests])
         return [
-            Comparison(setting, entry.method, other.method, test, p)
+            MethodComparison(setting, entry.method, other.method, test, p)
             for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
         ]
 
