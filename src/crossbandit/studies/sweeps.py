@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-    """Return a label for each name and its parameters."""
+    """Return each name, with those parameters in which others of the same name differ."""
     differing = {
         name: varying([values for other, values in named if other == name])
         for name in {name for name, _ in named}
@@ -461,9 +461,9 @@ def _spaced(name: str) -> str:
 def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None) -> Sweep:
     methods = labels([(summary.algorithm, summary.parameters) for summary in summaries])
     if axis is None:
-        without_name = [{k: v for k, v in s.setting.items() if k != "name"} for s in summaries]
-        names = labels([(s.environment, x) for s, x in zip(summaries, without_name, strict=True)])
-        values = [float(place) for place in map(list(dict.fromkeys(names)).index, names)]
+        names = labels([(s.environment, {**s.setting, "name": None}) for s in summaries])
+        places = {name: float(i) for i, name in enumerate(dict.fromkeys(names))}
+        values = [places[name] for name in names]
     else:
         names = [as_text(summary.setting[axis]) for summary in summaries]
         values = [float(summary.setting[axis]) for summary in summaries]
