@@ -9,7 +9,7 @@ from crossbandit import studies
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
 from crossbandit.learners import algorithm
-from crossbandit.studies.page import paper
+from crossbandit.studies import paper
 from tests.studies.conftest import forget
 
 WRITTEN = {

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from crossbandit.studies.plan import _text
-from crossbandit.studies.schema import KeyPath, line_numbers
+from crossbandit.studies.plan import KeyPath, _text, line_of
 
 NASTY = """
 # [not.a.table]
@@ -58,7 +57,13 @@ def paths(value: Any, path: KeyPath = ()) -> set[KeyPath]:
     ids=["nasty", "crlf", "template", "paper"],
 )
 def test_every_key_has_a_line(text: str) -> None:
-    assert set(line_numbers(text)) == paths(tomllib.loads(text))
+    known = paths(tomllib.loads(text))
+    lines = {path: line_of(text, path) for path in known}
+    assert all(lines[path[:-1]] <= line for path, line in lines.items())
+    for path, line in lines.items():
+        key = path[-1] if path else ""
+        assert isinstance(key, int) or key in text.splitlines()[line - 1]
+    assert all(line_of(text, (*path, "missing")) == line for path, line in lines.items())
 
 
 @pytest.mark.parametrize(
@@ -78,5 +83,5 @@ def test_every_key_has_a_line(text: str) -> None:
     ],
 )
 def test_the_line_is_right(path: KeyPath, beginning: str) -> None:
-    line = line_numbers(NASTY)[path]
+    line = line_of(NASTY, path)
     assert NASTY.splitlines()[line - 1].startswith(beginning)

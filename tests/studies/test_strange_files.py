@@ -64,16 +64,16 @@ def test_a_macro_is_refused(results: Path) -> None:
 
 def test_an_open_file_has_no_access_to_others(results: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("the secret")
-    connection = store.connect(results, read_only=True)
-    for command in (
+    commands = (
         f"SELECT * FROM read_text('{tmp_path / 'secret.txt'}')",
         f"ATTACH '{tmp_path / 'other.duckdb'}'",
         "INSTALL httpfs",
         "SET enable_external_access = true",
-    ):
-        with pytest.raises(duckdb.Error):
-            connection.execute(command)
-    connection.close()
+    )
+    with store.opened(results, read_only=True) as file:
+        for command in commands:
+            with pytest.raises(duckdb.Error):
+                file.connection.execute(command)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -23,9 +22,7 @@ from crossbandit.modules import load_modules
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import pandas as pd
-
-    from crossbandit.studies import RunSummary, Study
+    from crossbandit.studies import Study
     from crossbandit.studies.page import Report
 
 
@@ -79,7 +76,14 @@ def run(
                 plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
             )
     if not quiet:
-        _print_summary(summary, folder)
+        kept = f", {summary.kept} kept from before" if summary.kept else ""
+        failed = f", {summary.failed} failed" if summary.failed else ""
+        say(
+            f"{summary.computed} cells computed in {summary.seconds:.1f} s{kept}{failed}. "
+            f"Results are in {folder}."
+        )
+        if summary.computed or summary.kept:
+            say(f"Next: {shlex.join(['crossbandit', 'report', str(folder)])}")
     if summary.failed:
         _print_failures(folder, summary.failed)
         raise typer.Exit(1)
@@ -99,11 +103,10 @@ def _study(name: str, *, quiet: bool) -> Study:
             + f"Shipped studies: {', '.join(names)}. To write a file of your own, start with: "
             "crossbandit new-study my-study.toml"
         )
-    return studies.Study.from_toml(Path(name), announce=None if quiet else _announce)
-
-
-def _announce(module: str) -> None:
-    notify(f"This study runs the code of {module}")
+    return studies.Study.from_toml(
+        Path(name),
+        announce=None if quiet else lambda module: notify(f"This study runs the code of {module}"),
+    )
 
 
 @contextmanager
@@ -129,18 +132,6 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def _print_summary(summary: RunSummary, folder: Path) -> None:
-    """Print what was done, and what to do next."""
-    kept = f", {summary.kept} kept from before" if summary.kept else ""
-    failed = f", {summary.failed} failed" if summary.failed else ""
-    say(
-        f"{summary.computed} cells computed in {summary.seconds:.1f} s{kept}{failed}. "
-        f"Results are in {folder}."
-    )
-    if summary.computed or summary.kept:
-        say(f"Next: {shlex.join(['crossbandit', 'report', str(folder)])}")
-
-
 def _print_failures(folder: Path, count: int) -> None:
     """Print which cells failed, on the standard error: also when quiet."""
     from crossbandit import studies
@@ -161,18 +152,11 @@ def _print_failures(folder: Path, count: int) -> None:
 # --- `crossbandit export`: results for other programs --------------------------------------------
 
 
-class Format(StrEnum):
-    """The kind of file to write."""
-
-    parquet = "parquet"
-    csv = "csv"
-
-
 def export(
     source: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
     ],
-    to: Annotated[Format, typer.Option(help="The kind of file to write.")],
+    to: Annotated[Literal["parquet", "csv"], typer.Option(help="The kind of file to write.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write. \\[default: results.KIND in the folder]")
     ] = None,
@@ -183,7 +167,7 @@ def export(
     """
     from crossbandit import studies
 
-    path = studies.export(source, to=to.value, out=out)
+    path = studies.export(source, to=to, out=out)
     say(f"Wrote {path}.")
 
 
@@ -194,39 +178,31 @@ def export(
 _SENTENCE_END = re.compile(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\b[A-Z])\. (?=[^a-z(])")
 
 
-class Kind(StrEnum):
-    """What to list."""
-
-    algorithms = "algorithms"
-    environments = "environments"
-    graphs = "graphs"
-
-
 def list_names(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    kind: Annotated[
+        Literal["algorithms", "environments", "graphs"], typer.Argument(help="What to list.")
+    ],
     module: Modules = None,
 ) -> None:
     """List what a study file can name, one line each: name, parameters, meaning."""
     if module:
         load_modules(module)
     known: dict[str, Callable[..., Any]] = {
-        Kind.algorithms: dict[str, Any](algorithms.registered()),
-        Kind.environments: environments.registered(),
-        Kind.graphs: graphs.registered(),
+        "algorithms": dict[str, Any](algorithms.registered()),
+        "environments": environments.registered(),
+        "graphs": graphs.registered(),
     }[kind]
-    described = {f"{name}({_parameters(known[name])})": known[name] for name in sorted(known)}
+    described = {}
+    for name, builder in sorted(known.items()):
+        parameters = ", ".join(  # as in a call; None means that a rule chooses the value
+            word if parameter.default is parameter.empty else f"{word}={parameter.default!r}"
+            for word, parameter in inspect.signature(builder).parameters.items()
+        )
+        described[f"{name}({parameters})"] = builder
     width = max(map(len, described))
     for text, builder in described.items():
         memory = " Needs memory." if getattr(builder, "needs_memory", False) else ""
         typer.echo(f"{text:<{width}}  {_first_sentence(builder)}{memory}")
-
-
-def _parameters(builder: Callable[..., Any]) -> str:
-    """Return the parameters as in a call. None means that a rule chooses the value."""
-    return ", ".join(
-        name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
-        for name, parameter in inspect.signature(builder).parameters.items()
-    )
 
 
 def _first_sentence(builder: Callable[..., Any]) -> str:
@@ -270,6 +246,7 @@ def reproduce(
     Ends with status 1 if a claim is not met or a run failed.
     """
     from crossbandit import studies
+    from crossbandit.report import frame_csv, write_files
     from crossbandit.studies.page import compose, write
 
     name = "quick" if quick else "paper"
@@ -279,51 +256,36 @@ def reproduce(
     with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
         outcome = studies.run(study, folder, jobs=jobs, progress=progress)
     frame = studies.load(folder)
-    command = _command(quick=quick, add=add or [], module=module or [])
-    result = compose(frame, command=command, failures=studies.failures(folder))
-    paths = [folder / "results.duckdb", _write_runs(frame, folder), *write(result, folder)]
-    _print(result, paths, quiet=quiet)
-    for sentence in result.warnings:
-        notify(sentence, "Warning:", "bold yellow")
+    failed = studies.failures(folder)
+    words = ["crossbandit", "reproduce", *(["--quick"] if quick else [])]
+    words += [word for name in module or [] for word in ("--module", Path(name).name)]
+    words += [word for name in add or [] for word in ("--add", name)]
+    result = compose(frame, command=shlex.join(words), failures=failed)
+    runs = frame_csv(frame.drop(columns=_CURVES))  # the curves stay in the results file
+    paths = [folder / "results.duckdb", *write_files(folder, {"runs.csv": runs})]
+    _print_report(result, [*paths, *write(result, folder)], quiet=quiet)
     if outcome.failed:
-        _print_failed(folder, outcome.failed)
+        first = failed.iloc[0]
+        notify(
+            f"{outcome.failed} runs failed and are missing from the report. The first: "
+            f"{first.algorithm_name}, seed {first.seed}: {first.error} To try them again, use the "
+            "same command."
+        )
     if outcome.failed or not result.met:
         raise typer.Exit(1)
 
 
-def _command(*, quick: bool, add: Sequence[str], module: Sequence[str]) -> str:
-    """Return the command without the options that do not change the results."""
-    files = [word for name in module for word in ("--module", Path(name).name)]
-    extra = [*files, *(word for name in add for word in ("--add", name))]
-    return shlex.join(["crossbandit", "reproduce", *(["--quick"] if quick else []), *extra])
-
-
-def _write_runs(frame: pd.DataFrame, folder: Path) -> Path:
-    """Write one line per run; the curves stay in the results file."""
-    from crossbandit.report import frame_csv, write_files
-
-    (path,) = write_files(folder, {"runs.csv": frame_csv(frame.drop(columns=_CURVES))})
-    return path
-
-
-def _print(result: Report, paths: Sequence[Path], *, quiet: bool) -> None:
+def _print_report(result: Report, paths: Sequence[Path], *, quiet: bool = False) -> None:
+    """Print the claims of the paper, if there are any, what was written, and warnings."""
     from crossbandit.report.terminal import show
     from crossbandit.studies.page import claims_table
 
-    if not quiet or not result.met:
+    if result.claims and not (quiet and result.met):
         show(claims_table(result.claims))
     if not quiet:
         say_paths(paths)
-
-
-def _print_failed(folder: Path, count: int) -> None:
-    from crossbandit import studies
-
-    first = studies.failures(folder).iloc[0]
-    notify(
-        f"{count} runs failed and are missing from the report. The first: {first.algorithm_name}, "
-        f"seed {first.seed}: {first.error} To try them again, use the same command."
-    )
+    for sentence in result.warnings:
+        notify(sentence, "Warning:", "bold yellow")
 
 
 # --- `crossbandit report`: the page, tables and figures of any study -----------------------------
@@ -344,8 +306,7 @@ def report(
     """
     from crossbandit import studies
     from crossbandit.report import check_folder
-    from crossbandit.report.terminal import show
-    from crossbandit.studies.page import WRITTEN, claims_table, compose, write
+    from crossbandit.studies.page import WRITTEN, compose, write
 
     frame = studies.load(source)
     folder = (source if source.is_dir() else source.parent) if out is None else out
@@ -353,12 +314,7 @@ def report(
         check_folder(folder, WRITTEN, "a study's results")
     command = f"crossbandit report {source.resolve().name}"
     result = compose(frame, command=command, failures=studies.failures(source))
-    paths = write(result, folder)
-    if result.claims:
-        show(claims_table(result.claims))
-    say_paths(paths)
-    for sentence in result.warnings:
-        notify(sentence, "Warning:", "bold yellow")
+    _print_report(result, write(result, folder))
     if result.failed:
         cells = "1 cell has" if len(result.failed) == 1 else f"{len(result.failed):,} cells have"
         notify(f"{cells} failed and cannot be in the report. The first: {result.failed[0]}")

@@ -93,11 +93,14 @@ def draw_figure(
             draw_chart(axes, chart, styles)
         for group in {chart.group for chart in charts} - {""}:
             share_values([a for a, c in zip(figure.axes, charts, strict=True) if c.group == group])
-        for axes, chart in zip(figure.axes, charts, strict=True):
-            if not shared_legend:
-                name_series(axes, chart, styles)
         if shared_legend:
-            add_legend(figure, charts, styles)
+            _add_legend(figure, charts, styles)
+            return figure
+        for axes, chart in zip(figure.axes, charts, strict=True):
+            if chart.shape is Shape.LINES:
+                _label_ends(axes, chart, styles)
+            else:
+                axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
     return figure
 
 
@@ -144,6 +147,8 @@ def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     axes.set_title(chart.title, loc="left", fontsize=9.5, pad=10)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
+    if chart.tolerance is not None:
+        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     draw = {
         Shape.LINES: _draw_lines,
         Shape.STACKED: _draw_stacked,
@@ -163,15 +168,7 @@ def share_values(panels: Sequence[Axes]) -> None:
             axes.set_yticks(round_numbers(low, high))
 
 
-def name_series(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
-    """Write the names of the series beside the ends of their lines, or in a legend."""
-    if chart.shape is Shape.LINES:
-        _label_ends(axes, chart, styles)
-    else:
-        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
-
-
-def add_legend(figure: Figure, charts: Sequence[Chart], styles: Mapping[str, Style]) -> None:
+def _add_legend(figure: Figure, charts: Sequence[Chart], styles: Mapping[str, Style]) -> None:
     """Name the series of all panels in one legend below them."""
     from matplotlib.lines import Line2D
 
@@ -196,8 +193,6 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
         axes.set_xscale("log")
     if chart.y_log:
         axes.set_yscale("log")
-    if chart.tolerance is not None:
-        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     for i, one in enumerate(chart.series):
         if one.reference:
             axes.plot(one.x, one.y, color=MUTED, linestyle=_DASHES, linewidth=1, zorder=1)
@@ -332,8 +327,6 @@ def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 
 def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Draw symbols side by side at each place, and dashes for the other values."""
-    if chart.tolerance is not None:
-        axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     axes.axhline(0, color=MUTED, linewidth=0.8)
     for i, one in enumerate(chart.series):
         color, marker = styles[one.name]

@@ -30,7 +30,7 @@ from crossbandit.studies.execute import (
     run,
 )
 from crossbandit.studies.plan import Cell, Study, shipped, shipped_names, template
-from crossbandit.studies.results import differences, export, failures, load
+from crossbandit.studies.store import differences, export, failures, load
 
 __all__ = [
     "Cell",

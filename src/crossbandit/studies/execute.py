@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import itertools
 import json
 import math
 import time
@@ -14,7 +13,8 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from datetime import UTC, datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,15 +30,8 @@ from crossbandit.progress import ProgressLine, bar, duration
 from crossbandit.simulation import simulate
 from crossbandit.simulation.simulate import play_through
 from crossbandit.streams import fixed
-from crossbandit.studies.plan import (
-    CellFailure,
-    CellResult,
-    build_environment,
-    draws_table_per_seed,
-    own_builders,
-)
-from crossbandit.studies.results import differences, provenance
-from crossbandit.studies.store import writable
+from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
+from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,16 +54,9 @@ _PACKAGE = str(Path(crossbandit.__file__).parent)
 _WARM: set[tuple[str, str]] = set()
 
 
-class CellBatch(NamedTuple):
-    """Cells that are sent to a worker together."""
-
-    cells: Sequence[Cell]
-    modules: tuple[str, ...]
-
-
-def run_batch(batch: CellBatch) -> list[CellResult | CellFailure]:
-    """Run the cells one after the other. A cell that fails does not stop the next."""
-    return [_run(cell, batch.modules) for cell in batch.cells]
+def run_batch(cells: Sequence[Cell], *, modules: tuple[str, ...]) -> list[CellResult | CellFailure]:
+    """Run cells one after the other. A cell that fails does not stop the next."""
+    return [_run(cell, modules) for cell in cells]
 
 
 def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
@@ -82,6 +68,7 @@ def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") 
         seed=cell.seed,
         error=error,
         version=crossbandit.__version__,
+        failed_at=datetime.now(UTC).replace(tzinfo=None),
         location=location,
         traceback=traceback,
         provenance=provenance(),
@@ -116,7 +103,19 @@ def _simulate(cell: Cell) -> CellResult:
     horizon = horizon_of(environment)
     record = "full" if horizon <= _FULL_ROUNDS else "thin"
     if kind(cell.environment, cell.algorithm) not in _WARM:
-        _warm_up(algorithm, environment, cell.seed)
+        # Play the first batch, so that the time of the run does not include loading. If something
+        # is wrong with the cell, its run will report it.
+        with contextlib.suppress(Exception, SystemExit):
+            play_through(
+                algorithm,
+                environment,
+                fixed(cell.seed),
+                compiled=None,
+                factored=None,
+                record="thin",
+                show_progress=False,
+                stopped=[False].pop,  # raises an IndexError before the second batch
+            )
         _WARM.add(kind(cell.environment, cell.algorithm))
     began = time.perf_counter()
     run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
@@ -179,33 +178,6 @@ def _plain(value: Any) -> Any:
 def kind(environment: str, algorithm: str) -> tuple[str, str]:
     """Return the names of an environment and an algorithm, without their parameters."""
     return json.loads(environment)["name"], json.loads(algorithm)["id"]
-
-
-class _WarmUpDoneError(Exception):
-    """The first batch of a run has been played."""
-
-
-def _warm_up(algorithm: Algorithm, environment: Environment, seed: int) -> None:
-    """Play the first batch of a run, so that its time does not include loading."""
-    batches = itertools.count()
-
-    def stopped() -> bool:
-        if next(batches):
-            raise _WarmUpDoneError
-        return False
-
-    # If something is wrong with the cell, its run will report it.
-    with contextlib.suppress(Exception, SystemExit):
-        play_through(
-            algorithm,
-            environment,
-            fixed(seed),
-            compiled=None,
-            factored=None,
-            record="thin",
-            show_progress=False,
-            stopped=stopped,
-        )
 
 
 @lru_cache(maxsize=2)
@@ -323,14 +295,11 @@ def summary(progress: StudyProgress) -> str:
     if progress.failed:
         words.append(f"{progress.failed} failed")
     if progress.rate is not None:
-        words.append(f"{_number(progress.rate)} cells a second")
+        rate = f"{progress.rate:.1f}" if progress.rate < 10 else f"{progress.rate:,.0f}"
+        words.append(f"{rate} cells a second")
     if progress.seconds_left is not None and progress.done < progress.total:
         words.append(f"{duration(progress.seconds_left)} left")
     return ", ".join(words)
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
 # The time of a batch: much longer than sending it and storing its results (some 20 ms), and short
@@ -428,14 +397,14 @@ def run(
         if changed:
             warnings.warn(_changed_text(changed), ChangedModulesWarning, stacklevel=2)
         missing = [cell for cell in cells if cell.key not in finished]
-        queue = _Queue(_shared_tables_together(missing), study.modules)
+        queue = _Queue(_shared_tables_together(missing))
         count = Count(len(cells) - queue.total, queue.total, queue.total_rounds)
         tell(count.progress)
         if queue.total:
             with backends.open_pool(backend, jobs, address, warning=StudyWarning) as pool:
                 if pool.workers > 1:
                     _check_loadable(missing)
-                for results in _execute(pool, queue):
+                for results in _execute(pool, queue, partial(run_batch, modules=study.modules)):
                     store.add(results, sources)
                     failures += [one for one in results if isinstance(one, CellFailure)]
                     count.add(results, queue.finish(results))
@@ -452,16 +421,10 @@ def run(
 
 def _shared_tables_together(cells: Sequence[Cell]) -> list[Cell]:
     """Return the cells in an order in which cells with the same losses are adjacent."""
-    order: dict[str, int] = {}
-    for cell in cells:
-        order.setdefault(cell.environment, len(order))
+    order = {text: i for i, text in enumerate(dict.fromkeys(c.environment for c in cells))}
     per_seed = {text for text in order if draws_table_per_seed(json.loads(text))}
     return sorted(
-        cells,
-        key=lambda cell: (
-            order[cell.environment],
-            cell.seed if cell.environment in per_seed else 0,
-        ),
+        cells, key=lambda c: (order[c.environment], c.seed if c.environment in per_seed else 0)
     )
 
 
@@ -504,7 +467,9 @@ def _failed_text(failures: Sequence[CellFailure], total: int, directory: str) ->
     )
 
 
-def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[CellResult | CellFailure]]:
+def _execute(
+    pool: Pool, queue: _Queue, work: Callable[[list[Cell]], list[CellResult | CellFailure]]
+) -> Iterator[Sequence[CellResult | CellFailure]]:
     """Yield results until no cell is waiting, whatever happens to the workers.
 
     When a worker dies, it is unknown which cell ended it. All cells that were with a worker are
@@ -514,11 +479,11 @@ def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[CellResult | CellFa
     while queue:
         for batch in queue.alone():
             try:
-                yield from pool.map(run_batch, [batch], ahead=1)
+                yield from pool.map(work, [batch], ahead=1)
             except pool.died as error:
                 yield queue.return_lost(error)
         try:
-            yield from pool.map(run_batch, queue.batches(pool.workers))
+            yield from pool.map(work, queue.batches(pool.workers))
         except pool.died as error:
             yield queue.return_lost(error)
 
@@ -526,10 +491,9 @@ def _execute(pool: Pool, queue: _Queue) -> Iterator[Sequence[CellResult | CellFa
 class _Queue:
     """The cells that wait, and those that are with a worker."""
 
-    def __init__(self, cells: Sequence[Cell], modules: tuple[str, ...]) -> None:
+    def __init__(self, cells: Sequence[Cell]) -> None:
         self.total = len(cells)
         self.total_rounds = sum(cell.horizon for cell in cells)
-        self._modules = modules
         self._waiting = deque(cells)
         self._sent: dict[str, Cell] = {}
         self._deaths: Counter[str] = Counter()
@@ -538,7 +502,7 @@ class _Queue:
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
-    def batches(self, workers: int) -> Iterator[CellBatch]:
+    def batches(self, workers: int) -> Iterator[list[Cell]]:
         """Yield the waiting cells, in batches that take about the same time."""
         longest = max(_BATCH_SECONDS, _BATCH_SECONDS_PER_WORKER * workers)
         fair = max(1, len(self._waiting) // (4 * workers))  # leave something for every worker
@@ -552,7 +516,7 @@ class _Queue:
                 cells.append(self._waiting.popleft())
             yield self._send(cells)
 
-    def alone(self) -> Iterator[CellBatch]:
+    def alone(self) -> Iterator[list[Cell]]:
         """Yield, one by one, the cells that are given up if their worker dies once more."""
         suspects = [cell for cell in self._waiting if self._deaths[cell.key] == _DEATHS - 1]
         for cell in suspects:
@@ -591,6 +555,6 @@ class _Queue:
         slowest = max(self._pace.values(), default=float("inf"))
         return self._pace.get(cell.algorithm, slowest) * cell.horizon
 
-    def _send(self, cells: list[Cell]) -> CellBatch:
+    def _send(self, cells: list[Cell]) -> list[Cell]:
         self._sent.update((cell.key, cell) for cell in cells)
-        return CellBatch(cells, self._modules)
+        return cells

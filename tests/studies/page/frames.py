@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from crossbandit.studies.page import paper
+from crossbandit.studies import paper
 
 # Their mean is 0 and their sample variance 52/9.
 OFFSETS = (-3.0, -3.0, -2.0, -2.0, 0.0, 0.0, 2.0, 2.0, 3.0, 3.0)

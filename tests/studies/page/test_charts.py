@@ -3,9 +3,8 @@ import pandas as pd
 import pytest
 
 from crossbandit.report import draw_figure, figure_files
-from crossbandit.studies.page import compose
-from crossbandit.studies.page.report import REFERENCE, curve_chart, spread_chart, sweep_chart
-from crossbandit.studies.page.sweeps import Sweep
+from crossbandit.studies.page import REFERENCE, compose, curve_chart, spread_chart, sweep_chart
+from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
 from tests.studies.page.test_tables import generic, labelled
 

@@ -1,6 +1,8 @@
 import pytest
 
-from crossbandit.studies.page import Claim, Status, compose, paper
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose
+from crossbandit.studies.paper import Claim, Status
 from tests.studies.page.frames import Change, as_published, changed, unchanged
 
 NAMES = (

@@ -10,10 +10,9 @@ import pytest
 
 from crossbandit.report.statistics import paired_test
 from crossbandit.report.text import MISSING
-from crossbandit.studies.page import compose
-from crossbandit.studies.page import report as tables
-from crossbandit.studies.page.report import overview
-from crossbandit.studies.page.sweeps import Sweep
+from crossbandit.studies import page as tables
+from crossbandit.studies.page import compose, overview
+from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import row
 
 
@@ -31,7 +30,7 @@ def test_methods_are_compared_on_the_seeds_that_both_have() -> None:
     first = {0: 10.0, 1: 20.0, 2: 30.0}
     second = {1: 21.0, 2: 33.0, 3: 99.0}
     report = compose(frame({"a": {5: first}, "b": {5: second}}), command="")
-    (one,) = report.comparisons["p"]
+    (one,) = report.sweeps[0].comparisons
     assert (one.method, one.reference) == ("b", "a")
     assert one.test == paired_test([21.0, 33.0], [20.0, 30.0])
     assert one.adjusted == one.test.p_value
@@ -40,11 +39,11 @@ def test_methods_are_compared_on_the_seeds_that_both_have() -> None:
 def test_all_pairs_are_compared_and_adjusted_together() -> None:
     regrets = {name: {5: {0: i, 1: 2 * i, 2: i}} for i, name in enumerate("abc", 1)}
     report = compose(frame(regrets), command="")  # type: ignore[arg-type]
-    compared = report.comparisons["p"]
+    compared = report.sweeps[0].comparisons
     assert [(one.method, one.reference) for one in compared] == [("b", "a"), ("c", "a"), ("c", "b")]
     smallest = min(compared, key=lambda one: one.test.p_value)
     assert smallest.adjusted == pytest.approx(min(1, 3 * smallest.test.p_value))
-    text = tables.comparisons_csv(report.comparisons, report.sweeps)
+    text = tables.comparisons_csv(report.sweeps)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(r["difference"]) for r in rows] == [one.test.difference for one in compared]
     assert [float(r["p_value_holm"]) for r in rows] == [one.adjusted for one in compared]
@@ -52,12 +51,12 @@ def test_all_pairs_are_compared_and_adjusted_together() -> None:
 
 def test_seeds_that_do_not_meet_are_not_compared() -> None:
     report = compose(frame({"a": {5: {0: 1.0}}, "b": {5: {1: 1.0}}}), command="")
-    assert report.comparisons["p"] == []
+    assert report.sweeps[0].comparisons == []
 
 
 def test_a_single_seed_has_a_difference_and_no_p_value() -> None:
     report = compose(frame({"a": {5: {0: 1.0}}, "b": {5: {0: 3.0}}}), command="")
-    (one,) = report.comparisons["p"]
+    (one,) = report.sweeps[0].comparisons
     assert one.test.difference == 2.0
     assert math.isnan(one.adjusted)
 
@@ -67,7 +66,7 @@ def test_exponents_are_of_powers() -> None:
         "root": {t: {s: (1 + s / 10) * t**0.5 for s in range(3)} for t in (100, 400, 900)},
         "line": {t: {s: (1 + s / 10) * t for s in range(3)} for t in (100, 400, 900)},
     }
-    found = compose(frame(regrets), command="").exponents["p"]
+    found = compose(frame(regrets), command="").sweeps[0].exponents
     assert [(one.method, one.points, one.seeds) for one in found] == [
         ("root", 3, 3),
         ("line", 3, 3),
@@ -78,7 +77,7 @@ def test_exponents_are_of_powers() -> None:
 
 def test_regret_that_is_not_positive_has_no_exponent() -> None:
     regrets = {"a": {1: {0: -1.0}, 2: {0: 1.0}}, "b": {1: {0: 1.0}, 2: {0: 2.0}}}
-    (one,) = compose(frame(regrets), command="").exponents["p"]
+    (one,) = compose(frame(regrets), command="").sweeps[0].exponents
     assert one.method == "b"
 
 

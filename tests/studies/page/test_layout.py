@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from crossbandit.report import draw_figure
-from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.report import sweep_chart
-from crossbandit.studies.page.sweeps import Sweep
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose, sweep_chart
+from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
 
 

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from crossbandit.report.text import number, percent
-from crossbandit.studies.page import Report, compose, page, paper
-from crossbandit.studies.page import report as tables
+from crossbandit.studies import page as tables
+from crossbandit.studies import paper
+from crossbandit.studies.page import Report, compose, page
 from tests.studies.page.frames import as_published, changed, row
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from crossbandit.report.statistics import slope
-from crossbandit.studies.page import paper
-from crossbandit.studies.page.paper import PublishedSweep, Slope
+from crossbandit.studies import paper
+from crossbandit.studies.paper import PublishedSweep, Slope
 
 HORIZON = r"""
 2000  & 202.87 (6.36) & 300.10 (5.12)  & 531.41 (7.73)   & 546.86 (8.89)\\

@@ -3,8 +3,9 @@ import pytest
 
 from crossbandit.errors import InvalidInputError
 from crossbandit.report.statistics import slope
-from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.sweeps import summarize
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose
+from crossbandit.studies.sweeps import summarize
 from tests.studies.page.frames import HALF_WIDTH, as_published, row
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from crossbandit.report import latex as to_latex
 from crossbandit.report import markdown as to_markdown
-from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page import report as tables
-from crossbandit.studies.page.sweeps import Sweep
+from crossbandit.studies import page as tables
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose
+from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import HALF_WIDTH, as_published, changed, row
 
 

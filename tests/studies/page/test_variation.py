@@ -3,8 +3,9 @@
 import pandas as pd
 import pytest
 
-from crossbandit.studies.page import compose, paper
-from crossbandit.studies.page.sweeps import Spread
+from crossbandit.studies import paper
+from crossbandit.studies.page import compose
+from crossbandit.studies.sweeps import Spread
 from tests.studies.page.frames import as_published, row
 
 
@@ -20,7 +21,7 @@ def test_other_tables_are_listed_with_their_means() -> None:
     assert [table for table, _ in spread.others] == [1, 2]
     assert [regret for _, regret in spread.others] == pytest.approx([202.87 * 1.01, 202.87 * 1.02])
     assert (spread.lowest, spread.highest) == (spread.others[0][1], spread.others[1][1])
-    assert spread.against_paper(spread.highest) == pytest.approx(0.02)
+    assert spread.entry.against_paper(spread.highest) == pytest.approx(0.02)
     assert len(compose(as_published(), command="").spreads) == 40
 
 

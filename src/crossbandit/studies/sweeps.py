@@ -29,10 +29,10 @@ from crossbandit.report.statistics import (
     paired_test,
     slope_interval,
 )
-from crossbandit.studies.page import paper
+from crossbandit.studies import paper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pandas as pd
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from crossbandit.types import Floats
 
 _MOST_PANELS = 12
-MethodKey = tuple[str, tuple[tuple[str, str], ...]]
 
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
 _ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
@@ -82,6 +81,11 @@ class Summary:
     curve: Curve  # the regret over time
     as_paper: bool = False
 
+    @property
+    def id(self) -> str:
+        """The id of the algorithm."""
+        return str(self.parameters.get("id", self.algorithm))
+
     @cached_property
     def regret(self) -> float:
         """The mean final regret."""
@@ -114,6 +118,10 @@ def summarize(frame: pd.DataFrame) -> list[Summary]:
 def _summary(runs: pd.DataFrame) -> Summary:
     runs = runs.sort_values("seed")
     first = runs.iloc[0]
+    tuned = first.get("parameters")
+    tuned = json.loads(tuned) if isinstance(tuned, str) else tuned
+    curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
+    rounds = np.asarray(first["curve_rounds"], dtype=np.float64)
     return Summary(
         part=str(first["part"]),
         environment=str(first["environment_name"]),
@@ -123,10 +131,10 @@ def _summary(runs: pd.DataFrame) -> Summary:
         },
         algorithm=str(first["algorithm_name"]),
         parameters=_parameters(first, _ALGORITHM),
-        tuned=_tuned(first.get("parameters")),
+        tuned=dict(tuned) if isinstance(tuned, dict) else {},
         seeds=tuple(int(seed) for seed in runs["seed"]),
         finals=np.asarray(runs["final_regret"], dtype=np.float64),
-        curve=_curve(runs),
+        curve=Curve(rounds, curves.mean(axis=0), half_widths(curves)),
     )
 
 
@@ -150,43 +158,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _curve(runs: pd.DataFrame) -> Curve:
-    curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
-    rounds = np.asarray(runs["curve_rounds"].iloc[0], dtype=np.float64)
-    return Curve(rounds, curves.mean(axis=0), half_widths(curves))
-
-
-def _tuned(column: object) -> dict[str, Any]:
-    """Return the parameters that the algorithm ran with; empty for results that have none."""
-    found = json.loads(column) if isinstance(column, str) else column
-    return dict(found) if isinstance(found, dict) else {}
-
-
-def method_key(summary: Summary) -> MethodKey:
-    """Return what tells two methods apart: the name and the parameters of the algorithm."""
-    parameters = ((name, str(value)) for name, value in summary.parameters.items())
-    return summary.algorithm, tuple(sorted(parameters))
-
-
-def method_labels(summaries: Iterable[Summary]) -> dict[MethodKey, str]:
-    """Return a label for every method."""
-    first = {method_key(summary): summary for summary in summaries}
-    labels = {}
-    for key, summary in first.items():
-        alike = [other for other in first.values() if other.algorithm == summary.algorithm]
-        differing = varying([other.parameters for other in alike])
-        labels[key] = with_parameters(summary.algorithm, summary.parameters, differing)
-    return labels
-
-
-def setting_labels(summaries: Sequence[Summary]) -> list[str]:
-    """Return a label for the environment of each summary."""
-    labels = []
-    for summary in summaries:
-        alike = [s.setting for s in summaries if s.environment == summary.environment]
-        differing = [name for name in varying(alike) if name != "name"]
-        labels.append(with_parameters(summary.environment, summary.setting, differing))
-    return labels
+def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
+    """Return each name, with those parameters in which others of the same name differ."""
+    differing = {
+        name: varying([values for other, values in named if other == name])
+        for name in {name for name, _ in named}
+    }
+    return [with_parameters(name, values, differing[name]) for name, values in named]
 
 
 def with_parameters(name: str, values: Mapping[str, Any], shown: Sequence[str]) -> str:
@@ -243,9 +221,32 @@ class Entry:
     @property
     def difference(self) -> float:
         """The relative difference from the paper; NaN where the paper has no number."""
-        if self.published is None:
-            return math.nan
-        return self.summary.regret / self.published.regret - 1.0
+        return self.against_paper(self.summary.regret)
+
+    def against_paper(self, regret: float) -> float:
+        """Return the relative difference of `regret` from the paper's number."""
+        return math.nan if self.published is None else regret / self.published.regret - 1.0
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Two methods in one setting, compared seed by seed."""
+
+    setting: Setting
+    method: str
+    reference: str  # the other method; differences are `method` minus `reference`
+    test: PairedTest  # the paired test over the seeds that both have
+    adjusted: float  # its p-value, adjusted by Holm's method for all comparisons of the sweep
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The power of the axis that fits the mean final regret of a method."""
+
+    method: str
+    points: int  # the number of settings
+    seeds: int  # the number of seeds that all settings have
+    estimate: Estimate  # the log-log slope, with its interval over the seeds
 
 
 @dataclass(frozen=True)
@@ -257,13 +258,21 @@ class Sweep:
     symbol: str  # the name of what varies, before its value
     axis: str  # the name of what varies, on an axis
     numeric: bool  # Whether the settings are numbers on an axis. Otherwise they are names.
-    settings: tuple[Setting, ...]  # the settings, in order
-    methods: tuple[str, ...]  # the methods, in order
     entries: Mapping[tuple[Setting, str], Entry]  # the entries by setting and method
     published: paper.PublishedSweep | None = None  # the table of the paper, if this is one
     panel: str = ""  # the name of this panel among the panels of its part; "" for the only one
     group: str = ""
     allows_log: bool = True  # whether those panels can all have logarithmic axes
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings, in order."""
+        return tuple(sorted({setting for setting, _ in self.entries}, key=lambda one: one.value))
+
+    @cached_property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, in order."""
+        return tuple(dict.fromkeys(method for _, method in self.entries))
 
     @property
     def is_logarithmic(self) -> bool:
@@ -285,19 +294,18 @@ class Sweep:
         """Return a setting with the name of what varies."""
         return f"{self.symbol} = {setting.label}" if self.numeric else setting.label
 
-    def full_place(self, setting: Setting) -> str:
-        """Return a setting with the name of what varies, and the panel."""
-        return ", ".join(filter(None, (self.place(setting), self.panel)))
+    @property
+    def ordered(self) -> list[Entry]:
+        """The entries, setting by setting."""
+        return [entry for setting in self.settings for entry in self.row(setting)]
 
     def row(self, setting: Setting) -> list[Entry]:
         """Return the entries of one setting, in the order of the methods."""
-        found = (self.entries.get((setting, method)) for method in self.methods)
-        return [entry for entry in found if entry is not None]
+        return [self.entries[setting, m] for m in self.methods if (setting, m) in self.entries]
 
     def column(self, method: str) -> list[Entry]:
         """Return the entries of one method, in the order of the settings."""
-        found = (self.entries.get((setting, method)) for setting in self.settings)
-        return [entry for entry in found if entry is not None]
+        return [self.entries[s, method] for s in self.settings if (s, method) in self.entries]
 
     def best(self, setting: Setting) -> float:
         """Return the lowest mean regret in a setting."""
@@ -308,6 +316,45 @@ class Sweep:
         best = self.best(entry.setting)
         return entry.summary.regret / best if best > 0 else math.nan
 
+    @cached_property
+    def comparisons(self) -> list[MethodComparison]:
+        """All pairs of methods in every setting; those against the first method come first."""
+        pairs = [
+            (setting, second, first)
+            for setting in self.settings
+            for first, second in combinations(self.row(setting), 2)
+            if set(first.summary.seeds) & set(second.summary.seeds)
+        ]
+        tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
+        adjusted = holm([test.p_value for test in tests])
+        return [
+            MethodComparison(setting, entry.method, other.method, test, p)
+            for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
+        ]
+
+    @cached_property
+    def exponents(self) -> list[Exponent]:
+        """How the regret of every method grows along the axis, where that has a logarithm."""
+        if not self.numeric or any(setting.value <= 0 for setting in self.settings):
+            return []
+        found = []
+        for method in self.methods:
+            column = self.column(method)
+            samples = _common(column)
+            if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
+                continue
+            x = [entry.setting.value for entry in column]
+            estimate = slope_interval(x, samples)
+            found.append(Exponent(method, len(column), samples.shape[1], estimate))
+        return found
+
+
+def _common(entries: Sequence[Entry]) -> Floats:
+    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
+    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
+    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
+    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)
+
 
 def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -> Sweep:
     """Lay out one of the paper's sweeps.
@@ -316,35 +363,23 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     All have half-widths like the paper's.
     """
     part = [replace(s, as_paper=True) for s in summaries if belongs_to(published, s)]
-    labels = method_labels(part)
-    values = sorted({summary.setting[published.variable] for summary in part})
-    settings = {value: Setting(f"{value:,}", float(value)) for value in values}
-    papers: dict[str, None] = {}
-    others: dict[str, None] = {}
-    entries: dict[tuple[Setting, str], Entry] = {}
-    for summary in sorted(part, key=_paper_order):
+    # The columns of the paper's table come first; methods of others keep their order after them.
+    places = {method: place for place, method in enumerate((*paper.METHODS, None))}
+    pairs = zip(part, labels([(s.algorithm, s.parameters) for s in part]), strict=True)
+    entries = []
+    for summary, label in sorted(pairs, key=lambda pair: places[paper_method(pair[0])]):
         value, method = summary.setting[published.variable], paper_method(summary)
-        label = labels[method_key(summary)] if method is None else method
         number = published.entries.get(value, {}).get(method or "")
-        entries[settings[value], label] = Entry(settings[value], label, summary, number)
-        (others if method is None else papers)[label] = None
+        entries.append(Entry(Setting(f"{value:,}", float(value)), method or label, summary, number))
     return Sweep(
         id=published.part,
         title=published.title,
         symbol=published.symbol,
         axis=published.name,
         numeric=True,
-        settings=tuple(settings.values()),
-        methods=tuple({**papers, **others}),
-        entries=entries,
+        entries={(entry.setting, entry.method): entry for entry in entries},
         published=published,
     )
-
-
-def _paper_order(summary: Summary) -> int:
-    """Return the column of the paper's table; methods of others keep their order after them."""
-    method = paper_method(summary)
-    return len(paper.METHODS) if method is None else paper.METHODS.index(method)
 
 
 def belongs_to(published: paper.PublishedSweep, summary: Summary) -> bool:
@@ -397,20 +432,14 @@ def _axis(summaries: Sequence[Summary]) -> str | None:
     values = {name: {str(s.setting.get(name)) for s in summaries} for name in names}
     # Of two with the same number of values, take the horizon: most studies are about growth in it.
     for name in sorted(names, key=lambda name: (-len(values[name]), name != "horizon")):
-        if not all(_is_number(summary.setting.get(name)) for summary in summaries):
+        if not all(type(summary.setting.get(name)) in {int, float} for summary in summaries):
             continue
         panels = _panels(summaries, name).values()
-        if len(panels) <= _MOST_PANELS and all(_count(inside, name) > 1 for inside in panels):
+        if len(panels) <= _MOST_PANELS and all(
+            len({summary.setting[name] for summary in inside}) > 1 for inside in panels
+        ):
             return name
     return None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _count(summaries: Sequence[Summary], name: str) -> int:
-    return len({summary.setting[name] for summary in summaries})
 
 
 def _panels(summaries: Sequence[Summary], axis: str) -> dict[str, list[Summary]]:
@@ -430,19 +459,18 @@ def _spaced(name: str) -> str:
 
 
 def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None) -> Sweep:
-    labels = method_labels(summaries)
+    methods = labels([(summary.algorithm, summary.parameters) for summary in summaries])
     if axis is None:
-        names = setting_labels(summaries)
+        names = labels([(s.environment, {**s.setting, "name": None}) for s in summaries])
+        places = {name: float(i) for i, name in enumerate(dict.fromkeys(names))}
+        values = [places[name] for name in names]
     else:
-        summaries = sorted(summaries, key=lambda summary: float(summary.setting[axis]))
         names = [as_text(summary.setting[axis]) for summary in summaries]
-    settings: dict[str, Setting] = {}
-    entries: dict[tuple[Setting, str], Entry] = {}
-    for summary, name in zip(summaries, names, strict=True):
-        place = float(len(settings)) if axis is None else float(summary.setting[axis])
-        setting = settings.setdefault(name, Setting(name, place))
-        method = labels[method_key(summary)]
-        entries[setting, method] = Entry(setting, method, summary)
+        values = [float(summary.setting[axis]) for summary in summaries]
+    entries = [
+        Entry(Setting(name, value), method, summary)
+        for name, value, method, summary in zip(names, values, methods, summaries, strict=True)
+    ]
     what = "environment" if axis is None else _spaced(axis)
     title = f"{part}: final regret by {what}" if part else f"Final regret by {what}"
     return Sweep(
@@ -451,74 +479,12 @@ def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None
         symbol=what,
         axis=what,
         numeric=axis is not None,
-        settings=tuple(settings.values()),
-        methods=tuple(dict.fromkeys(labels.values())),
-        entries=entries,
+        entries={(entry.setting, entry.method): entry for entry in entries},
         panel=panel,
     )
 
 
-# --- comparisons ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two methods in one setting, compared seed by seed."""
-
-    setting: Setting
-    method: str
-    reference: str  # the other method; differences are `method` minus `reference`
-    test: PairedTest  # the paired test over the seeds that both have
-    adjusted: float  # its p-value, adjusted by Holm's method for all comparisons of the sweep
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """The power of the axis that fits the mean final regret of a method."""
-
-    method: str
-    points: int  # the number of settings
-    seeds: int  # the number of seeds that all settings have
-    estimate: Estimate  # the log-log slope, with its interval over the seeds
-
-
-def compare(sweep: Sweep) -> list[Comparison]:
-    """Compare all pairs of methods in every setting; those against the first method come first."""
-    pairs = [
-        (setting, second, first)
-        for setting in sweep.settings
-        for first, second in combinations(sweep.row(setting), 2)
-        if set(first.summary.seeds) & set(second.summary.seeds)
-    ]
-    tests = [paired_test(*_common([entry, other])) for _, entry, other in pairs]
-    adjusted = holm([test.p_value for test in tests])
-    return [
-        Comparison(setting, entry.method, other.method, test, p)
-        for (setting, entry, other), test, p in zip(pairs, tests, adjusted, strict=True)
-    ]
-
-
-def exponents(sweep: Sweep) -> list[Exponent]:
-    """Return how the regret of every method grows along the axis, where that has a logarithm."""
-    if not sweep.numeric or any(setting.value <= 0 for setting in sweep.settings):
-        return []
-    found = []
-    for method in sweep.methods:
-        column = sweep.column(method)
-        samples = _common(column)
-        if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
-            continue
-        x = [entry.setting.value for entry in column]
-        estimate = slope_interval(x, samples)
-        found.append(Exponent(method, len(column), samples.shape[1], estimate))
-    return found
-
-
-def _common(entries: Sequence[Entry]) -> Floats:
-    """Return the final regrets (entries, seeds) under the seeds that all entries have."""
-    by_seed = [dict(zip(e.summary.seeds, e.summary.finals, strict=True)) for e in entries]
-    seeds = sorted(set.intersection(*map(set, by_seed))) if by_seed else []
-    return np.array([[finals[seed] for seed in seeds] for finals in by_seed], dtype=np.float64)
+# --- other loss tables ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -539,12 +505,6 @@ class Spread:
     def highest(self) -> float:
         """The highest mean over the other tables."""
         return max(regret for _, regret in self.others)
-
-    def against_paper(self, regret: float) -> float:
-        """Return the relative difference of `regret` from the paper's entry."""
-        if self.entry.published is None:
-            raise ValueError(f"The paper has no entry for {self.entry.method}.")
-        return regret / self.entry.published.regret - 1.0
 
 
 def spreads(sweeps: Sequence[Sweep], summaries: Sequence[Summary]) -> list[Spread]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import registered
 from crossbandit.report import (
@@ -33,30 +33,26 @@ from crossbandit.report.text import (
     slug,
     times,
 )
-from crossbandit.studies.page import paper
-from crossbandit.studies.page.paper import ENTRY_TOLERANCE, Claim, Status, is_within, judge
-from crossbandit.studies.page.sweeps import (
-    Comparison,
+from crossbandit.studies import paper
+from crossbandit.studies.paper import ENTRY_TOLERANCE, Claim, Status, is_within, judge
+from crossbandit.studies.plan import draws_table_per_seed
+from crossbandit.studies.store import fact_values
+from crossbandit.studies.sweeps import (
     Entry,
-    Exponent,
     Setting,
     Spread,
     Summary,
     Sweep,
     as_text,
     belongs_to,
-    compare,
-    exponents,
     paper_sweep,
     spreads,
     study_sweeps,
     summarize,
 )
-from crossbandit.studies.plan import draws_table_per_seed
-from crossbandit.studies.results import fact_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -119,8 +115,6 @@ class Report:
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...] = ()  # sentences that the page shows before the numbers
     failed: tuple[Failure, ...] = ()  # the cells that failed and are missing
-    comparisons: Mapping[str, list[Comparison]] = field(default_factory=dict)
-    exponents: Mapping[str, list[Exponent]] = field(default_factory=dict)
 
     @property
     def of_paper(self) -> bool:
@@ -142,72 +136,61 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
     """Make a report."""
     frame = frame.drop_duplicates(["part", "cell"])  # two studies in one folder may share runs
     summaries = summarize(frame)
-    of_paper = _paper_sweeps(summaries)
-    rest = [summary for summary in summaries if not _is_placed(summary, of_paper)]
-    sweeps = (*of_paper, *study_sweeps(rest))
+    of_paper = [paper_sweep(published, summaries) for published in paper.SWEEPS]
+    of_paper = [sweep for sweep in of_paper if any(e.published for e in sweep.ordered)]
+    placed = [sweep.published for sweep in of_paper if sweep.published]
+    rest = [
+        s
+        for s in summaries
+        if not any(s.part == f"tables-{one.part}" or belongs_to(one, s) for one in placed)
+    ]
+    studies = dict.fromkeys(str(name) for name in frame["study"] if str(name))
+    title = "The paper's evaluation, reproduced" if of_paper else ", ".join(studies)
+    failed = []
+    if failures is not None:
+        for _, row in failures.drop_duplicates(["part", "cell"]).iterrows():
+            cell = f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}"
+            place = f" ({row['location']})" if row.get("location") else ""
+            failed.append(Failure(cell, f"{row['error']}{place}", row.get("traceback") or ""))
     return Report(
-        title="The paper's evaluation, reproduced" if of_paper else _study(frame),
-        sweeps=sweeps,
+        title=title or "A study",
+        sweeps=(*of_paper, *study_sweeps(rest)),
         claims=tuple(judge(of_paper)) if of_paper else (),
         spreads=tuple(spreads(of_paper, summaries)),
         facts=_facts(frame, summaries, command),
         warnings=_warnings(frame),
-        failed=() if failures is None else _failed(failures),
-        comparisons={sweep.id: compare(sweep) for sweep in sweeps},
-        exponents={sweep.id: exponents(sweep) for sweep in sweeps},
+        failed=tuple(failed),
     )
-
-
-def _failed(failures: pd.DataFrame) -> tuple[Failure, ...]:
-    failures = failures.drop_duplicates(["part", "cell"])
-    return tuple(
-        Failure(
-            cell=f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}",
-            error=str(row["error"]) + (f" ({row['location']})" if row.get("location") else ""),
-            traceback=str(row.get("traceback") or ""),
-        )
-        for _, row in failures.iterrows()
-    )
-
-
-def _paper_sweeps(summaries: list[Summary]) -> list[Sweep]:
-    """Return those of the paper's sweeps of which at least one entry was run."""
-    laid_out = [paper_sweep(published, summaries) for published in paper.SWEEPS]
-    return [sweep for sweep in laid_out if any(entry.published for entry in sweep.entries.values())]
-
-
-def _is_placed(summary: Summary, sweeps: list[Sweep]) -> bool:
-    """Return whether the paper's sweeps, or the comparison of loss tables, show these runs."""
-    return any(
-        summary.part == f"tables-{sweep.id}"
-        or (sweep.published is not None and belongs_to(sweep.published, summary))
-        for sweep in sweeps
-    )
-
-
-def _study(frame: pd.DataFrame) -> str:
-    names = dict.fromkeys(str(name) for name in frame["study"] if str(name))
-    return ", ".join(names) or "A study"
 
 
 def write(report: Report, folder: Path) -> list[Path]:
     """Write a report into a folder."""
     sweeps = report.sweeps
-    names = _names(report)
+    names: dict[str, Sweep] = {}  # letters that file systems and LaTeX allow
+    for sweep in sweeps:
+        name = slug(sweep.id)
+        names[name if name not in names else f"{name}-{len(names)}"] = sweep
     by_latex = [
         replace(sweep_table(sweep, where="in parentheses"), label=name)
-        for sweep, name in zip(sweeps, names, strict=True)
+        for name, sweep in names.items()
     ]
     contents: dict[str, str | bytes] = {
         PAGE: page(report),
         "tables.md": "\n".join(markdown(sweep_table(sweep)) for sweep in sweeps),
         "tables.csv": to_csv(sweeps),
         "tables.tex": "\n".join(map(latex, by_latex)),
-        "comparisons.csv": comparisons_csv(report.comparisons, sweeps),
-        "exponents.csv": _exponents_csv(report.exponents, sweeps),
+        "comparisons.csv": comparisons_csv(sweeps),
+        "exponents.csv": csv_text(
+            ("table", "axis", "method", "points", "seeds", "exponent", "half_width"),
+            (
+                (sweep.id, sweep.symbol, one.method, one.points, one.seeds, *one.estimate)
+                for sweep in sweeps
+                for one in sweep.exponents
+            ),
+        ),
         **figure_files(draw_figure([sweep_chart(sweep) for sweep in sweeps]), "regret"),
     }
-    for name, sweep in zip(names, sweeps, strict=True):
+    for name, sweep in names.items():
         file = f"curves-{name}" if len(names) > 1 else "curves"
         charts = [curve_chart(sweep, setting) for setting in sweep.settings]
         drawn = draw_figure(charts, columns=None if sweep.numeric else 1)
@@ -216,15 +199,6 @@ def write(report: Report, folder: Path) -> list[Path]:
         charts = list(_spread_charts(report).values())
         contents |= figure_files(draw_figure(charts, shared_legend=True), "loss-tables")
     return write_files(folder, contents)
-
-
-def _names(report: Report) -> list[str]:
-    """Return a unique name for each sweep, of letters that file systems and LaTeX allow."""
-    names: list[str] = []
-    for sweep in report.sweeps:
-        name = slug(sweep.id)
-        names.append(name if name not in names else f"{name}-{len(names)}")
-    return names
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -237,7 +211,7 @@ def page(report: Report) -> str:
     curves = [(sweep, setting) for sweep in sweeps for setting in sweep.settings]
     others = _spread_charts(report)
     return render(
-        "crossbandit.studies.page",
+        "crossbandit.studies",
         "study.html",
         title=report.title,
         kind="reproduction" if report.of_paper else "study",
@@ -249,7 +223,6 @@ def page(report: Report) -> str:
         },
         report=report,
         paper=paper,
-        status=Status,
         claims=claims_table(report.claims),
         overview=overview(sweeps),
         finals=list(finals),
@@ -259,15 +232,14 @@ def page(report: Report) -> str:
         caption=caption,
         tables={sweep.id: entry_table(sweep) for sweep in sweeps},
         tables_csv=to_csv(sweeps),
-        comparisons={sweep.id: _comparison_table(report, sweep) for sweep in sweeps},
-        few_comparisons=sum(map(len, report.comparisons.values())) <= _MOST_OPEN,
-        comparisons_csv=comparisons_csv(report.comparisons, sweeps),
-        exponents={sweep.id: _exponent_table(report, sweep) for sweep in sweeps},
+        comparisons={sweep.id: _comparison_table(sweep) for sweep in sweeps},
+        few_comparisons=sum(len(sweep.comparisons) for sweep in sweeps) <= _MOST_OPEN,
+        comparisons_csv=comparisons_csv(sweeps),
+        exponents={sweep.id: _exponent_table(sweep) for sweep in sweeps},
         others=list(others),
         other_tables=sorted({table for spread in report.spreads for table, _ in spread.others}),
         spread_seeds=sorted({spread.seeds for spread in report.spreads}),
         spreads=_spread_table(report),
-        tolerance=ENTRY_TOLERANCE,
         tuned=_tuned_table(report),
     )
 
@@ -311,10 +283,10 @@ def _method(name: str) -> Cell:
     return Cell(name, series=name)
 
 
-def _comparison_table(report: Report, sweep: Sweep) -> Table:
+def _comparison_table(sweep: Sweep) -> Table:
     """Return how each method differs from the first."""
     first = sweep.methods[0]
-    mine = [one for one in report.comparisons[sweep.id] if one.reference == first]
+    mine = [one for one in sweep.comparisons if one.reference == first]
     return Table(
         caption=f"Each algorithm minus {first}.",
         head=("algorithm", "difference", "p"),
@@ -330,12 +302,12 @@ def _comparison_table(report: Report, sweep: Sweep) -> Table:
     )
 
 
-def _exponent_table(report: Report, sweep: Sweep) -> Table:
+def _exponent_table(sweep: Sweep) -> Table:
     return Table(
         head=("algorithm", "points", "seeds", "exponent"),
         rows=tuple(
             (_method(one.method), str(one.points), str(one.seeds), plus_minus(*one.estimate, 3))
-            for one in report.exponents[sweep.id]
+            for one in sweep.exponents
         ),
     )
 
@@ -376,11 +348,11 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     for setting in sweep.settings:
         entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
         groups[len(rows)] = setting.label
-        here = [_cell(entry, lambda e: _regret(sweep, e)) for entry in entries]
+        here = [MISSING if entry is None else _regret(sweep, entry) for entry in entries]
         rows.append((setting.label, *(["here"] if with_paper else []), *here))
         if with_paper:
-            rows.append(("", "paper", *(_cell(entry, _published) for entry in entries)))
-            differences = (_cell(entry, lambda e: percent(e.difference)) for entry in entries)
+            differences = (MISSING if e is None else percent(e.difference) for e in entries)
+            rows.append(("", "paper", *map(_published, entries)))
             rows.append(("", "difference", *differences))
     return Table(
         title=sweep.title,
@@ -394,25 +366,22 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     )
 
 
-def _cell(entry: Entry | None, text: Callable[[Entry], str | Cell]) -> str | Cell:
-    return MISSING if entry is None else text(entry)
-
-
 def _regret(sweep: Sweep, entry: Entry) -> Cell:
     lowest = entry.summary.regret == sweep.best(entry.setting)
     style = "best" if lowest else ""
     return plus_minus(entry.summary.regret, entry.summary.half_width, style=style)
 
 
-def _published(entry: Entry) -> str | Cell:
-    return MISSING if entry.published is None else plus_minus(*entry.published, style="other")
+def _published(entry: Entry | None) -> str | Cell:
+    if entry is None or entry.published is None:
+        return MISSING
+    return plus_minus(*entry.published, style="other")
 
 
 def entry_table(sweep: Sweep) -> Table:
     """Return a sweep for the page: a row for each method in each setting."""
-    entries = [entry for setting in sweep.settings for entry in sweep.row(setting)]
     rows: list[tuple[str | Cell, ...]] = []
-    for entry in entries:
+    for entry in sweep.ordered:
         name, regret = _method(entry.method), _regret(sweep, entry)
         if sweep.published is None:
             seeds = str(len(entry.summary.seeds))
@@ -425,7 +394,7 @@ def entry_table(sweep: Sweep) -> Table:
     return Table(
         head=("algorithm", *(beside if sweep.published is None else _BESIDE_PAPER)),
         rows=tuple(rows),
-        groups=group_starts([sweep.place(entry.setting) for entry in entries]),
+        groups=group_starts([sweep.place(entry.setting) for entry in sweep.ordered]),
     )
 
 
@@ -444,22 +413,13 @@ def granted_text(sweep: Sweep) -> str:
 
     Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
     """
-    known = registered()
-    granted = [
-        method
-        for method in sweep.methods
-        if any(_needs_own_loss(entry, known) for entry in sweep.column(method))
-    ]
+    needy = {id_ for id_, rule in registered().items() if getattr(rule, "needs_own_loss", False)}
+    granted = [m for m in sweep.methods if any(e.summary.id in needy for e in sweep.column(m))]
     if not granted:
         return ""
     verb = "is" if len(granted) == 1 else "are"
     names = " and ".join([", ".join(granted[:-1]), granted[-1]] if granted[1:] else granted)
     return f"{names} {verb} given the loss of the arm played, also if it has no self-loop."
-
-
-def _needs_own_loss(entry: Entry, known: Mapping[str, Any]) -> bool:
-    name = entry.summary.parameters.get("id", entry.summary.algorithm)
-    return bool(getattr(known.get(str(name)), "needs_own_loss", False))
 
 
 def seeds_text(sweep: Sweep) -> str:
@@ -507,27 +467,21 @@ def to_csv(sweeps: Sequence[Sweep]) -> str:
     return csv_text(
         COLUMNS,
         (
-            _csv_row(sweep, entry)
+            (
+                sweep.id,
+                _csv_setting(sweep, entry.setting),
+                entry.method,
+                len(entry.summary.seeds),
+                entry.summary.regret,
+                entry.summary.half_width,
+                "1.96 standard errors" if entry.summary.as_paper else "Student",
+                *(entry.published or (None, None)),
+                entry.difference,
+            )
             for sweep in sweeps
-            for setting in sweep.settings
-            for entry in sweep.row(setting)
+            for entry in sweep.ordered
         ),
     )
-
-
-def _csv_row(sweep: Sweep, entry: Entry) -> list[object]:
-    summary, published = entry.summary, entry.published
-    return [
-        sweep.id,
-        _csv_setting(sweep, entry.setting),
-        entry.method,
-        len(summary.seeds),
-        summary.regret,
-        summary.half_width,
-        "1.96 standard errors" if summary.as_paper else "Student",
-        *((None, None) if published is None else published),
-        entry.difference,
-    ]
 
 
 def _csv_setting(sweep: Sweep, setting: Setting) -> object:
@@ -536,32 +490,20 @@ def _csv_setting(sweep: Sweep, setting: Setting) -> object:
     return int(setting.value) if setting.value.is_integer() else setting.value
 
 
-def comparisons_csv(compared: Mapping[str, Sequence[Comparison]], sweeps: Sequence[Sweep]) -> str:
+def comparisons_csv(sweeps: Sequence[Sweep]) -> str:
     """Return the paired tests between all methods as CSV, one per line, unrounded."""
     head = ("table", "setting", "method", "reference", "pairs", "difference", "half_width")
     return csv_text(
         (*head, "p_value", "p_value_holm"),
         (
-            [
+            (
                 sweep.id,
                 _csv_setting(sweep, one.setting),
                 *(one.method, one.reference, one.test.pairs, one.test.difference),
                 *(one.test.half_width, one.test.p_value, one.adjusted),
-            ]
+            )
             for sweep in sweeps
-            for one in compared[sweep.id]
-        ),
-    )
-
-
-def _exponents_csv(grown: Mapping[str, Sequence[Exponent]], sweeps: Sequence[Sweep]) -> str:
-    """Return the exponents as CSV, one per line, unrounded."""
-    return csv_text(
-        ("table", "axis", "method", "points", "seeds", "exponent", "half_width"),
-        (
-            [sweep.id, sweep.symbol, one.method, one.points, one.seeds, *one.estimate]
-            for sweep in sweeps
-            for one in grown[sweep.id]
+            for one in sweep.comparisons
         ),
     )
 
@@ -571,11 +513,10 @@ def _exponents_csv(grown: Mapping[str, Sequence[Exponent]], sweeps: Sequence[Swe
 
 def sweep_chart(sweep: Sweep) -> Chart:
     """Return the final regrets of a sweep: lines over an axis of numbers, or rows of names."""
-    places = {setting: i for i, setting in enumerate(sweep.settings)}
     series = [
         Series(
             name=method,
-            x=tuple(e.setting.value if sweep.numeric else places[e.setting] for e in column),
+            x=tuple(entry.setting.value for entry in column),
             y=tuple(entry.summary.regret for entry in column),
             half_widths=tuple(entry.summary.half_width for entry in column),
             details=None if sweep.published is None else tuple(map(_beside, column)),
@@ -621,7 +562,7 @@ def _square_root(sweep: Sweep) -> list[Series]:
 def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
     """Return the regret over time in one setting."""
     return Chart(
-        title=sweep.full_place(setting),
+        title=", ".join(filter(None, (sweep.place(setting), sweep.panel))),
         x_label="round",
         y_label="regret",
         series=tuple(
@@ -652,7 +593,8 @@ def spread_chart(sweep: Sweep, spreads: Sequence[Spread]) -> Chart:
         if not mine:
             continue
         others = tuple(
-            tuple(spread.against_paper(regret) for _, regret in spread.others) for spread in mine
+            tuple(spread.entry.against_paper(regret) for _, regret in spread.others)
+            for spread in mine
         )
         series.append(
             Series(
@@ -696,15 +638,12 @@ def _facts(
 
 def _warnings(frame: pd.DataFrame) -> tuple[str, ...]:
     """Return a sentence if the runs were not all made with the same versions and processor."""
-    mixed = {name: values for name, values in _values(frame).items() if len(values) > 1}
-    if not mixed:
-        return ()
-    what = ", ".join(_FACTS.get(name, name) for name in mixed)
+    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
     sentence = (
         "The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {what}. This may be the reason for differences between cells."
+        f"differ in: {', '.join(mixed)}. This may be the reason for differences between cells."
     )
-    return (sentence,)
+    return (sentence,) if mixed else ()
 
 
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
@@ -759,13 +698,12 @@ def _tuned_table(report: Report) -> Table:
     several = len(report.sweeps) > 1
     rows = tuple(
         (
-            f"{sweep.id}, {sweep.place(setting)}" if several else sweep.place(setting),
+            (f"{sweep.id}, " if several else "") + sweep.place(entry.setting),
             entry.method,
             ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
         )
         for sweep in report.sweeps
-        for setting in sweep.settings
-        for entry in sweep.row(setting)
+        for entry in sweep.ordered
         if entry.summary.tuned
     )
     return Table(head=("setting", "algorithm", "parameters"), rows=rows, labels=3)

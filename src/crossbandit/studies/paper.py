@@ -23,7 +23,7 @@ from crossbandit.report.text import number, percent
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from crossbandit.studies.page.sweeps import Entry, Sweep
+    from crossbandit.studies.sweeps import Entry, Sweep
 
 TITLE = "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphical Feedback"
 
@@ -177,7 +177,9 @@ def is_within(entry: Entry) -> bool:
     return abs(entry.difference) <= allowed(entry)
 
 
-def column(sweep: Sweep | None, method: str, *, fewest_seeds: int) -> dict[float, Entry]:
+def column(
+    sweep: Sweep | None, method: str, *, fewest_seeds: int = FEWEST_SEEDS
+) -> dict[float, Entry]:
     """Return a method's entries at the paper's points, by their place on the axis.
 
     Entries with fewer than `fewest_seeds` of the paper's seeds are left out.
@@ -192,16 +194,12 @@ def column(sweep: Sweep | None, method: str, *, fewest_seeds: int) -> dict[float
     }
 
 
-def _enough(sweep: Sweep | None, method: str) -> dict[float, Entry]:
-    return column(sweep, method, fewest_seeds=FEWEST_SEEDS)
-
-
 def _entries(sweeps: Sequence[Sweep]) -> Claim:
     judged = [
         (sweep, entry)
         for sweep in sweeps
         for method in METHODS
-        for entry in column(sweep, method, fewest_seeds=_all_seeds(sweep)).values()
+        for entry in column(sweep, method, fewest_seeds=len(HORIZON.seeds)).values()
     ]
     total = sum(len(row) for sweep in SWEEPS for row in sweep.entries.values())
     name = "Every table entry is the paper's"
@@ -227,7 +225,7 @@ def _lowest(sweeps: Sequence[Sweep]) -> Claim:
     used: list[Entry] = []
     points = 0
     for sweep in sweeps:
-        columns = {method: _enough(sweep, method) for method in METHODS}
+        columns = {method: column(sweep, method) for method in METHODS}
         used += [entry for entries in columns.values() for entry in entries.values()]
         for value, ours in columns[OURS].items():
             others = [columns[method].get(value) for method in columns if method != OURS]
@@ -253,7 +251,7 @@ def _slope(sweep: Sweep | None, published: PublishedSweep, method: str, bar: Slo
     symbol = published.symbol
     name = f"{method}: log-log slope in {symbol}"
     expected = f"{bar.low:.2f} to {bar.high:.2f} (paper {bar.published:.2f})"
-    entries = _enough(sweep, method)
+    entries = column(sweep, method)
     if missing := _missing(entries, published):
         return _not_judged(name, expected, missing)
     fitted = slope(list(entries), [entry.summary.regret for entry in entries.values()])
@@ -264,7 +262,7 @@ def _slope(sweep: Sweep | None, published: PublishedSweep, method: str, bar: Slo
 def _flat(sweep: Sweep | None) -> Claim:
     name = f"{CONTEXT} is flat across α"
     expected = "the same regret on every graph"
-    entries = _enough(sweep, CONTEXT)
+    entries = column(sweep, CONTEXT)
     if missing := _missing(entries, ALPHA):
         return _not_judged(name, expected, missing)
     regrets = [entry.summary.regret for entry in entries.values()]
@@ -281,7 +279,7 @@ def _growth(sweep: Sweep | None) -> Claim:
     was = [ALPHA.entries[value][OURS].regret for value in (first, last)]
     factor = was[1] / was[0]
     expected = f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})"
-    entries = _enough(sweep, OURS)
+    entries = column(sweep, OURS)
     if first not in entries or last not in entries:
         return _not_judged(name, expected, "an endpoint has no runs")
     now = [entries[value].summary.regret for value in (first, last)]
@@ -298,17 +296,13 @@ def _narrowing(sweep: Sweep | None) -> Claim:
     name = f"The gap to {CONTEXT} narrows as graphs get sparser"
     published = [row[CONTEXT].regret / row[OURS].regret for row in ALPHA.entries.values()]
     expected = f"their quotient falls with every α ({published[0]:.2f} to {published[-1]:.2f})"
-    ours, theirs = _enough(sweep, OURS), _enough(sweep, CONTEXT)
+    ours, theirs = column(sweep, OURS), column(sweep, CONTEXT)
     if missing := _missing(ours, ALPHA) or _missing(theirs, ALPHA):
         return _not_judged(name, expected, missing)
     ratios = [theirs[value].summary.regret / ours[value].summary.regret for value in ALPHA.values]
     falls = all(left > right for left, right in pairwise(ratios))
     measured = ", ".join(f"{ratio:.2f}" for ratio in ratios) + _fewer(ours.values())
     return Claim(name, expected, measured, _status(met=falls))
-
-
-def _all_seeds(sweep: Sweep) -> int:
-    return 0 if sweep.published is None else len(sweep.published.seeds)
 
 
 def _fewer(entries: Iterable[Entry]) -> str:
