@@ -21,7 +21,9 @@ _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbe
 def evaluate(
     context: typer.Context,
     log: options.LogOptions,
-    propensity_column: options.PropensityColumn = None,
+    propensity_column: Annotated[
+        str | None, options.column_option("the probability of your bid")
+    ] = None,
     bidder: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
@@ -61,8 +63,8 @@ def evaluate(
         check_folder(out, WRITTEN, "an evaluation")
         if not quiet:
             notify(f"Reading {' '.join(log.logs)} ...")
-        auctions = log.open({"propensity": propensity_column})
-        read = open_censored(auctions, reserve=log.reserve, ties=log.ties_rule)
+        auctions = log.open(propensity=propensity_column)
+        read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate_log(
             read.log,
             shadings=SHADINGS if shading is None else shading,

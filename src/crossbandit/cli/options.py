@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -22,21 +21,6 @@ if TYPE_CHECKING:
 
 
 WHOLE_LOG = "log"
-
-
-class Pacing(StrEnum):
-    """How a budget is spread over its period."""
-
-    traffic = "traffic"
-    even = "even"
-    asap = "asap"
-
-
-class Aim(StrEnum):
-    """What to earn as much of as possible under a target."""
-
-    value = "value"
-    surplus = "surplus"
 
 
 @dataclass(frozen=True)
@@ -57,7 +41,7 @@ class LimitOptions:
         typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
     ] = None
     pacing: Annotated[
-        Pacing | None,
+        Literal["traffic", "even", "asap"] | None,
         typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
     ] = None
     target_roi: Annotated[
@@ -68,7 +52,8 @@ class LimitOptions:
         float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
     ] = None
     aim: Annotated[
-        Aim | None, typer.Option(help="What to maximize under a target. \\[default: value]")
+        Literal["value", "surplus"] | None,
+        typer.Option(help="What to maximize under a target. \\[default: value]"),
     ] = None
 
     def limits(self, timezone: str) -> list[Limit]:
@@ -86,12 +71,12 @@ class LimitOptions:
             raise InvalidParameterError(f"{option} belongs to --budget, which is missing.")
         if self.aim and not has_target:
             raise InvalidParameterError("--aim belongs to --target-roi or --target-cost.")
-        spread: dict[str, Any] = {"pacing": self.pacing.value} if self.pacing else {}
+        spread: dict[str, Any] = {"pacing": self.pacing} if self.pacing else {}
         limits: list[Limit] = [
             Budget(amount, per=period, timezone=timezone, **spread)
             for amount, period in _budgets(self.budget or [], self.per or [])
         ]
-        aims: dict[str, Any] = {"aim": self.aim.value} if self.aim else {}
+        aims: dict[str, Any] = {"aim": self.aim} if self.aim else {}
         if self.target_roi is not None:
             limits.append(ReturnOnSpend(self.target_roi, timezone=timezone, **aims))
         if self.target_cost is not None:
@@ -142,190 +127,122 @@ def _period(option: str, text: str) -> str | int | None:
 _COLUMN = "a name, or a number from 1."
 
 
-class LogFormat(StrEnum):
-    """What a log holds."""
-
-    auto = "auto"
-    csv = "csv"
-    parquet = "parquet"
-    jsonl = "jsonl"
-    openrtb = "openrtb"
-    google = "google"
-    ipinyou = "ipinyou"
-
-
-class Unit(StrEnum):
-    """Units of amounts, for one impression or for a thousand."""
-
-    units = "units"
-    cents = "cents"
-    micros = "micros"
-    cpm = "cpm"
-    cpm_cents = "cpm-cents"
-    cpm_micros = "cpm-micros"
-
-
-class Ties(StrEnum):
-    """What happens to a bid that equals the highest competing bid."""
-
-    win = "win"
-    lose = "lose"
-
-
-def _column(what: str, default: str = "") -> Any:
-    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
-
-
 _BY_NAME = " \\[default: by usual names]"
-Logs = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="LOG...",
-        help="CSV, JSON lines or Parquet files, folders, patterns, or - for the standard input.",
-    ),
-]
-Format = Annotated[
-    LogFormat,
-    typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
-]
-Reserve = Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")]
-TiesRule = Annotated[
-    Ties | None,
-    typer.Option(
-        help="Whether a bid that equals the highest competing bid wins. "
-        "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
-    ),
-]
-ValueColumn = Annotated[str | None, _column("the value", _BY_NAME)]
-PriceColumn = Annotated[str | None, _column("the highest competing bid", _BY_NAME)]
-BidColumn = Annotated[
-    str | None, _column("your own bids, which evaluate needs and replay compares with")
-]
-ReserveColumn = Annotated[str | None, _column("a reserve per auction")]
-WonColumn = Annotated[str | None, _column("whether you won")]
-TimeColumn = Annotated[str | None, _column("the time")]
-IdColumn = Annotated[
-    str | None, _column("the id of the auction; lines that repeat one are left out")
-]
-PropensityColumn = Annotated[str | None, _column("the probability of your bid")]
-ClassColumn = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column with a class, such as a site, that prices may depend on; may be repeated: "
-        f"{_COLUMN}",
-    ),
-]
-ValueUnit = Annotated[
-    Unit | None,
-    typer.Option(help="Unit of the values. All amounts become units of money for one impression."),
-]
-PriceUnit = Annotated[
-    Unit | None,
-    typer.Option(help="Unit of prices, bids and reserves; likewise."),
-]
-Currency = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
-]
-PriceLoss = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="CODE",
-        help="A code of losses that are about the price; may be repeated. "
-        "\\[default: as the format says]",
-    ),
-]
-SortBy = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column of times or numbers to sort the lines by."),
-]
-Timezone = Annotated[
-    str, typer.Option(metavar="ZONE", help="Time zone of times without an offset.")
-]
-Partitions = Annotated[
-    bool, typer.Option("--partitions", help="Read folder names such as day=5 as columns.")
-]
-HighestValue = Annotated[
-    float | None,
-    typer.Option(help="An upper bound on the values. \\[default: the highest value of the log]"),
-]
-FirstRows = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Number of lines to read; with replay --by, of each part. \\[default: all]"
-    ),
-]
-MaxBad = Annotated[
-    int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
-]
+Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
+
+
+def column_option(what: str, default: str = "") -> Any:
+    """Return an option that names a column."""
+    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
 
 
 @dataclass(frozen=True)
 class LogOptions:
     """The options that all commands that read logs have."""
 
-    logs: Logs
-    format_: Format = LogFormat.auto
-    value_column: ValueColumn = None
-    price_column: PriceColumn = None
-    bid_column: BidColumn = None
-    won_column: WonColumn = None
-    reserve_column: ReserveColumn = None
-    time_column: TimeColumn = None
-    id_column: IdColumn = None
-    class_column: ClassColumn = None
-    reserve: Reserve = 0.0
-    ties: TiesRule = None
-    value_unit: ValueUnit = None
-    price_unit: PriceUnit = None
-    currency: Currency = None
-    price_loss: PriceLoss = None
-    sort_by: SortBy = None
-    timezone: Timezone = "UTC"
-    partitions: Partitions = False
-    limit: FirstRows = None
-    max_bad: MaxBad = 100
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="CSV, JSON lines or Parquet files, folders, patterns, or - for the standard "
+            "input.",
+        ),
+    ]
+    format_: Annotated[
+        Literal["auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou"],
+        typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
+    ] = "auto"
+    value_column: Annotated[str | None, column_option("the value", _BY_NAME)] = None
+    price_column: Annotated[str | None, column_option("the highest competing bid", _BY_NAME)] = None
+    bid_column: Annotated[
+        str | None, column_option("your own bids, which evaluate needs and replay compares with")
+    ] = None
+    won_column: Annotated[str | None, column_option("whether you won")] = None
+    reserve_column: Annotated[str | None, column_option("a reserve per auction")] = None
+    time_column: Annotated[str | None, column_option("the time")] = None
+    id_column: Annotated[
+        str | None, column_option("the id of the auction; lines that repeat one are left out")
+    ] = None
+    class_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with a class, such as a site, that prices may depend on; may be "
+            f"repeated: {_COLUMN}",
+        ),
+    ] = None
+    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0
+    ties: Annotated[
+        Literal["win", "lose"] | None,
+        typer.Option(
+            help="Whether a bid that equals the highest competing bid wins. "
+            "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
+        ),
+    ] = None
+    value_unit: Annotated[
+        Unit | None,
+        typer.Option(
+            help="Unit of the values. All amounts become units of money for one impression."
+        ),
+    ] = None
+    price_unit: Annotated[
+        Unit | None, typer.Option(help="Unit of prices, bids and reserves; likewise.")
+    ] = None
+    currency: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
+    ] = None
+    price_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="A code of losses that are about the price; may be repeated. "
+            "\\[default: as the format says]",
+        ),
+    ] = None
+    sort_by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of times or numbers to sort the lines by."),
+    ] = None
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Time zone of times without an offset.")
+    ] = "UTC"
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Read folder names such as day=5 as columns.")
+    ] = False
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of lines to read; with replay --by, of each part. \\[default: all]"
+        ),
+    ] = None
+    max_bad: Annotated[
+        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
+    ] = 100
 
-    def open(self, columns: Mapping[str, str | None] | None = None, **options: Any) -> AuctionLog:
-        """Return the log that the options describe."""
+    def open(self, **further: Any) -> AuctionLog:
+        """Return the log that the options describe; `further` are columns and other options."""
         from crossbandit.logs import AuctionLog
 
-        named = {
-            "value": self.value_column,
-            "price": self.price_column,
-            "bid": self.bid_column,
-            "won": self.won_column,
-            "reserve": self.reserve_column,
-            "time": self.time_column,
-            "id": self.id_column,
-            **(columns or {}),
-        }
+        roles = ("value", "price", "bid", "won", "reserve", "time", "id")
+        named = {role: getattr(self, f"{role}_column") for role in roles}
+        named["propensity"] = further.pop("propensity", None)
+        same = ("value_unit", "price_unit", "currency", "sort_by", "timezone", "partitions")
         return AuctionLog(
             list(self.logs),
             columns={role: column for role, column in named.items() if column},
             classes=self.class_column or [],
             price_losses=self.price_loss or None,
-            format=self.format_.value,
-            value_unit=self.value_unit and self.value_unit.value,
-            price_unit=self.price_unit and self.price_unit.value,
-            currency=self.currency,
-            sort_by=self.sort_by,
-            timezone=self.timezone,
-            partitions=self.partitions,
+            format=self.format_,
             limit=self.limit,
             max_bad=self.max_bad,
-            **options,
+            **{name: getattr(self, name) for name in same},
+            **further,
         )
 
     @property
     def name(self) -> str:
         """What pages call the logs."""
         return name_of(self.logs)
-
-    @property
-    def ties_rule(self) -> str | None:
-        """What equal bids do, if it was given."""
-        return self.ties and self.ties.value
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,22 +30,13 @@ _GEOMETRIC = "geometric:"
 _NOT_REPEATED = {"logs", "out", "quiet", "jobs", "backend", "address"}
 
 
-class Feedback(StrEnum):
-    """Who is told the highest competing bid."""
-
-    after_loss = "after-loss"
-    after_win = "after-win"
-    always = "always"
-    won_lost = "won-lost"
-
-
 @options.takes_options
 def replay(
     context: typer.Context,
     log: options.LogOptions,
     *,
     feedback: Annotated[
-        Feedback | None,
+        Literal["after-loss", "after-win", "always", "won-lost"] | None,
         typer.Option(
             help="Who is told the highest competing bid. "
             "\\[default: as notices in the log show; otherwise after-loss]"
@@ -69,7 +59,12 @@ def replay(
             "evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
     ] = "auto",
-    highest_value: options.HighestValue = None,
+    highest_value: Annotated[
+        float | None,
+        typer.Option(
+            help="An upper bound on the values. \\[default: the highest value of the log]"
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -133,10 +128,10 @@ def replay(
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
             "rules": replays.ReplayRules(
-                feedback=feedback and feedback.value,
+                feedback=feedback,
                 bids=parse_bids(bids),
                 reserve=log.reserve,
-                ties=log.ties_rule,
+                ties=log.ties,
             ),
             "strategies": [
                 *(algorithm or ["learners"]),
