@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.replay.limits import ReplayLimits

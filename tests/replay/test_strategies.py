@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.logs import AuctionLog
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.logs.survey import survey_log
 from crossbandit.problem import Problem
 from crossbandit.replay.oracles import (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.logs.auctions import OutcomeCounts
+from crossbandit.logs.log import OutcomeCounts
 from crossbandit.logs.survey import doubt_about_units
 from crossbandit.validation import array, as_array, choice, number, reject
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from crossbandit.logs.auctions import MIXED
+from crossbandit.logs.log import MIXED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

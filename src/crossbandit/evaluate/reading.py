@@ -22,9 +22,8 @@ from crossbandit.evaluate.censored import (
     ranges,
 )
 from crossbandit.evaluate.groups import Groups, band_count, band_edges, least_size
-from crossbandit.logs.auctions import COLUMNS, ClassTable, OutcomeCounts
-from crossbandit.logs.columns import literal
-from crossbandit.logs.files import ScratchFolder, connect
+from crossbandit.logs.files import ScratchFolder, connect, literal
+from crossbandit.logs.log import COLUMNS, ClassTable, OutcomeCounts
 from crossbandit.logs.survey import check_survey, find_repeats, steps_back_in_time, survey_log
 from crossbandit.validation import number
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
     from crossbandit.evaluate.censored import BidFrequencies
     from crossbandit.logs import AuctionLog, Fault
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.types import Floats
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.logs.auctions import LIMIT
-from crossbandit.logs.columns import NO_PRICE
+from crossbandit.logs.files import NO_PRICE
+from crossbandit.logs.log import LIMIT
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
 from crossbandit.replay.oracles import POLICIES, PerfectKnowledge
 from crossbandit.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.auctions import ClassTable
-    from crossbandit.logs.log import AuctionLog
+    from crossbandit.logs.log import AuctionLog, ClassTable
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
@@ -138,15 +137,16 @@ def _notes_on_lines(log: AuctionLog, survey: Survey) -> Iterator[str]:
 
 def _notes_on_prices(survey: Survey) -> Iterator[str]:
     """Say if many prices are 0, or look like what was bid or paid."""
-    signs, least = survey.signs, max(_MANY_ALIKE * survey.auctions, _ENOUGH)
-    if signs.zero > least:
+    least = max(_MANY_ALIKE * survey.auctions, _ENOUGH)
+    if survey.zero_prices > least:
         yield (
-            f"In {_percent(signs.zero, survey.auctions)} of the auctions the highest "
+            f"In {_percent(survey.zero_prices, survey.auctions)} of the auctions the highest "
             "competing bid is 0: nobody else has bid. Where it is unknown, leave it empty."
         )
-    alike, share = f"{signs.ratio:.3f} of the value", signs.one_ratio
-    if signs.own_bid > least:
-        alike, share = "your own bid", signs.own_bid
+    ratio, share = survey.main_ratio
+    alike = f"{ratio:.3f} of the value"
+    if survey.own_prices > least:
+        alike, share = "your own bid", survey.own_prices
     if share > least and not list(_other_unit(survey)):
         yield (
             f"In {_percent(share, survey.auctions)} of the auctions the highest competing bid is "

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.limits.optima import Map, Terms
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.results import StrategyResult

@@ -21,8 +21,7 @@ from crossbandit.errors import (
     LogError,
     LogWarning,
 )
-from crossbandit.logs.auctions import ClassTable
-from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.survey import (
     VALUE_BINS,
     check_bad_lines,
@@ -72,7 +71,7 @@ if TYPE_CHECKING:
 
     from crossbandit.backends import Pool
     from crossbandit.limits import Limit
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.logs.survey import Fault, Survey
     from crossbandit.types import Floats, Integers
 

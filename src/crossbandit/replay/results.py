@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.auctions import Auctions, ClassColumn
+    from crossbandit.logs.log import Auctions, ClassColumn
     from crossbandit.logs.survey import Fault
     from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.strategies import Chunk, ReplaySetting, Strategy

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from crossbandit.core.blocks import ContextBlock, LossBlock
     from crossbandit.laws import Diagnosis
     from crossbandit.limits import Pacer
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.problem import Problem
     from crossbandit.rules import AuctionRules
     from crossbandit.types import Floats, Integers
