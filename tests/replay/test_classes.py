@@ -17,8 +17,8 @@ from crossbandit.logs import log as log_module
 from crossbandit.logs.log import OTHERS, SHOWN, Auctions, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
-from crossbandit.replay.notes import find_dependence
 from crossbandit.replay.page import page, table_text
+from crossbandit.replay.results import find_dependence
 from crossbandit.replay.strategies import LawStrategy, ReplaySetting, make_chunk
 from crossbandit.rules import AuctionRules
 

@@ -6,8 +6,8 @@ import pytest
 
 from crossbandit.logs.survey import survey_log
 from crossbandit.replay import AuctionLog, StrategyResult
-from crossbandit.replay.notes import find_notes
 from crossbandit.replay.oracles import BandPolicy, band_edges, collect_hindsight
+from crossbandit.replay.results import find_notes
 from crossbandit.rules import AuctionRules
 
 

@@ -34,16 +34,20 @@ from crossbandit.modules import load_modules
 from crossbandit.problem import Problem
 from crossbandit.progress import progress
 from crossbandit.replay.limits import ReplayLimits, check_limits
-from crossbandit.replay.notes import (
+from crossbandit.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
+from crossbandit.replay.results import (
+    LimitedResult,
+    Replay,
+    StrategyResult,
+    StrategyRun,
     find_bids_note,
     find_dependence,
     find_limit_notes,
     find_notes,
     find_warnings,
     mostly,
+    play_log,
 )
-from crossbandit.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
-from crossbandit.replay.results import LimitedResult, Replay, StrategyResult, StrategyRun, play_log
 from crossbandit.replay.strategies import (
     ALL_TOLD,
     GUARDED,
