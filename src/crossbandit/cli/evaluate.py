@@ -12,7 +12,7 @@ from crossbandit.cli.terminal import notify, say, say_faults, say_paths, stoppin
 
 if TYPE_CHECKING:
     from crossbandit.evaluate import Evaluation
-    from crossbandit.evaluate.reading import ReadLog
+    from crossbandit.evaluate.log import ReadLog
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
 
@@ -56,8 +56,8 @@ def evaluate(
         from crossbandit.applications import FirstPriceBidder
         from crossbandit.evaluate import evaluate_log
         from crossbandit.evaluate.evaluation import SHADINGS
+        from crossbandit.evaluate.log import open_censored
         from crossbandit.evaluate.page import WRITTEN, write
-        from crossbandit.evaluate.reading import open_censored
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")

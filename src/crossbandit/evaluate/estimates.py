@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.evaluate.censored import CensoredLog, Facts
     from crossbandit.evaluate.evaluation import DependenceTest
     from crossbandit.evaluate.groups import Ends, Group, Groups, PriceDistribution
+    from crossbandit.evaluate.log import CensoredLog, Facts
     from crossbandit.types import Booleans, Floats, Integers
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.evaluate.censored import CensoredLog, with_propensities
 from crossbandit.evaluate.estimates import (
     INVERSE,
     Evaluation,
@@ -26,7 +25,7 @@ from crossbandit.evaluate.estimates import (
     what_is_known,
 )
 from crossbandit.evaluate.groups import BOTH_SIDES, LEAST_POWER, MOST_POWER, make_groups
-from crossbandit.evaluate.reading import StoredLog
+from crossbandit.evaluate.log import CensoredLog, StoredLog, with_propensities
 from crossbandit.logs.survey import doubt_about_units
 from crossbandit.report.statistics import holm
 from crossbandit.validation import boolean, integer, reject
@@ -34,9 +33,9 @@ from crossbandit.validation import boolean, integer, reject
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from crossbandit.evaluate.censored import Facts
     from crossbandit.evaluate.estimates import BandSums, KnownSums, Plan, WeightSums
     from crossbandit.evaluate.groups import Groups, PriceDistribution
+    from crossbandit.evaluate.log import Facts
     from crossbandit.types import Booleans, Floats
 
 

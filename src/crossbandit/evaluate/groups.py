@@ -21,7 +21,7 @@ from crossbandit.logs.log import MIXED
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.evaluate.censored import CensoredLog, Facts
+    from crossbandit.evaluate.log import CensoredLog, Facts
     from crossbandit.types import Booleans, Floats, Integers
 
 

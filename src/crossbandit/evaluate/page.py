@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crossbandit.evaluate.estimates import Evaluation, StrategyEvaluation
-    from crossbandit.evaluate.reading import ReadLog
+    from crossbandit.evaluate.log import ReadLog
 
 WRITTEN = ("index.html", "table.md", "table.csv", "evaluation.json")
 _KINDS = {
