@@ -6,21 +6,12 @@ import copy
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
-from crossbandit.applications.application import anchored_as, usual_algorithm
 from crossbandit.backends import open_pool
-from crossbandit.errors import (
-    CrossbanditError,
-    InvalidInputError,
-    InvalidParameterError,
-    LogError,
-    LogWarning,
-)
+from crossbandit.errors import CrossbanditError, LogError, LogWarning
 from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.survey import (
     VALUE_BINS,
@@ -40,29 +31,21 @@ from crossbandit.replay.results import (
     Replay,
     StrategyResult,
     StrategyRun,
-    find_bids_note,
-    find_dependence,
-    find_limit_notes,
     find_notes,
     find_warnings,
     mostly,
     play_log,
 )
 from crossbandit.replay.strategies import (
-    ALL_TOLD,
-    GUARDED,
     KINDS,
-    LAW,
-    TOLD,
-    TRUTHFUL,
-    BestResponse,
+    USUAL,
     LawStrategy,
-    LearnerStrategy,
     OwnBids,
     ReplaySetting,
     Shading,
     Strategy,
-    ThrottledStrategy,
+    build_strategies,
+    kept_to_limits,
 )
 from crossbandit.rules import FEEDBACK, USUAL_COUNT, AuctionRules, BidSpacing, bid_grid, bid_spacing
 from crossbandit.validation import choice, integer, number, reject
@@ -73,6 +56,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crossbandit.algorithms import Algorithm
     from crossbandit.backends import Pool
     from crossbandit.limits import Limit
     from crossbandit.logs.log import Auctions
@@ -178,150 +162,6 @@ def suitable_bids(log: AuctionLog, survey: Survey) -> BidSpacing:
     return bid_spacing(np.minimum(middles, top), counts, top)
 
 
-LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
-USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
-USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-_SHADING = "shading "
-_LAWS = {"law": LAW, LAW: LAW, "guarded law": GUARDED, GUARDED: GUARDED}
-_GROUPS = {
-    BEST_RESPONSES: (TOLD, ALL_TOLD),
-    FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
-}
-
-
-def build_strategies(
-    wanted: Sequence[str | Algorithm | Strategy], setting: ReplaySetting, seeds: Sequence[int]
-) -> tuple[list[Strategy], list[str]]:
-    """Return the strategies, one per seed for a learner, and notes on learners left out.
-
-    If a learner that was asked for cannot play the log, this raises; one of the usual learners is
-    left out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with
-    parameters.
-    """
-    found: dict[str, list[Strategy]] = {}
-    notes = []
-    usual = usual_algorithm(setting.feedback)
-    for one in _expand(wanted):
-        if one == LEARNERS:
-            found.setdefault(LAW, _laws(LAW, setting, seeds))
-            for algorithm in (usual, CrossGraph()):
-                name = name_of(algorithm, usual)
-                try:
-                    found.setdefault(name, _learners(name, algorithm, setting, seeds))
-                except InvalidInputError as error:
-                    notes.append(f"{name} cannot play this log and is left out. {error}")
-            continue
-        strategies = _build(one, usual, setting, seeds)
-        name = strategies[0].name
-        if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
-            reject("replay", "strategies", "strategies with different names", name)
-        found.setdefault(name, strategies)
-    players = [strategy for group in found.values() for strategy in group]
-    return [_kept_to_limits(strategy, setting) for strategy in players], notes
-
-
-def _kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
-    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
-    paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
-    return strategy if paces_itself or not setting.limits else ThrottledStrategy(strategy, setting)
-
-
-def _expand(wanted: Sequence[object]) -> Iterator[object]:
-    """Yield the wanted strategies, with the members of a group in place of its name."""
-    if isinstance(wanted, str) or not wanted:
-        reject("replay", "strategies", "a list of at least one strategy", wanted)
-    for one in wanted:
-        members = _GROUPS.get(one) if isinstance(one, str) else None
-        yield from members or (one,)
-
-
-def _build(
-    one: object, usual: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
-) -> list[Strategy]:
-    """Return a strategy; for a learner, one per seed."""
-    if isinstance(one, Strategy):
-        choice(type(one).__name__, "kind", one.kind, KINDS)
-        return [one]
-    if one == TOLD and setting.feedback != "always":
-        note = "to past prices, as far as told"
-        return [BestResponse(setting.rules, setting.feedback, TOLD, note, setting.pacer())]
-    if one in {TOLD, ALL_TOLD}:
-        note = "to all past prices"
-        return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
-    if isinstance(one, str) and one in _LAWS:
-        return _laws(_LAWS[one], setting, seeds)
-    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
-        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
-    algorithm = one if isinstance(one, Algorithm) else _named(one)
-    algorithm = anchored_as(usual, algorithm)
-    name = name_of(algorithm, usual)
-    try:
-        return _learners(name, algorithm, setting, seeds)
-    except InvalidInputError as error:
-        able = ", ".join(_able(usual, setting)) or "none"
-        raise type(error)(
-            f"{name} cannot play this log. {error} Algorithms that can: {able}."
-        ) from error
-
-
-def _learners(
-    name: str, algorithm: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
-) -> list[Strategy]:
-    return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
-
-
-def _laws(name: str, setting: ReplaySetting, seeds: Sequence[int]) -> list[Strategy]:
-    """Return a law per seed; the first one tests whether prices depend on values."""
-    return [
-        LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
-        for seed in seeds
-    ]
-
-
-def _fraction(name: str) -> float:
-    try:
-        return float(name.removeprefix(_SHADING))
-    except ValueError:
-        raise InvalidParameterError(
-            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
-        ) from None
-
-
-def _named(name: object) -> Algorithm:
-    ids = list(registered())
-    if isinstance(name, str) and name in ids:
-        return from_json({"id": name})
-    names = ["law", "guarded law", *ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
-    near = get_close_matches(str(name), names, n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise InvalidParameterError(
-        "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
-        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
-    )
-
-
-def _able(usual: Algorithm, setting: ReplaySetting) -> Iterator[str]:
-    """Yield the ids of the algorithms that can play."""
-    for id_ in registered():
-        try:
-            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
-        except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
-            continue
-        yield id_
-
-
-def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
-    """Return the id of an algorithm, with the parameters that differ from the usual ones.
-
-    >>> from crossbandit import CrossGraphAdaptive
-    >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
-    'cross-graph-adaptive (half_life=1000.0)'
-    """
-    same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
-    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
-    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
-
-
 _POINTS = 500
 _VALUES = 101
 _ENTRIES = 2**18  # the size of a chunk's table of losses: auctions times bids
@@ -401,7 +241,7 @@ def replay(
     counted = _counted(log.chunks(size, classes), classes)
     hindsight = collect_hindsight(counted, auction_rules, band_edges(survey), limited)
     if "bid" in log.places:
-        players.append(_kept_to_limits(OwnBids(), setting))
+        players.append(kept_to_limits(OwnBids(), setting))
     players += oracles(auction_rules, hindsight, limited)
     points = _points(survey.auctions)
     runs = [
@@ -422,19 +262,11 @@ def replay(
         for one in outcomes
     )
     laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
-    diagnosis = laws[0].diagnosis() if laws else None
-    doubts = tuple(find_warnings(log, survey, auction_rules, hindsight, outcomes))
-    for doubt in doubts:
-        warnings.warn(doubt, LogWarning, stacklevel=2)
-    notes += find_bids_note(spacing)
-    notes += find_notes(log, survey, auction_rules, hindsight, outcomes, comparator)
-    notes += find_limit_notes(limited, outcomes)
-    notes += find_dependence(diagnosis, classes, outcomes)
-    return Replay(
+    result = Replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
-        notes=(*doubts, log.description, *log.remarks, *notes),
+        notes=tuple(notes),
         rules=auction_rules,
         feedback=feedback,
         seeds=numbers,
@@ -442,12 +274,17 @@ def replay(
         values=values,
         outcomes=outcomes,
         reserve_column=log.label("reserve"),
-        warnings=doubts,
         classes=tuple(classes.column(i) for i in range(len(classes.names))),
-        diagnosis=diagnosis,
+        diagnosis=laws[0].diagnosis() if laws else None,
         comparator=comparator,
         limits=limited or None,
     )
+    doubts = tuple(find_warnings(result, survey, hindsight))
+    for doubt in doubts:
+        warnings.warn(doubt, LogWarning, stacklevel=2)
+    found = find_notes(result, log, survey, hindsight, classes, spacing)
+    said = (*doubts, log.description, *log.remarks, *notes, *found)
+    return replace(result, notes=said, warnings=doubts)
 
 
 def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctions]:

@@ -561,15 +561,9 @@ _WHY_MORE = (
 )
 
 
-def find_warnings(
-    log: AuctionLog,
-    survey: Survey,
-    rules: AuctionRules,
-    hindsight: Hindsight,
-    outcomes: Sequence[StrategyResult],
-) -> Iterator[str]:
+def find_warnings(result: Replay, survey: Survey, hindsight: Hindsight) -> Iterator[str]:
     """Yield reasons why the numbers of a replay are probably wrong."""
-    own = next((one for one in outcomes if one.strategy == OwnBids.name), None)
+    own = next((one for one in result.outcomes if one.strategy == OwnBids.name), None)
     if own is not None and (did := mostly(own.wins[0], survey.own_bids)):
         other, prices, seems = ("won", "low", "less") if did == "lost" else ("lost", "high", "more")
         also = ", with the highest bid of the others" if other == "won" else ""
@@ -582,7 +576,7 @@ def find_warnings(
     unit = list(_other_unit(survey))
     yield from unit
     if not unit and hindsight.possible == 0:
-        has_reserve = rules.reserve > 0 or "reserve" in log.places
+        has_reserve = result.rules.reserve > 0 or result.reserve_column is not None
         what = "highest competing bid" + (" or the reserve" if has_reserve else "")
         yield (
             f"Nothing could be earned: in every auction the {what} is at or above the value. Are "
@@ -611,25 +605,34 @@ def mostly(won: float, bids: int) -> str:
 
 
 def find_notes(
+    result: Replay,
     log: AuctionLog,
     survey: Survey,
-    rules: AuctionRules,
     hindsight: Hindsight,
-    outcomes: Sequence[StrategyResult],
-    comparator: str,
+    classes: ClassTable,
+    spacing: BidSpacing | None = None,
 ) -> Iterator[str]:
-    """Yield what is unusual about the log, the grid of bids, and who earned most."""
+    """Yield what is unusual about the log and the bids, who earned most, and what limits do."""
+    if spacing is not None and not spacing.even:
+        yield (
+            f"The {spacing.bids.size} bids are closer together where most values are: to round a "
+            f"bid up costs about {100 * spacing.cost:.1f} % of most values with them, and "
+            f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the "
+            f"values alone. For evenly spaced bids: --bids {spacing.bids.size}."
+        )
     yield from _notes_on_lines(log, survey)
     yield from _notes_on_prices(survey)
-    yield from _notes_on_bids(survey, rules, hindsight)
-    if comparator not in POLICIES:
-        return
-    best = next(one for one in outcomes if one.strategy == comparator).mean_surplus
-    others = [one for one in outcomes if one.kind != "oracle"]
-    first = max(others, key=lambda one: one.mean_surplus)
-    if first.mean_surplus - np.nan_to_num(first.half_width) > best:
-        name = first.strategy if first.strategy not in {LAW, GUARDED} else f"The {first.strategy}"
-        yield f"{name} earned more than the {comparator}. {_WHY_MORE}"
+    yield from _notes_on_bids(survey, result.rules, hindsight)
+    if result.comparator in POLICIES:
+        others = [one for one in result.outcomes if one.kind != "oracle"]
+        first = max(others, key=lambda one: one.mean_surplus)
+        least = first.mean_surplus - np.nan_to_num(first.half_width)
+        if least > result.outcome(result.comparator).mean_surplus:
+            name = f"{'The ' if first.strategy in {LAW, GUARDED} else ''}{first.strategy}"
+            yield f"{name} earned more than the {result.comparator}. {_WHY_MORE}"
+    if result.limits is not None:
+        yield from _notes_on_limits(result, result.limits)
+    yield from find_dependence(result.diagnosis, classes, result.outcomes)
 
 
 def _notes_on_lines(log: AuctionLog, survey: Survey) -> Iterator[str]:
@@ -701,18 +704,6 @@ def _percent(part: int, whole: int) -> str:
     return f"{share:.0f} %" if share >= 10 else f"{share:.1f} %"
 
 
-def find_bids_note(spacing: BidSpacing | None) -> Iterator[str]:
-    """Say why bids were chosen by the values of the log, if they are not evenly spread."""
-    if spacing is None or spacing.even:
-        return
-    yield (
-        f"The {spacing.bids.size} bids are closer together where most values are: to round a bid "
-        f"up costs about {100 * spacing.cost:.1f} % of most values with them, and "
-        f"{100 * spacing.even_cost:.0f} % with evenly spaced bids. They were chosen by the values "
-        f"alone. For evenly spaced bids: --bids {spacing.bids.size}."
-    )
-
-
 def find_dependence(
     diagnosis: Diagnosis | None, classes: ClassTable, outcomes: Sequence[StrategyResult]
 ) -> Iterator[str]:
@@ -754,23 +745,20 @@ def _gain(diagnosis: Diagnosis, outcomes: Sequence[StrategyResult]) -> tuple[flo
     return gain, f"earned {share} {than} than the best response, which learns from all prices alike"
 
 
-def find_limit_notes(limits: ReplayLimits, outcomes: Sequence[StrategyResult]) -> Iterator[str]:
-    """Yield what the limits are, how strategies keep them, and whether they matter."""
-    if not limits:
-        return
+def _notes_on_limits(result: Replay, limits: ReplayLimits) -> Iterator[str]:
+    """Say how strategies keep the limits, and whether they matter."""
     yield (
         "Every strategy keeps the limits. Learners and best responses bid for pseudo-values. The "
         "log's own bids and fixed fractions are not made where they could break a limit, or where "
         "more than planned was spent up to then. Oracles keep a target at the end of the log; a "
         "target that holds in the long run may be missed for a while."
     )
-    knowing = next(one for one in outcomes if one.strategy == PerfectKnowledge.name)
-    if knowing.spend[0] <= 0 and limits.targets:
+    if result.outcome(PerfectKnowledge.name).spend[0] <= 0 and limits.targets:
         yield (
             "The target cannot be met: in no auction is the value high enough for its price. "
             "Nothing is bid. Choose a lower return on spend, or a higher cost."
         )
-    free = [one.limited for one in outcomes if one.kind == "learner" and one.limited is not None]
+    free = [one.limited for one in result.outcomes if one.kind == "learner" and one.limited]
     if not limits.budgets or limits.targets or not free:
         return
     if not any(_is_held_back(one, limits) for one in free):
