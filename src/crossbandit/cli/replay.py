@@ -148,19 +148,12 @@ def replay(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", replays.LogWarning)  # printed below
             play = replays.replay if by is None else replays.replay_by
-            result: Replay | ReplaySet = play(auctions, **settings)
+            result: Any = play(auctions, **settings)
         with stopping(f"Stopped. The results in {out} may be incomplete."):
-            if isinstance(result, replays.Replay):
-                paths = write(result, out, **names)
-            else:
-                paths = write_by(result, out, **names)
-            if quiet:
-                return
-            if isinstance(result, replays.Replay):
-                _print_replay(result)
-            else:
-                _print_parts(result)
-            say_paths(paths)
+            paths = (write if by is None else write_by)(result, out, **names)
+            if not quiet:
+                (_print_replay if by is None else _print_parts)(result)
+                say_paths(paths)
 
 
 def default_folder(by: str | None) -> Path:

@@ -461,8 +461,10 @@ def _fractions(log: CensoredLog) -> Floats:
 
 
 def _frequencies(pieces: Callable[[], Iterable[CensoredLog]], facts: Facts) -> BidFrequencies:
-    found = [_distinct_bids(map(of, pieces())) for of in (_fractions, lambda piece: piece.bids)]
-    levels, counts = min(found, key=lambda one: one[0].size)
+    fractions = amounts = (np.empty(0), np.empty(0, dtype=np.int64))
+    for piece in pieces():
+        fractions, amounts = _counted(_fractions(piece), fractions), _counted(piece.bids, amounts)
+    levels, counts = min(fractions, amounts, key=lambda one: one[0].size)
     rounded = _rounded_frequencies(pieces, facts) if facts.unit else None
     if rounded is not None and rounded.levels.size < levels.size:
         return rounded
@@ -476,21 +478,17 @@ def _frequencies(pieces: Callable[[], Iterable[CensoredLog]], facts: Facts) -> B
             "rounded. Log the probability of each bid, and name its column with "
             "--propensity-column."
         )
-    return BidFrequencies(levels, counts / facts.auctions, levels is found[0][0])
+    return BidFrequencies(levels, counts / facts.auctions, levels is fractions[0])
 
 
-def _distinct_bids(pieces: Iterable[Floats]) -> tuple[Floats, Integers]:
-    """Return different bids, ascending, and their counts; of too many, only some."""
-    levels, counts = np.empty(0), np.empty(0)
-    for piece in pieces:
-        new, added = np.unique(piece, return_counts=True)
-        if levels.size:
-            new, places = np.unique(np.append(levels, new), return_inverse=True)
-            added = np.bincount(places, np.append(counts, added)).astype(np.int64)
-            kept = 2 * _MOST  # enough to know that there are too many
-            new, added = new[:kept], added[:kept]
-        levels, counts = new, added
-    return levels, counts
+def _counted(bids: Floats, known: tuple[Floats, Integers]) -> tuple[Floats, Integers]:
+    """Return different bids, ascending, and their counts, with those that are known."""
+    levels, counts = np.unique(bids, return_counts=True)
+    if not known[0].size:
+        return levels, counts
+    levels, places = np.unique(np.append(known[0], levels), return_inverse=True)
+    counts = np.bincount(places, np.append(known[1], counts)).astype(np.int64)
+    return levels[: 2 * _MOST], counts[: 2 * _MOST]  # enough to know that there are too many
 
 
 def _rounded_frequencies(

@@ -10,7 +10,7 @@ import shutil
 import sys
 import zoneinfo
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -612,20 +612,21 @@ class AuctionLog:
     """
 
     data: Any = field(repr=False)
-    format: str = field(default="auto", kw_only=True)
-    columns: Mapping[str, str | int] = field(default_factory=dict, kw_only=True)
-    classes: Sequence[str | int] = field(default=(), kw_only=True)
-    highest_value: float | None = field(default=None, kw_only=True)
-    limit: int | None = field(default=None, kw_only=True)
-    max_bad: int = field(default=100, kw_only=True)
-    value_unit: str | None = field(default=None, kw_only=True)
-    price_unit: str | None = field(default=None, kw_only=True)
-    timezone: str = field(default="UTC", kw_only=True)
-    partitions: bool = field(default=False, kw_only=True)
-    sort_by: str | int | None = field(default=None, kw_only=True)
-    by: str | int | None = field(default=None, kw_only=True)
-    currency: str | None = field(default=None, kw_only=True)
-    price_losses: Sequence[str | int] | None = field(default=None, kw_only=True)
+    _: KW_ONLY
+    format: str = "auto"
+    columns: Mapping[str, str | int] = field(default_factory=dict)
+    classes: Sequence[str | int] = ()
+    highest_value: float | None = None
+    limit: int | None = None
+    max_bad: int = 100
+    value_unit: str | None = None
+    price_unit: str | None = None
+    timezone: str = "UTC"
+    partitions: bool = False
+    sort_by: str | int | None = None
+    by: str | int | None = None
+    currency: str | None = None
+    price_losses: Sequence[str | int] | None = None
     source: Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name

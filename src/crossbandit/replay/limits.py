@@ -178,7 +178,8 @@ class ReplayLimits:
         if not self.budgets:
             return None
         plans = [one.plan(points, self.auctions) for one in self.calendars]
-        return np.minimum(np.min(plans, axis=0), self.total)
+        lowest: Floats = np.minimum(np.min(plans, axis=0), self.total)
+        return lowest
 
 
 def describe(limit: Limit) -> str:

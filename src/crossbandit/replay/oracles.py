@@ -90,8 +90,9 @@ def collect_hindsight(
             purchases.add(chunk.values, lowest_winners(first, rules), sections)
     by_band, auctions = counts.up_to_each(), counts.table.sum(axis=1)
     wins = by_band.sum(axis=0)
-    numbers = np.rint(won.up_to_each())
-    values = np.where(numbers > 0, worth.up_to_each(), 0.0)  # so that 0 has no rounding error
+    shape = (-1, BANDS, rules.arms)
+    numbers = np.rint(won.up_to_each()).reshape(shape)
+    values = np.where(numbers > 0, worth.up_to_each().reshape(shape), 0.0)  # no rounding error
     return Hindsight(
         edges,
         possible,
@@ -99,7 +100,8 @@ def collect_hindsight(
         wins,
         np.where(auctions[:, None] > 0, by_band, wins),
         by_class.up_to_each() if by_class.table.any() else None,
-        *(one.reshape(-1, BANDS, rules.arms) for one in (numbers, values)),
+        numbers,
+        values,
         purchases,
     )
 

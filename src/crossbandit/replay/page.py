@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from crossbandit.replay.limits import Calendar, ReplayLimits
     from crossbandit.replay.play import ReplaySet
-    from crossbandit.replay.results import Replay, StrategyResult
+    from crossbandit.replay.results import LimitedResult, Replay, StrategyResult
     from crossbandit.report.data import Numbers
     from crossbandit.types import Floats
 
@@ -310,8 +310,14 @@ def _chart(
         if curve is not None and np.isfinite(curve[0]).any()
     ]
     options = {"digits": money_digits(result), **options}
-    labels = {"x_label": axes[0], "y_label": axes[1]}
-    return Chart(title=title, **labels, series=tuple(lines), bands=True, **options)
+    return Chart(
+        title=title,
+        x_label=axes[0],
+        y_label=axes[1],
+        series=tuple(lines),
+        bands=True,
+        **options,
+    )
 
 
 def _with_line(chart: Chart, name: str, x: Numbers, y: Numbers) -> Chart:
@@ -363,7 +369,7 @@ def _limit_charts(result: Replay, limits: ReplayLimits) -> dict[str, list[Chart]
         "Multiplier over time",
         ("auction", "value / pseudo-value"),
         result.points,
-        lambda one: one.limited and (one.limited.multipliers, None),
+        _limited(lambda one: (one.multipliers, None)),
         y_log=True,
         digits=2,
     )
@@ -377,11 +383,7 @@ def _limit_charts(result: Replay, limits: ReplayLimits) -> dict[str, list[Chart]
 
 def _spend_chart(result: Replay, limits: ReplayLimits) -> Chart:
     """Return what each strategy has spent over time, and what was planned."""
-
-    def spent(one: StrategyResult) -> _Curve | None:
-        curve = one.limited and one.limited.spend_curve
-        return None if curve is None else (curve.mean(axis=0), half_widths(curve))
-
+    spent = _limited(lambda one: (one.spend_curve.mean(axis=0), half_widths(one.spend_curve)))
     chart = _chart(result, "Spend over time", ("auction", "spend"), result.points, spent)
     plan = limits.plan(result.points)
     return chart if plan is None else _with_line(chart, "plan", result.points, plan)
@@ -391,16 +393,21 @@ def _period_chart(result: Replay, limits: ReplayLimits, calendar: Calendar) -> C
     """Return what each strategy spent in each period of a calendar, and its budget."""
     names, budget, of = tuple(calendar.names), calendar.budget, limits.periods_of(calendar)
     places, shown = range(len(names)), names if len(names) <= _MOST_NAMES else None
-
-    def spent(one: StrategyResult) -> _Curve | None:
-        return one.limited and (np.bincount(of, one.limited.spend).astype(np.float64), None)
-
-    several = budget is not None and len(limits.calendars) > 1
-    title = f"Spend{per_words(budget)}" if several else "Spend by period"
+    spent = _limited(lambda one: (np.bincount(of, one.spend).astype(np.float64), None))
+    title = "Spend by period"
+    if budget is not None and len(limits.calendars) > 1:
+        title = f"Spend{per_words(budget)}"
     chart = _chart(result, title, ("period", "spend"), places, spent, x_names=shown)
     if budget is None:
         return chart
     return _with_line(chart, "budget", places, [budget.amount] * len(places))
+
+
+def _limited(
+    numbers: Callable[[LimitedResult], _Curve],
+) -> Callable[[StrategyResult], _Curve | None]:
+    """Return numbers of what a strategy did under limits, for a chart."""
+    return lambda one: None if one.limited is None else numbers(one.limited)
 
 
 # --- classes -----------------------------------------------------------------------------------

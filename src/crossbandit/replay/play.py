@@ -404,12 +404,7 @@ class ReplaySet:
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-@dataclass(frozen=True)
-class _Task:
-    level: str
-    log: AuctionLog
-    options: dict[str, Any]
-    modules: tuple[str, ...]
+_Task = tuple[str, AuctionLog, dict[str, Any], tuple[str, ...]]  # level, log, options, modules
 
 
 def replay_by(
@@ -461,8 +456,8 @@ def replay_by(
     object.__setattr__(whole, "limit", None)  # the limit is for each part
     survey = survey_log(whole)
     check_bad_lines(log, survey)
-    tasks = [
-        _Task(level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()
+    tasks: list[_Task] = [
+        (level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()
     ]
     replays: dict[str, Replay] = {}
     failed: dict[str, CrossbanditError] = {}
@@ -508,16 +503,16 @@ def _results(pool: Pool, tasks: Sequence[_Task]) -> Iterator[tuple[str, Replay |
             done.add(level)
             yield level, result
     except pool.died:
-        yield from map(_run, [task for task in tasks if task.level not in done])
+        yield from map(_run, [task for task in tasks if task[0] not in done])
 
 
 def _run(task: _Task) -> tuple[str, Replay | CrossbanditError]:
     """Replay a part in one thread; return the error if that is impossible."""
-    load_modules(list(task.modules))
+    level, log, options, modules = task
+    load_modules(list(modules))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # the replay keeps these warnings
         try:
-            options = {"jobs": 1, "show_progress": False, **task.options}
-            return task.level, replay(task.log, **options)
+            return level, replay(log, **{"jobs": 1, "show_progress": False, **options})
         except CrossbanditError as error:  # which another part may not have
-            return task.level, error
+            return level, error
