@@ -11,13 +11,14 @@ from crossbandit.evaluate.decisions import (
     decision_arrays,
     evaluate_policy,
 )
-from crossbandit.evaluate.estimates import (
+from crossbandit.evaluate.evaluation import (
     Evaluation,
     KnownOutcomes,
     StrategyEvaluation,
     ValueEstimate,
+    evaluate_log,
 )
-from crossbandit.evaluate.evaluation import DependenceTest, evaluate_log
+from crossbandit.evaluate.groups import DependenceTest
 from crossbandit.evaluate.log import CensoredLog, ReadLog, StoredLog, open_censored, read_censored
 
 __all__ = [

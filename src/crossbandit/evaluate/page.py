@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import crossbandit
-from crossbandit.evaluate.estimates import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
+from crossbandit.evaluate.evaluation import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
 from crossbandit.logs.survey import left_out
 from crossbandit.report import (
     Cell,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from crossbandit.evaluate.estimates import Evaluation, StrategyEvaluation
+    from crossbandit.evaluate.evaluation import Evaluation, StrategyEvaluation
     from crossbandit.evaluate.log import ReadLog
 
 WRITTEN = ("index.html", "table.md", "table.csv", "evaluation.json")
