@@ -21,23 +21,11 @@ from crossbandit.replay.oracles import (
     PerfectKnowledge,
 )
 from crossbandit.replay.strategies import ALL_TOLD
-from crossbandit.report import (
-    Cell,
-    Chart,
-    Series,
-    Shape,
-    Table,
-    check_folder,
-    draw_figure,
-    figure_files,
-    frame_csv,
-    group_starts,
-    markdown,
-    render,
-    write_files,
-)
+from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.pages import check_folder, render, write_files
+from crossbandit.report.print import draw_figure, figure_files
 from crossbandit.report.statistics import half_widths
-from crossbandit.report.text import MISSING, decimals, number, plus_minus
+from crossbandit.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
 from crossbandit.rules import FEEDBACK
 
 if TYPE_CHECKING:

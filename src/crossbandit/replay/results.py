@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,133 +14,21 @@ from crossbandit.logs.files import NO_PRICE
 from crossbandit.logs.log import LIMIT
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
 from crossbandit.replay.oracles import POLICIES, BandPolicy, PerfectKnowledge
-from crossbandit.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids, make_chunk
+from crossbandit.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids
 from crossbandit.report.statistics import half_width, half_widths
 from crossbandit.streams import stream
-from crossbandit.types import Booleans
 from crossbandit.validation import reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from crossbandit.laws import Diagnosis
-    from crossbandit.logs.log import AuctionLog, Auctions, ClassColumn, ClassTable
+    from crossbandit.logs.log import AuctionLog, ClassColumn, ClassTable
     from crossbandit.logs.survey import Fault, Survey
     from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.oracles import Hindsight
-    from crossbandit.replay.strategies import Chunk, ReplaySetting, Strategy
     from crossbandit.rules import AuctionRules, BidSpacing
     from crossbandit.types import Floats, Integers
-
-
-class StrategyRun:
-    """A strategy that bids, and what it has earned and spent so far: in all, over time, by class.
-
-    With limits it also has what was spent by section and against the targets.
-    """
-
-    def __init__(
-        self,
-        strategy: Strategy,
-        points: Integers,
-        class_sizes: Sequence[int] = (),
-        limits: ReplayLimits | None = None,
-    ) -> None:
-        self.strategy = strategy
-        self._points = points
-        self._targets = limits.targets if limits else ()
-        self.auctions = 0
-        self.surplus = self.spend = self.wins = self._spent = 0.0
-        self.curve, self.spend_curve = np.empty(points.size), np.zeros(points.size)
-        self.multipliers = np.full(points.size, np.nan)
-        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
-        self.by_section = np.zeros((2, max(1, limits.sections) if limits else 1))  # spend, value
-        self.slack = np.zeros((len(self._targets), 2))  # the least so far, and the present one
-
-    def play(self, chunk: Chunk, rules: AuctionRules) -> None:
-        """Let the strategy bid in a chunk, and add what it earns."""
-        entries = self.strategy.entries(chunk)
-        shares: list[Floats] = [
-            np.where(rules.wins(one.bids, chunk.prices), one.shares, 0.0) for one in entries
-        ]
-        paid = _total(one.bids * won for one, won in zip(entries, shares, strict=True))
-        multipliers = None
-        if self.strategy.pseudo is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                multipliers = chunk.values / self.strategy.pseudo
-        won = _total(shares)
-        self.add(chunk.values * won, paid, won, chunk, multipliers)
-
-    def add(
-        self,
-        values: Floats,
-        paid: Floats,
-        won: Floats | Booleans,
-        chunk: Chunk | None = None,
-        multipliers: Floats | None = None,
-    ) -> None:
-        """Add consecutive auctions: the values won, payments, and the shares that were won."""
-        earned = values - paid
-        sums, spent = self.surplus + np.cumsum(earned), self._spent + np.cumsum(paid)
-        if chunk is not None and chunk.classes is not None:
-            for table, column in zip(self.by_class, chunk.classes.T, strict=False):
-                numbers = np.minimum(column, table.shape[1] - 1)
-                for row, amounts in enumerate((earned, paid, won)):
-                    table[row] += np.bincount(numbers, amounts, table.shape[1])
-        if chunk is not None and chunk.sections is not None:
-            for row, amounts in enumerate((paid, values)):
-                size = self.by_section.shape[1]
-                self.by_section[row] += np.bincount(chunk.sections, amounts, size)
-        for i, target in enumerate(self._targets):
-            base, slope = target.credit()
-            slack = self.slack[i, 1] + np.cumsum(base * won + slope * values - paid)
-            self.slack[i] = min(self.slack[i, 0], float(slack.min())), slack[-1]
-        first, last = np.searchsorted(
-            self._points, [self.auctions, self.auctions + paid.size], side="right"
-        )
-        places = self._points[first:last] - self.auctions - 1
-        self.curve[first:last], self.spend_curve[first:last] = sums[places], spent[places]
-        if multipliers is not None:
-            self.multipliers[first:last] = multipliers[places]
-        self.auctions += paid.size
-        self.surplus, self._spent = float(sums[-1]), float(spent[-1])
-        self.spend += float(paid.sum())
-        self.wins += float(won.sum())
-
-
-def play_log(
-    runs: Sequence[StrategyRun],
-    auctions: Iterator[Auctions],
-    setting: ReplaySetting,
-    jobs: int | None,
-    tell: Callable[[int], None],
-) -> None:
-    """Let every strategy bid in every auction; a chunk is read once for all of them.
-
-    Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
-    chunk is read at the same time.
-    """
-
-    def chunks() -> Iterator[Chunk]:
-        start = 0
-        for piece in auctions:
-            yield make_chunk(piece, setting.rules, setting.problem, setting.limits, start)
-            start += piece.values.size
-
-    found = chunks()
-    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
-        chunk = next(found, None)
-        while chunk is not None:
-            following = reader.submit(next, found, None)
-            for played in [threads.submit(run.play, chunk, setting.rules) for run in runs]:
-                played.result()
-            tell(runs[0].auctions)
-            chunk = following.result()
-
-
-def _total(amounts: Iterable[Floats]) -> Floats:
-    first, *others = amounts
-    return sum(others, first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,20 +89,6 @@ class LimitedResult:
     value: Floats  # (sections,). The values won in each section, the mean over the seeds.
     least_slack: Floats
     slack: Floats  # (targets,). The same at the end of the log, the least of all runs.
-
-    @classmethod
-    def of(cls, runs: Sequence[StrategyRun]) -> LimitedResult:
-        """Return the result of the runs of a strategy."""
-        by_section = np.mean([one.by_section for one in runs], axis=0)
-        slack = np.min([one.slack for one in runs], axis=0)
-        return cls(
-            spend_curve=np.array([one.spend_curve for one in runs]),
-            multipliers=np.array([one.multipliers for one in runs]).mean(axis=0),
-            spend=by_section[0],
-            value=by_section[1],
-            least_slack=slack[:, 0],
-            slack=slack[:, 1],
-        )
 
 
 def limit_columns(limits: ReplayLimits, outcome: StrategyResult) -> dict[str, Any]:
