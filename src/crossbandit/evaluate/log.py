@@ -550,13 +550,6 @@ _COLUMNS = {role: "BOOLEAN" if role == "won" else "DOUBLE" for role in COLUMNS}
 _RAW, _TIMED, _BY_VALUE = "store.raw", "store.timed", "store.by_value"
 
 
-class _Class(NamedTuple):
-    """The auctions of a class: the rank of the first one, and how many there are."""
-
-    first: int
-    auctions: int
-
-
 class StoredLog:
     """Auctions as in `CensoredLog`, in a temporary folder that is deleted with the object.
 
@@ -667,8 +660,11 @@ class StoredLog:
             ).df()
         return Facts(outcomes, self._piece(frame), *found)
 
-    def _sort(self) -> list[_Class]:
-        """Copy the auctions in the order of classes and values; return the classes."""
+    def _sort(self) -> list[tuple[int, int]]:
+        """Copy the auctions in the order of classes and values.
+
+        Return for each class the rank of its first auction, and how many there are.
+        """
         levels = ", ".join(f"level_{i}" for i in range(len(self._table.names)))
         least = least_size(self.facts.feedback)
         with self._connect() as connection:
@@ -685,7 +681,7 @@ class StoredLog:
             rows = connection.execute(
                 f"SELECT min(rank_), count(*) FROM {_BY_VALUE} GROUP BY class_ ORDER BY 1"
             ).fetchall()
-        return [_Class(*row) for row in rows]
+        return [(first, auctions) for first, auctions in rows]
 
     def with_frequencies(self, frequencies: BidFrequencies) -> StoredLog:
         """Return the same log with propensities.
@@ -708,7 +704,7 @@ class StoredLog:
         """
         with self._connect() as connection:
             starts = [
-                start for one in self._classes for start in self._bands(connection, one, bands)
+                start for one in self._classes for start in self._bands(connection, *one, bands)
             ]
             ends = np.array([*starts[1:], len(self)])
             first = 0
@@ -719,28 +715,28 @@ class StoredLog:
                 first = last
 
     def _bands(
-        self, connection: duckdb.DuckDBPyConnection, one: _Class, bands: int | None
+        self, connection: duckdb.DuckDBPyConnection, begin: int, auctions: int, bands: int | None
     ) -> Iterator[int]:
-        """Yield the ranks at which the bands of a class begin."""
+        """Yield the ranks at which the bands of a class begin; its own first rank is `begin`."""
 
         def between(first: int, stop: int) -> Floats:
             query = (
-                f"SELECT value FROM {_BY_VALUE} WHERE rank_ >= {one.first + first} AND "
-                f"rank_ < {one.first + stop} ORDER BY rank_"
+                f"SELECT value FROM {_BY_VALUE} WHERE rank_ >= {begin + first} AND "
+                f"rank_ < {begin + stop} ORDER BY rank_"
             )
             values: Floats = connection.execute(query).fetchnumpy()["value"]
             return values
 
-        parts = band_count(one.auctions, self.facts.feedback, bands)
-        yield one.first
-        for edge in band_edges(one.auctions, parts, between):
+        parts = band_count(auctions, self.facts.feedback, bands)
+        yield begin
+        for edge in band_edges(auctions, parts, between):
             # The edge is a value of the class. DuckDB reads only the part that may hold it.
             query = (
-                f"SELECT min(rank_) FROM {_BY_VALUE} WHERE rank_ >= {one.first} AND "
-                f"rank_ < {one.first + one.auctions} AND value = '{float(edge)!r}'::DOUBLE"
+                f"SELECT min(rank_) FROM {_BY_VALUE} WHERE rank_ >= {begin} AND "
+                f"rank_ < {begin + auctions} AND value = '{float(edge)!r}'::DOUBLE"
             )
             row = connection.execute(query).fetchall()[0]
-            if row[0] > one.first:
+            if row[0] > begin:
                 yield int(row[0])
 
     def _groups(

@@ -838,19 +838,17 @@ TWICE = "an earlier line has the same id and other entries"
 ROWS = "stage.lines"  # the table of the lines that were read
 
 
+@dataclass
 class Stage:
     """A DuckDB connection that has read the lines of a source into the table `ROWS`.
 
     The columns are texts with the names that `places` gives, and `broken`, `file_` and `row_`.
     """
 
-    def __init__(
-        self, source: Source, connection: duckdb.DuckDBPyConnection, scratch: ScratchFolder
-    ) -> None:
-        self.source = source
-        self.connection = connection
-        self.scratch = scratch
-        self.rejected: dict[tuple[str, int], str] = {}
+    source: Source
+    connection: duckdb.DuckDBPyConnection
+    scratch: ScratchFolder
+    rejected: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -213,16 +214,16 @@ def per_words(limit: Limit) -> str:
 _CHANGE = 3_600.0  # seconds by which clocks are usually changed
 
 
+@dataclass(eq=False)
 class Calendar:
     """The periods of a budget in a log, found while the log is read for the first time."""
 
-    def __init__(self, budget: Budget | None) -> None:
-        self.budget = budget
-        self.starts: list[int] = []
-        self.names: list[str] = []
-        self.bounds: list[tuple[float, float]] = []
-        self._latest = -np.inf
-        self._first = np.nan
+    budget: Budget | None
+    starts: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    bounds: list[tuple[float, float]] = field(default_factory=list)
+    _latest: float = -np.inf
+    _first: float = np.nan
 
     @property
     def allowed(self) -> float:
