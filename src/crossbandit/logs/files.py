@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 
+# --- columns -------------------------------------------------------------------------------------
+
 # The columns that a log can have, and what messages call their entries.
 ROLES = {
     "value": "value",
@@ -285,6 +287,8 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+# --- DuckDB --------------------------------------------------------------------------------------
+
 # Megabytes for DuckDB. It keeps text that it has read, up to the limit, so text gets little.
 TEXT, TABLES = 24, 128
 _MOST = 4096
@@ -358,6 +362,8 @@ def first_line(error: Exception) -> str:
     """Return the first line of the message of another library's error."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
+
+# --- recognising files ---------------------------------------------------------------------------
 
 _SAMPLE_BYTES = 1 << 16
 _BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # samples of the rest of a file: JSON may have new fields there
@@ -549,6 +555,8 @@ def _split(line: str) -> tuple[str, list[str]]:
         return WHITE_SPACE, words
     return separator, next(csv.reader([line], delimiter=separator))
 
+
+# --- reading files -------------------------------------------------------------------------------
 
 SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
 NO_BID = "nobid"  # a field in place of the bids, where there are none
@@ -831,6 +839,8 @@ def _path(name: str) -> str:
     """
     return "$" + "".join(f'."{part}"' for part in name.split("."))
 
+
+# --- copies --------------------------------------------------------------------------------------
 
 NO_KEY = "no time or number to sort by"
 NO_ID = "no id"

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from crossbandit.types import Booleans, Floats, Integers
 
 
+# --- auctions ------------------------------------------------------------------------------------
+
 # The names of the arrays, by the roles of the columns.
 COLUMNS = {
     "value": "values",
@@ -333,6 +335,8 @@ def _numbered(known: dict[Any, int], codes: Integers, keys: Sequence[Any]) -> In
     return numbers
 
 
+# --- finding files and columns -------------------------------------------------------------------
+
 STANDARD_INPUT = "-"
 _PATTERN = set("*?[")
 _SUFFIXES = {".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ndjson", ".parquet"}
@@ -545,6 +549,8 @@ def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
         raise LogError(f"{paths[0]} is not in a folder such as day=5. Leave --partitions out.")
     return first
 
+
+# --- the log -------------------------------------------------------------------------------------
 
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
