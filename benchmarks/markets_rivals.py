@@ -10,7 +10,7 @@ from benchmarks.building import bare
 from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
 from crossbandit.rules import AuctionRules

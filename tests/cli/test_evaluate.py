@@ -12,7 +12,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError, ResultsError
 from crossbandit.evaluate import evaluate_log
-from crossbandit.evaluate.reading import read_censored
+from crossbandit.evaluate.log import read_censored
 from crossbandit.logs import AuctionLog
 
 COLUMNS = ["--bid-column", "bid", "--won-column", "won"]

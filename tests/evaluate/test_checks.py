@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.evaluate.evaluation import (
+from crossbandit.evaluate.groups import (
     DependenceTest,
+    Groups,
+    PriceDistribution,
     by_expected_ranks,
     conclude,
     find_trends,
     log_rank,
+    make_groups,
 )
-from crossbandit.evaluate.groups import Groups, PriceDistribution, make_groups
 from tests.evaluate.worlds import censor, full_log, grouped
 
 

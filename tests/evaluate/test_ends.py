@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.estimates import band_sums, shading
-from crossbandit.evaluate.evaluation import find_power, trends
-from crossbandit.evaluate.groups import Ends, make_groups
+from crossbandit.evaluate.evaluation import band_sums, shading
+from crossbandit.evaluate.groups import Ends, find_power, make_groups, trends
 from tests.evaluate.worlds import by_band, censor, earned, full_log, grouped
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.estimates import (
+from crossbandit.evaluate.evaluation import (
     BY_BAND,
     INVERSE,
     ROBUST,

@@ -8,8 +8,8 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate import estimates as plans_module
-from crossbandit.evaluate.estimates import policy, shading
+from crossbandit.evaluate import evaluation as plans_module
+from crossbandit.evaluate.evaluation import policy, shading
 from tests.evaluate.worlds import censor, full_log, grouped
 
 

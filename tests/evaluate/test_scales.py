@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from crossbandit.evaluate import CensoredLog, evaluate_log
-from crossbandit.evaluate.estimates import best_response, shading
-from crossbandit.evaluate.evaluation import find_power
-from crossbandit.evaluate.groups import Groups, make_groups
+from crossbandit.evaluate.evaluation import best_response, shading
+from crossbandit.evaluate.groups import Groups, find_power, make_groups
 from crossbandit.types import Floats
 from tests.evaluate.worlds import by_band, censor, grouped
 

@@ -12,8 +12,7 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import LogError
 from crossbandit.evaluate import CensoredLog, StoredLog, evaluate_log, open_censored, read_censored
-from crossbandit.evaluate import censored as facts_module
-from crossbandit.evaluate import reading as stored_module
+from crossbandit.evaluate import log as log_module
 from crossbandit.evaluate.groups import make_groups
 from crossbandit.logs import AuctionLog
 from tests.evaluate.worlds import full_log
@@ -40,8 +39,8 @@ def frame(count: int, feedback: str, *, drawn: bool = False) -> pd.DataFrame:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_module, "PIECE", 700)
-    monkeypatch.setattr(facts_module, "SAMPLE", 1_000)
+    monkeypatch.setattr(log_module, "PIECE", 700)
+    monkeypatch.setattr(log_module, "SAMPLE", 1_000)
 
 
 def both(data: object, **options: object) -> tuple[CensoredLog, StoredLog]:
@@ -110,7 +109,7 @@ def test_bids_rounded_to_cents_have_propensities(scale: float, given: bool) -> N
     columns = {"propensity": "p"} if given else {}
     logs = both(data, columns=columns)
     if not given:
-        found = np.asarray(facts_module.with_propensities(logs[0]).propensities)  # type: ignore[union-attr]
+        found = np.asarray(log_module.with_propensities(logs[0]).propensities)  # type: ignore[union-attr]
         # A bid that is half a cent off both fractions may count as either.
         assert (np.abs(found - true) < 0.02).mean() > 0.999
     bid = np.round(0.6 * values, 2)
@@ -129,7 +128,7 @@ def test_amounts_are_not_taken_for_rounded_fractions() -> None:
     values = np.maximum(values, 2.0)
     bids = np.random.default_rng(4).choice([0.5, 1.0, 1.5, 2.0], 2_000)
     log = CensoredLog(values, bids, bids >= prices)
-    found = np.asarray(facts_module.with_propensities(log).propensities)  # type: ignore[union-attr]
+    found = np.asarray(log_module.with_propensities(log).propensities)  # type: ignore[union-attr]
     assert np.unique(found).size <= 4
     np.testing.assert_allclose(found, 0.25, atol=0.04)
 

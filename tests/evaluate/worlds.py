@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.evaluate import CensoredLog, ValueEstimate
-from crossbandit.evaluate.estimates import band_sums, weight_sums, what_is_known
+from crossbandit.evaluate.evaluation import band_sums, weight_sums, what_is_known
 from crossbandit.evaluate.groups import Groups
 from crossbandit.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate.estimates import Plan
+    from crossbandit.evaluate.evaluation import Plan
 
 
 def full_log(count: int, seed: int, correlation: float = 0.0) -> tuple[Floats, Floats, Floats]:

@@ -13,7 +13,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.state import LOG
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay.limits import ReplayLimits
 from crossbandit.replay.strategies import (

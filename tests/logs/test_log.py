@@ -234,11 +234,13 @@ def test_signs_of_other_prices_are_counted() -> None:
     prices = np.where(np.arange(500) < 100, np.round(0.7 * values, 2), 11.0)
     prices[100:130] = 0.0
     frame = pd.DataFrame({"value": values, "market_price": prices, "b": np.round(0.7 * values, 2)})
-    signs = survey_log(AuctionLog(frame, columns={"bid": "b"})).signs
-    assert (signs.zero, signs.own_bid, signs.ratio) == (30, 100, 0.7)
+    survey = survey_log(AuctionLog(frame, columns={"bid": "b"}))
+    assert (survey.zero_prices, survey.own_prices) == (30, 100)
     share = np.round(prices[:100] / values[:100], 3)
-    assert signs.one_ratio == np.count_nonzero(share == 0.7) > 25
-    assert survey_log(AuctionLog(frame)).signs.own_bid == 0
+    ratio, count = survey.main_ratio
+    assert ratio == 0.7
+    assert count == np.count_nonzero(share == 0.7) > 25
+    assert survey_log(AuctionLog(frame)).own_prices == 0
 
 
 def test_a_name_that_two_columns_have_is_refused(tmp_path: Path) -> None:
@@ -578,8 +580,8 @@ def test_lines_that_are_too_long_for_the_usual_memory_get_more(tmp_path: Path) -
     lines = "".join(f"{3 + i % 5},1,{payload}\n" for i in range(3_000))
     path = written(tmp_path, "value,highest_competing_bid,request\n" + lines)
     log = AuctionLog(path)
-    usual = log.source.memory.megabytes
+    usual = log.source.megabytes
     assert survey_log(log).auctions == 3_000
-    assert log.source.memory.megabytes > usual
+    assert log.source.megabytes > usual
     assert sum(len(chunk.values) for chunk in log.chunks(1_000)) == 3_000
     assert AuctionLog(path, sort_by="value").read().values.tolist() == sorted(log.read().values)

@@ -13,12 +13,12 @@ import pytest
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit
-from crossbandit.logs import auctions
-from crossbandit.logs.auctions import OTHERS, SHOWN, Auctions, ClassTable
+from crossbandit.logs import log as log_module
+from crossbandit.logs.log import OTHERS, SHOWN, Auctions, ClassTable
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
-from crossbandit.replay.notes import find_dependence
 from crossbandit.replay.page import page, table_text
+from crossbandit.replay.results import find_dependence
 from crossbandit.replay.strategies import LawStrategy, ReplaySetting, make_chunk
 from crossbandit.rules import AuctionRules
 
@@ -109,7 +109,7 @@ def test_classes_are_the_same_from_any_source(tmp_path: Path, kind: str) -> None
 
 
 def test_more_levels_than_are_told_apart_are_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auctions, "LIMIT", 3)
+    monkeypatch.setattr(log_module, "LIMIT", 3)
     table = ClassTable(["site"])
     numbers = table.numbers([pd.Series(list("abcdeab"))])
     assert numbers[:, 0].tolist() == [0, 1, 2, 3, 3, 0, 1]

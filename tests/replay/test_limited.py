@@ -14,12 +14,12 @@ from scipy.optimize import linprog
 
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
 from crossbandit.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.replay.limits import ReplayLimits
 from crossbandit.replay.oracles import ONE_MULTIPLIER, PACED, PerfectKnowledge
-from crossbandit.replay.results import LimitedResult, StrategyRun
+from crossbandit.replay.play import StrategyRun, limited_result
 from crossbandit.replay.strategies import BestResponse, OwnBids, ReplaySetting, make_chunk
 from crossbandit.rules import AuctionRules
 
@@ -451,7 +451,7 @@ def test_a_target_that_is_broken_is_told() -> None:
     np.testing.assert_allclose(ledger.slack, [[0.5 - 2.0, 5.0 - 4.0]])
     np.testing.assert_allclose(ledger.spend_curve, [2.0, 4.0])
     np.testing.assert_allclose(ledger.multipliers, 3.0)
-    result = LimitedResult.of([ledger])
+    result = limited_result([ledger])
     assert result.least_slack[0] == -1.5
     assert result.slack[0] == 1.0
 

@@ -3,10 +3,16 @@
 import numpy as np
 import pytest
 
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.problem import Problem
-from crossbandit.replay.play import BEST_RESPONSES, build_strategies
-from crossbandit.replay.strategies import ALL_TOLD, BestResponse, ReplaySetting, make_chunk
+from crossbandit.replay.strategies import (
+    ALL_TOLD,
+    BEST_RESPONSES,
+    BestResponse,
+    ReplaySetting,
+    build_strategies,
+    make_chunk,
+)
 from crossbandit.rules import AuctionRules
 
 

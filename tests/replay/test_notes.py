@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossbandit.logs.log import ClassTable
 from crossbandit.logs.survey import survey_log
-from crossbandit.replay import AuctionLog, StrategyResult
-from crossbandit.replay.notes import find_notes
+from crossbandit.replay import AuctionLog, Replay, StrategyResult
 from crossbandit.replay.oracles import BandPolicy, band_edges, collect_hindsight
+from crossbandit.replay.results import find_notes
 from crossbandit.rules import AuctionRules
 
 
@@ -32,7 +33,20 @@ def notes(
     )
     hindsight = collect_hindsight(log.chunks(64), rules, band_edges(survey))
     outcomes = (playing, *oracles)
-    return " ".join(find_notes(log, survey, rules, hindsight, outcomes, BandPolicy.name))
+    result = Replay(
+        auctions=survey.auctions,
+        bad=0,
+        faults=(),
+        notes=(),
+        rules=rules,
+        feedback="after-loss",
+        seeds=(0,),
+        points=np.array([survey.auctions]),
+        values=np.zeros(1),
+        outcomes=outcomes,
+        comparator=BandPolicy.name,
+    )
+    return " ".join(find_notes(result, log, survey, hindsight, ClassTable([])))
 
 
 @pytest.mark.parametrize(

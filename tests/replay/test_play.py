@@ -22,7 +22,7 @@ from crossbandit.replay import (
     replay,
 )
 from crossbandit.replay.oracles import band_edges, collect_hindsight
-from crossbandit.replay.results import StrategyRun
+from crossbandit.replay.play import StrategyRun
 
 AUCTIONS = 6_001  # odd, and more than one chunk
 

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
 from crossbandit.logs import AuctionLog
-from crossbandit.logs.auctions import Auctions
+from crossbandit.logs.log import Auctions
 from crossbandit.logs.survey import survey_log
 from crossbandit.problem import Problem
 from crossbandit.replay.oracles import (
@@ -184,7 +184,7 @@ def test_shading_and_truth() -> None:
 @pytest.mark.parametrize("reserve", [0.0, 1.7])
 def test_the_best_fixed_policy_is_found_by_trying_everything(ties: str, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
-    policy = BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules)))
+    policy = BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules)).wins[None])
     wins = rules.wins(rules.amounts, log.prices[:, None]).sum(axis=0)
     for value in (0.0, 0.4, 2.0, 5.5, 10.0):
         sums = [(value - b) * n if b <= value else -np.inf for b, n in zip(rules.amounts, wins)]  # noqa: B905
@@ -200,7 +200,8 @@ def even_edges(rules: AuctionRules) -> Floats:
 def test_the_policy_per_band_is_found_by_trying_everything(ties: str, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     edges = np.array([1.0, 2.5, 7.0])
-    policy = BandPolicy(rules, collect_hindsight([log.part(0, 700), log.part(700)], rules, edges))
+    hindsight = collect_hindsight([log.part(0, 700), log.part(700)], rules, edges)
+    policy = BandPolicy(rules, hindsight.band_wins, edges)
     won = rules.wins(rules.amounts, log.prices[:, None])
     for value, low, high in ((0.4, 0, 1), (2.0, 1, 2.5), (2.5, 2.5, 7), (6.9, 2.5, 7), (9, 7, 11)):
         wins = won[(log.values >= low) & (log.values < high)].sum(axis=0)
@@ -280,7 +281,9 @@ def test_a_best_response_does_not_stay_high_in_a_narrow_class() -> None:
     prices = np.where(cheap, rng.normal(0.2, 0.03, 20_000), rng.normal(0.6, 0.05, 20_000))
     log = Auctions(rng.uniform(0.8, 1, 20_000), prices.clip(0.01))
     rules = AuctionRules(bids=101, highest_value=1)
-    best = earned(rules, BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules))), log)
+    best = earned(
+        rules, BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules)).wins[None]), log
+    )
     assert earned(rules, BestResponse(rules, "after-loss", "", ""), log) > 0.99 * best
 
 
@@ -289,7 +292,8 @@ def test_a_band_without_auctions_bids_as_the_best_fixed_policy() -> None:
     inside = log.values < 5
     some = Auctions(log.values[inside], log.prices[inside])
     hindsight = collect_hindsight([some], rules, even_edges(rules))
-    policy, best = BandPolicy(rules, hindsight), BestPolicy(rules, hindsight)
+    policy = BandPolicy(rules, hindsight.band_wins, hindsight.edges)
+    best = BestPolicy(rules, hindsight.wins[None])
     values = np.linspace(5.3, 10, 20)
     np.testing.assert_array_equal(policy.curve(values), best.curve(values))
     assert (policy.curve(values) > 0).all()
@@ -320,6 +324,8 @@ def test_a_best_response_comes_close_to_the_best_policy(feedback: str, share: fl
     rng = np.random.default_rng(5)
     rules = rules_of()
     log = Auctions(rng.uniform(0, 10, 20_000), 10 * rng.beta(2, 4, 20_000))
-    best = earned(rules, BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules))), log)
+    best = earned(
+        rules, BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules)).wins[None]), log
+    )
     found = earned(rules, BestResponse(rules, feedback, "", ""), log)
     assert share * best < found < 1.005 * best

@@ -12,7 +12,7 @@ from crossbandit.cli.terminal import notify, say, say_faults, say_paths, stoppin
 
 if TYPE_CHECKING:
     from crossbandit.evaluate import Evaluation
-    from crossbandit.evaluate.reading import ReadLog
+    from crossbandit.evaluate.log import ReadLog
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
 
@@ -21,7 +21,9 @@ _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbe
 def evaluate(
     context: typer.Context,
     log: options.LogOptions,
-    propensity_column: options.PropensityColumn = None,
+    propensity_column: Annotated[
+        str | None, options.column_option("the probability of your bid")
+    ] = None,
     bidder: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
@@ -54,15 +56,15 @@ def evaluate(
         from crossbandit.applications import FirstPriceBidder
         from crossbandit.evaluate import evaluate_log
         from crossbandit.evaluate.evaluation import SHADINGS
+        from crossbandit.evaluate.log import open_censored
         from crossbandit.evaluate.page import WRITTEN, write
-        from crossbandit.evaluate.reading import open_censored
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
         if not quiet:
             notify(f"Reading {' '.join(log.logs)} ...")
-        auctions = log.open({"propensity": propensity_column})
-        read = open_censored(auctions, reserve=log.reserve, ties=log.ties_rule)
+        auctions = log.open(propensity=propensity_column)
+        read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate_log(
             read.log,
             shadings=SHADINGS if shading is None else shading,

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from crossbandit.cli.terminal import stopping
-
-
-class Laws(StrEnum):
-    """The distribution of the auctions."""
-
-    realistic = "realistic"
-    known = "known"
 
 
 def make_log(
@@ -25,11 +17,11 @@ def make_log(
     auctions: Annotated[int, typer.Option(min=1, help="Number of auctions.")] = 100_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed. The same seed gives the same file.")] = 0,
     laws: Annotated[
-        Laws,
+        Literal["realistic", "known"],
         typer.Option(
             help="'realistic': like an ad exchange, with drift; 'known': independent draws."
         ),
-    ] = Laws.realistic,
+    ] = "realistic",
     correlation: Annotated[
         float | None,
         typer.Option(
@@ -50,7 +42,7 @@ def make_log(
             path,
             auctions,
             seed=seed,
-            laws=laws.value,
+            laws=laws,
             correlation=correlation,
             sites=sites,
             overwrite=force,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -127,17 +127,13 @@ def _period(option: str, text: str) -> str | int | None:
 _COLUMN = "a name, or a number from 1."
 
 
-def _column(what: str, default: str = "") -> Any:
-    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
-
-
 _BY_NAME = " \\[default: by usual names]"
-_Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
-PropensityColumn = Annotated[str | None, _column("the probability of your bid")]
-HighestValue = Annotated[
-    float | None,
-    typer.Option(help="An upper bound on the values. \\[default: the highest value of the log]"),
-]
+Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
+
+
+def column_option(what: str, default: str = "") -> Any:
+    """Return an option that names a column."""
+    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
 
 
 @dataclass(frozen=True)
@@ -156,16 +152,16 @@ class LogOptions:
         Literal["auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou"],
         typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
     ] = "auto"
-    value_column: Annotated[str | None, _column("the value", _BY_NAME)] = None
-    price_column: Annotated[str | None, _column("the highest competing bid", _BY_NAME)] = None
+    value_column: Annotated[str | None, column_option("the value", _BY_NAME)] = None
+    price_column: Annotated[str | None, column_option("the highest competing bid", _BY_NAME)] = None
     bid_column: Annotated[
-        str | None, _column("your own bids, which evaluate needs and replay compares with")
+        str | None, column_option("your own bids, which evaluate needs and replay compares with")
     ] = None
-    won_column: Annotated[str | None, _column("whether you won")] = None
-    reserve_column: Annotated[str | None, _column("a reserve per auction")] = None
-    time_column: Annotated[str | None, _column("the time")] = None
+    won_column: Annotated[str | None, column_option("whether you won")] = None
+    reserve_column: Annotated[str | None, column_option("a reserve per auction")] = None
+    time_column: Annotated[str | None, column_option("the time")] = None
     id_column: Annotated[
-        str | None, _column("the id of the auction; lines that repeat one are left out")
+        str | None, column_option("the id of the auction; lines that repeat one are left out")
     ] = None
     class_column: Annotated[
         list[str] | None,
@@ -184,13 +180,13 @@ class LogOptions:
         ),
     ] = None
     value_unit: Annotated[
-        _Unit | None,
+        Unit | None,
         typer.Option(
             help="Unit of the values. All amounts become units of money for one impression."
         ),
     ] = None
     price_unit: Annotated[
-        _Unit | None, typer.Option(help="Unit of prices, bids and reserves; likewise.")
+        Unit | None, typer.Option(help="Unit of prices, bids and reserves; likewise.")
     ] = None
     currency: Annotated[
         str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
@@ -223,46 +219,30 @@ class LogOptions:
         int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
     ] = 100
 
-    def open(self, columns: Mapping[str, str | None] | None = None, **options: Any) -> AuctionLog:
-        """Return the log that the options describe."""
+    def open(self, **further: Any) -> AuctionLog:
+        """Return the log that the options describe; `further` are columns and other options."""
         from crossbandit.logs import AuctionLog
 
-        named = {
-            "value": self.value_column,
-            "price": self.price_column,
-            "bid": self.bid_column,
-            "won": self.won_column,
-            "reserve": self.reserve_column,
-            "time": self.time_column,
-            "id": self.id_column,
-            **(columns or {}),
-        }
+        roles = ("value", "price", "bid", "won", "reserve", "time", "id")
+        named = {role: getattr(self, f"{role}_column") for role in roles}
+        named["propensity"] = further.pop("propensity", None)
+        same = ("value_unit", "price_unit", "currency", "sort_by", "timezone", "partitions")
         return AuctionLog(
             list(self.logs),
             columns={role: column for role, column in named.items() if column},
             classes=self.class_column or [],
             price_losses=self.price_loss or None,
             format=self.format_,
-            value_unit=self.value_unit,
-            price_unit=self.price_unit,
-            currency=self.currency,
-            sort_by=self.sort_by,
-            timezone=self.timezone,
-            partitions=self.partitions,
             limit=self.limit,
             max_bad=self.max_bad,
-            **options,
+            **{name: getattr(self, name) for name in same},
+            **further,
         )
 
     @property
     def name(self) -> str:
         """What pages call the logs."""
         return name_of(self.logs)
-
-    @property
-    def ties_rule(self) -> str | None:
-        """What equal bids do, if it was given."""
-        return self.ties
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:

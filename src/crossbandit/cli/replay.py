@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,27 +31,17 @@ _GEOMETRIC = "geometric:"
 _NOT_REPEATED = {"logs", "out", "quiet", "jobs", "backend", "address"}
 
 
-class Feedback(StrEnum):
-    """Who is told the highest competing bid."""
+@dataclass(frozen=True)
+class PlayOptions:
+    """Who plays, and by which rules."""
 
-    after_loss = "after-loss"
-    after_win = "after-win"
-    always = "always"
-    won_lost = "won-lost"
-
-
-@options.takes_options
-def replay(
-    context: typer.Context,
-    log: options.LogOptions,
-    *,
     feedback: Annotated[
-        Feedback | None,
+        Literal["after-loss", "after-win", "always", "won-lost"] | None,
         typer.Option(
             help="Who is told the highest competing bid. "
             "\\[default: as notices in the log show; otherwise after-loss]"
         ),
-    ] = None,
+    ] = None
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,8 +49,8 @@ def replay(
             help="A learner: law, guarded law or an algorithm; may be repeated. "
             "\\[default: law, cross-graph-adaptive, cross-graph]",
         ),
-    ] = None,
-    module: Modules = None,
+    ] = None
+    module: Modules = None
     bids: Annotated[
         str,
         typer.Option(
@@ -68,36 +58,56 @@ def replay(
             help="The grid of bids: auto (100 bids that suit the values of the log), a number of "
             "evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
         ),
-    ] = "auto",
-    highest_value: options.HighestValue = None,
+    ] = "auto"
+    highest_value: Annotated[
+        float | None,
+        typer.Option(
+            help="An upper bound on the values. \\[default: the highest value of the log]"
+        ),
+    ] = None
     by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN", help="Column, such as the campaign; each level is replayed by itself."
         ),
-    ] = None,
-    limits: LimitOptions,
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How often learners play, and where."""
+
     fractions: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
             help="Fixed fractions of the value to bid, as in 0.3,0.5. \\[default: 0.1 to 0.95]",
         ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0,
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0
     jobs: Annotated[
         int | None,
         typer.Option(
             min=1, help="Number of threads; with --by, of workers. \\[default: one per core]"
         ),
-    ] = None,
-    backend: Annotated[
-        Backend, typer.Option(help="With --by, where the parts are replayed.")
-    ] = Backend.local,
+    ] = None
+    backend: Annotated[Backend, typer.Option(help="With --by, where the parts are replayed.")] = (
+        Backend.local
+    )
     address: Annotated[
         str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
-    ] = None,
+    ] = None
+
+
+@options.takes_options
+def replay(
+    context: typer.Context,
+    log: options.LogOptions,
+    play: PlayOptions,
+    limits: LimitOptions,
+    run: RunOptions,
+    *,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -117,11 +127,12 @@ def replay(
         from crossbandit.replay.page import WRITTEN, WRITTEN_BY, write, write_by
         from crossbandit.report import check_folder
 
-        if by is None and (backend is not Backend.local or address is not None):
+        by = play.by
+        if by is None and (run.backend is not Backend.local or run.address is not None):
             raise InvalidParameterError(
                 "--backend and --address are for the parts of a log. Give --by, or leave them out."
             )
-        modules = load_modules(module) if module else ()
+        modules = load_modules(play.module) if play.module else ()
         out = out or default_folder(by)
         if by is None:
             check_folder(out, WRITTEN, "a replay")
@@ -129,43 +140,40 @@ def replay(
             check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
             notify(f"Reading {' '.join(log.logs)} ...")
-        auctions = log.open(highest_value=highest_value, by=by)
+        auctions = log.open(highest_value=play.highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
             "rules": replays.ReplayRules(
-                feedback=feedback and feedback.value,
-                bids=parse_bids(bids),
+                feedback=play.feedback,
+                bids=parse_bids(play.bids),
                 reserve=log.reserve,
-                ties=log.ties_rule,
+                ties=log.ties,
             ),
             "strategies": [
-                *(algorithm or ["learners"]),
+                *(play.algorithm or ["learners"]),
                 "best responses",
-                *(parse_fractions(fractions) if fractions is not None else ["fractions"]),
+                *(["fractions"] if run.fractions is None else parse_fractions(run.fractions)),
             ],
-            "seeds": range(seed, seed + seeds),
-            "jobs": jobs,
+            "seeds": range(run.seed, run.seed + run.seeds),
+            "jobs": run.jobs,
             "show_progress": False if quiet else None,
         }
         if by is not None:
-            settings |= {"backend": backend.value, "address": address, "modules": modules}
+            settings |= {
+                "backend": run.backend.value,
+                "address": run.address,
+                "modules": modules,
+            }
         names = {"log": log.name, "command": options.command_line(context, log.logs, _NOT_REPEATED)}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", replays.LogWarning)  # printed below
-            play = replays.replay if by is None else replays.replay_by
-            result: Replay | ReplaySet = play(auctions, **settings)
+            replayed = replays.replay if by is None else replays.replay_by
+            result: Any = replayed(auctions, **settings)
         with stopping(f"Stopped. The results in {out} may be incomplete."):
-            if isinstance(result, replays.Replay):
-                paths = write(result, out, **names)
-            else:
-                paths = write_by(result, out, **names)
-            if quiet:
-                return
-            if isinstance(result, replays.Replay):
-                _print_replay(result)
-            else:
-                _print_parts(result)
-            say_paths(paths)
+            paths = (write if by is None else write_by)(result, out, **names)
+            if not quiet:
+                (_print_replay if by is None else _print_parts)(result)
+                say_paths(paths)
 
 
 def default_folder(by: str | None) -> Path:

@@ -4,7 +4,6 @@ from crossbandit import extras
 
 extras.require("duckdb", "jinja2", "pandas", "scipy", extra="replay", owner="crossbandit.evaluate")
 
-from crossbandit.evaluate.censored import CensoredLog
 from crossbandit.evaluate.decisions import (
     DecisionArrays,
     MeanEstimate,
@@ -12,14 +11,15 @@ from crossbandit.evaluate.decisions import (
     decision_arrays,
     evaluate_policy,
 )
-from crossbandit.evaluate.estimates import (
+from crossbandit.evaluate.evaluation import (
     Evaluation,
     KnownOutcomes,
     StrategyEvaluation,
     ValueEstimate,
+    evaluate_log,
 )
-from crossbandit.evaluate.evaluation import DependenceTest, evaluate_log
-from crossbandit.evaluate.reading import ReadLog, StoredLog, open_censored, read_censored
+from crossbandit.evaluate.groups import DependenceTest
+from crossbandit.evaluate.log import CensoredLog, ReadLog, StoredLog, open_censored, read_censored
 
 __all__ = [
     "CensoredLog",

@@ -7,29 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import crossbandit
-from crossbandit.evaluate.estimates import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
+from crossbandit.evaluate.evaluation import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
 from crossbandit.logs.survey import left_out
-from crossbandit.report import (
-    Cell,
-    Chart,
-    Series,
-    Shape,
-    Table,
-    check_folder,
-    frame_csv,
-    group_starts,
-    markdown,
-    render,
-    write_files,
-)
-from crossbandit.report.text import count, decimals, number
+from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.pages import check_folder, render, write_files
+from crossbandit.report.text import count, decimals, frame_csv, markdown, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from crossbandit.evaluate.estimates import Evaluation, StrategyEvaluation
-    from crossbandit.evaluate.reading import ReadLog
+    from crossbandit.evaluate.evaluation import Evaluation, StrategyEvaluation
+    from crossbandit.evaluate.log import ReadLog
 
 WRITTEN = ("index.html", "table.md", "table.csv", "evaluation.json")
 _KINDS = {

@@ -4,8 +4,7 @@ from crossbandit import extras
 
 extras.require("duckdb", "pandas", extra="replay", owner="crossbandit.logs")
 
-from crossbandit.logs.auctions import Auctions
-from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.log import AuctionLog, Auctions
 from crossbandit.logs.survey import Fault
 from crossbandit.logs.synthetic import make_log
 

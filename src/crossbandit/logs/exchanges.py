@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import LEAST_BID, LOST, NAMES, WON, identifier, leaf, literal, plain
 from crossbandit.logs.files import (
     BROKEN,
     FILE,
+    LEAST_BID,
+    LOST,
+    NAMES,
     NO_BID,
     PLACE,
     ROW,
     ROWS,
     ROWS_OF_A_FILE,
     SEATS,
+    WON,
     LogFile,
+    identifier,
+    leaf,
+    literal,
     open_stage,
+    plain,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from crossbandit.logs.files import Source, Stage
+    from crossbandit.logs.files import OpenedSource, Source, Stage
     from crossbandit.logs.log import AuctionLog
 
 
@@ -210,27 +217,14 @@ _UNCLEAR = "neither a bid nor a win nor a loss"
 _NO_ID = "no auction id"
 
 
-class JoinedLog(NamedTuple):
-    """A log with one line per auction, and remarks about how it was joined."""
-
-    source: Source
-    places: dict[str, int]  # the columns, by the roles for which the log has entries
-    remarks: tuple[str, ...]
-    ties: str  # "lose" if prices are bids of others, not the least bid that wins
-    identified: bool  # whether lines of one auction are recognised by their id
-
-
 def join_notices(
-    log: AuctionLog,
-    source: Source,
-    form: Exchange,
-    own: Mapping[str, int],
-    kept: Sequence[int],
-) -> JoinedLog:
-    """Return one row per auction: value, price, bid, reserve, won, and the columns `kept`.
+    log: AuctionLog, opened: OpenedSource, form: Exchange, own: Mapping[str, int]
+) -> OpenedSource:
+    """Return one row per auction: value, price, bid, reserve, won, and the columns of `opened`.
 
     The columns `own`, which the user has given by role, replace the usual fields.
     """
+    source, kept = opened.source, opened.columns
     # If a user gives a price column, it is the highest competing bid, not what was paid.
     given = {"least" if role == "price" else role: [place] for role, place in own.items()}
     fields = field_places(form, source) | given
@@ -260,8 +254,13 @@ def join_notices(
         copied = stage.write(_copy_sql(price, list(extras)), names)
     has = {*fields, "price", "won", *(["bid"] if "seat" in fields else [])}
     places = {role: i for i, role in enumerate(JOINED) if role in has}
-    ties = form.ties if has_least else "lose"
-    return JoinedLog(copied, places, tuple(remarks), ties, identified)
+    moved = opened.moved(copied, len(JOINED))
+    return moved._replace(
+        places=places | moved.places,
+        remarks=tuple(remarks),
+        ties=form.ties if has_least else "lose",
+        identified=identified,
+    )
 
 
 def _events_sql(form: Exchange, fields: Mapping[str, list[int]], extras: list[str]) -> str:

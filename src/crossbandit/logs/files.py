@@ -1,4 +1,4 @@
-"""The files of a log, or a data frame: recognising them, and reading their columns with DuckDB."""
+"""The files of a log, or a data frame: what they are, their columns, reading them with DuckDB."""
 
 from __future__ import annotations
 
@@ -12,54 +12,286 @@ import weakref
 import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import (
-    ID,
-    Columns,
-    identifier,
-    is_header,
-    is_number,
-    literal,
-    plain,
-    time_sql,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+
+# --- columns -------------------------------------------------------------------------------------
+
+# The columns that a log can have, and what messages call their entries.
+ROLES = {
+    "value": "value",
+    "price": "highest competing bid",
+    "bid": "own bid",
+    "reserve": "reserve",
+    "won": "result",
+    "propensity": "propensity",
+    "time": "time",
+}
+ID = "id"  # the further column by which lines that repeat an auction are recognised
+
+LEAST_BID = (  # usual names for the least bid that would have won
+    "minimum_bid_to_win",
+    "min_bid_to_win",
+    "auction_min_to_win",
+    "auction_minimum_bid_to_win",
+    "min_to_win",
+    "minimum_to_win",
+    "price_to_win",
+    "min_price_to_win",
+    "mbtw",
+)
+# Names under which a column is found if none is given; the first one present is used. `price` is
+# not among them: a column of that name usually holds what was paid.
+NAMES = {
+    "value": ("value", "valuation", "private_value", "bid_value", "impression_value"),
+    "price": (
+        "highest_competing_bid",
+        "competing_bid",
+        "highest_other_bid",
+        "best_competing_bid",
+        "max_competing_bid",
+        *LEAST_BID,
+        "market_price",
+    ),
+}
+_MEANING = {
+    "value": "",
+    "price": " It is the highest bid of the others, also where you won; not what you bid or paid. "
+    "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of wins "
+    "and losses (--won-column). If the lines are notices of an exchange, say so with --format.",
+}
+_IGNORED = str.maketrans("", "", "-_")
+
+# What is wrong with a line.
+NO_PRICE = f"no {ROLES['price']}"
+WITH_COMMA = "is written with a comma"
+ABOVE = "the value is above"
+_COMMA = r"[-+]?[0-9.]*,[0-9.,]+"
+_UNKNOWN = ("nan", "null", "none", "na", "n/a")  # in place of a price that is not known
+WON = ("1", "1.0", "true", "t", "yes", "y", "win", "won")
+LOST = ("0", "0.0", "false", "f", "no", "n", "loss", "lost")
+_WORDS = "won (1, true, yes, won) nor lost (0, false, no, lost)"
+# From how large a number on a time is in nano-, micro- or milliseconds; smaller ones are seconds.
+_PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
+_DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
+
+# By what to multiply an amount in a unit of the log, to get units of money for one impression.
+UNITS = {
+    "units": 1.0,
+    "cents": 1e-2,
+    "micros": 1e-6,
+    "cpm": 1e-3,
+    "cpm-cents": 1e-5,
+    "cpm-micros": 1e-9,
+}
+LEAST, MOST = 1e-100, 1e100  # bounds of the highest value: sums and quotients stay finite
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file or a DataFrame; `names` is empty if the file has no header."""
+
+    owner: str  # what messages call the file
+    names: tuple[str, ...]
+    width: int
+
+    def find(self, wanted: str | int | None, role: str) -> int:
+        """Return the index of a column, from 0."""
+        if wanted is None:
+            return self._usual(role)
+        text = str(wanted)
+        if isinstance(wanted, str):
+            key = plain([text])[0]
+            leaves = plain(map(leaf, self.names))
+            for name, names in ((text, self.names), (key, plain(self.names)), (key, leaves)):
+                if name in names:
+                    return self._unique(name, names)
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= self.width:
+            return int(text) - 1
+        near = get_close_matches(text, self.names, n=3)
+        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise LogError(f"{self.owner} has no column {text!r}.{hint} {self._listed()}")
+
+    def guess(self, role: str) -> int | None:
+        """Return the index of the column that has a usual name of a role, or None."""
+        names = plain(self.names)
+        found = next((name for name in plain(NAMES[role]) if name in names), None)
+        return None if found is None else self._unique(found, names)
+
+    def _usual(self, role: str) -> int:
+        found = self.guess(role)
+        if found is not None:
+            return found
+        raise LogError(
+            f"Which column of {self.owner} holds the {ROLES[role]}? Name it with --{role}-column "
+            f"(columns={{{role!r}: ...}} in Python).{_MEANING[role]} {self._listed()}"
+        )
+
+    def _unique(self, name: str, names: Sequence[str]) -> int:
+        numbers = [i for i, one in enumerate(names, 1) if one == name]
+        if len(numbers) > 1:
+            shown = sorted({self.names[i - 1].strip() for i in numbers})
+            raise LogError(
+                f"{self.owner} has more than one column {' or '.join(map(repr, shown))}. Give the "
+                f"number of the column: {' or '.join(map(str, numbers))}."
+            )
+        return names.index(name)
+
+    def shown(self, index: int) -> str:
+        """Return what tables call a column: its name, if it has one."""
+        return self.names[index] if self.names else f"column {index + 1}"
+
+    def label(self, index: int) -> str:
+        """Return what a message calls a column."""
+        return repr(self.names[index]) if self.names else f"number {index + 1}"
+
+    def _listed(self) -> str:
+        if self.names:
+            return f"The columns are: {', '.join(map(repr, self.names))}."
+        return f"The file has no header; its columns are numbered from 1 to {self.width}."
+
+
+def plain(names: Iterable[str]) -> list[str]:
+    """Return names in lower case and without spaces, hyphens and underscores, to compare them.
+
+    >>> plain([" Min bid-to-win", "minBidToWin"])
+    ['minbidtowin', 'minbidtowin']
+    """
+    return ["".join(name.lower().split()).translate(_IGNORED) for name in names]
+
+
+def leaf(name: str) -> str:
+    """Return the last part of the name of a nested field, such as "ext.deal"."""
+    return name.rpartition(".")[2]
+
+
+def is_header(fields: Iterable[str]) -> bool:
+    """Return whether the first line of a text file is a header."""
+    fields = list(fields)
+    known = set(plain(name for names in NAMES.values() for name in names))
+    return not known.isdisjoint(plain(fields)) or not any(map(is_number, fields))
+
+
+def is_number(text: str) -> bool:
+    """Return whether a field is a number.
+
+    >>> is_number("1e3"), is_number("1,5")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def number_sql(role: str, factor: float = 1.0) -> str:
+    """Return SQL for the entry of a column as a number; NULL if it is not a number."""
+    if role == "won":
+        text = "lower(trim(won::VARCHAR))"
+        return f"CASE WHEN {text} IN {WON} THEN true WHEN {text} IN {LOST} THEN false END"
+    if role == "time":
+        return time_sql("time")
+    number = f"TRY_CAST({role} AS DOUBLE)"
+    if role == "price":  # which may be unknown; in DuckDB, NaN is above all numbers
+        number = f"nullif({number}, 'nan'::DOUBLE)"
+    return number if factor == 1 else f"{number} * {factor!r}"
+
+
+def time_sql(column: str) -> str:
+    """Return SQL for a time in seconds since 1970; NULL if the entry is not a time.
+
+    Numbers are seconds or, if they are large, milli-, micro- or nanoseconds. Other entries are in
+    the format ISO 8601, or digits such as 20260105103000. Times without an offset are in the time
+    zone of the connection.
+    """
+    text = f"trim({column}::VARCHAR)"
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    parts = " ".join(
+        f"WHEN abs({number}) >= {least!r} THEN {number} / {part!r}"
+        for least, part in _PARTS.items()
+    )
+    digits = f"try_strptime({text}, ['%Y%m%d%H%M%S%g', '%Y%m%d%H%M%S'])"
+    return (
+        f"CASE WHEN regexp_full_match({text}, {literal(_DIGITS)}) "
+        f"THEN epoch(TRY_CAST({digits} AS TIMESTAMPTZ)) {parts} "
+        f"ELSE coalesce({number}, epoch(TRY_CAST({text} AS TIMESTAMPTZ))) END"
+    )
+
+
+def fault_sql(
+    roles: Collection[str],
+    highest_value: float | None,
+    factors: Mapping[str, float],
+    *,
+    needs_price: bool,
+) -> str:
+    """Return SQL for what is wrong with a row; NULL if nothing is.
+
+    The text of a column has the name of its role. Its number has an underscore after that name.
+    """
+    missing = [role for role in roles if role != "price" or needs_price]
+    numbers = [role for role in roles if role not in {"won", "time"}]
+    given = {role: f"{role} IS NOT NULL" for role in numbers}
+    if "price" in roles and not needs_price:
+        given["price"] += f" AND lower(trim(price::VARCHAR)) NOT IN {_UNKNOWN}"
+    cases = [
+        "WHEN broken IS NOT NULL THEN broken",
+        *(f"WHEN {role} IS NULL THEN 'no {ROLES[role]}'" for role in missing),
+        *(
+            f"WHEN {given[role]} AND ({role}_ IS NULL OR NOT isfinite({role}_)) THEN CASE "
+            f"WHEN regexp_full_match(trim({role}::VARCHAR), '{_COMMA}') "
+            f"THEN 'the {ROLES[role]} {WITH_COMMA}' ELSE 'the {ROLES[role]} is not a number' END"
+            for role in numbers
+        ),
+        *(f"WHEN {role}_ < 0 THEN 'the {ROLES[role]} is below 0'" for role in numbers),
+    ]
+    if "won" in roles:
+        cases.append(f"WHEN won_ IS NULL THEN 'the result is neither {_WORDS}'")
+    if "time" in roles:
+        cases.append(
+            "WHEN time_ IS NULL OR NOT isfinite(time_) "
+            "THEN 'the time is neither like 2026-01-05T10:30:00+01:00 nor seconds since 1970'"
+        )
+    if "propensity" in roles:
+        cases.append(
+            "WHEN propensity_ = 0 OR propensity_ > 1 "
+            "THEN 'the propensity is not above 0 and at most 1'"
+        )
+    if highest_value:
+        factor = factors.get("value", 1.0)
+        bound = f"{highest_value:g}" + ("" if factor == 1 else f" after times {factor:g}")
+        cases.append(f"WHEN value_ > {highest_value!r} THEN '{ABOVE} {bound}'")
+    return f"CASE {' '.join(cases)} END"
+
+
+def literal(text: str) -> str:
+    """Return text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """Return a name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+# --- DuckDB --------------------------------------------------------------------------------------
 
 # Megabytes for DuckDB. It keeps text that it has read, up to the limit, so text gets little.
 TEXT, TABLES = 24, 128
 _MOST = 4096
-
-
-class Memory:
-    """How much memory DuckDB may use for a log.
-
-    DuckDB holds 2,048 lines at a time, or a row group of a Parquet file. If lines are very long,
-    that is more than usual.
-    """
-
-    def __init__(self, megabytes: int) -> None:
-        self.megabytes = megabytes
-
-    def fetch(self, connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
-        """Run a query and return its rows. If it needs more memory, later queries get it too."""
-        while True:
-            try:
-                return connection.execute(query).fetchall()
-            except duckdb.OutOfMemoryException:
-                if self.megabytes >= _MOST:
-                    raise
-                self.megabytes = min(8 * self.megabytes, _MOST)
-                connection.execute(f"SET memory_limit = '{self.megabytes}MB'")
 
 
 class ScratchFolder:
@@ -130,6 +362,8 @@ def first_line(error: Exception) -> str:
     """Return the first line of the message of another library's error."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
+
+# --- recognising files ---------------------------------------------------------------------------
 
 _SAMPLE_BYTES = 1 << 16
 _BLOCKS, _BLOCK_BYTES = 64, 1 << 13  # samples of the rest of a file: JSON may have new fields there
@@ -322,6 +556,8 @@ def _split(line: str) -> tuple[str, list[str]]:
     return separator, next(csv.reader([line], delimiter=separator))
 
 
+# --- reading files -------------------------------------------------------------------------------
+
 SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
 NO_BID = "nobid"  # a field in place of the bids, where there are none
 MORE_COLUMNS = "more columns than the first line has"
@@ -339,7 +575,7 @@ ROWS_OF_A_FILE = 2**40  # more than any file has
 PLACE = f"{FILE} * {ROWS_OF_A_FILE} + {ROW}"  # the file and the row as one number
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Source:
     """Files with columns, or a data frame."""
 
@@ -352,11 +588,10 @@ class Source:
     only: tuple[str, str] | None = None
     origin: Source | None = field(default=None, repr=False)
     rejected: dict[tuple[str, int], str] = field(default_factory=dict, repr=False)
-    memory: Memory = field(init=False, repr=False)  # how much memory DuckDB may use to read it
+    megabytes: int = field(init=False, repr=False)  # how much memory DuckDB may use to read it
 
     def __post_init__(self) -> None:
-        text = all(file.layout.is_text for file in self.files)
-        object.__setattr__(self, "memory", Memory(TEXT if text else TABLES))
+        self.megabytes = TEXT if all(file.layout.is_text for file in self.files) else TABLES
 
     @cached_property
     def columns(self) -> Columns:
@@ -391,11 +626,36 @@ class Source:
         self, timezone: str = "UTC", megabytes: int = 0
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a DuckDB connection that can read this source, with at least this much memory."""
-        megabytes = max(self.memory.megabytes, megabytes)
-        with connect(self.name, timezone, megabytes) as connection:
+        with connect(self.name, timezone, max(self.megabytes, megabytes)) as connection:
             if self.frame is not None:
                 connection.register(FRAME, self.frame)
             yield connection
+
+    def fetch(self, connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+        """Run a query and return its rows. If it needs more memory, later queries get it too.
+
+        DuckDB holds 2,048 lines at a time, or a row group of a Parquet file. If lines are very
+        long, that is more than usual.
+        """
+        while True:
+            try:
+                return connection.execute(query).fetchall()
+            except duckdb.OutOfMemoryException:
+                if self.megabytes >= _MOST:
+                    raise
+                self.megabytes = min(8 * self.megabytes, _MOST)
+                connection.execute(f"SET memory_limit = '{self.megabytes}MB'")
+
+    def rejected_by(self, connection: duckdb.DuckDBPyConnection) -> dict[tuple[str, int], str]:
+        """Return the records that DuckDB rejected in the last reading: file, number and reason."""
+        if not any(file.layout.is_text for file in self.files):
+            return self.rejected
+        rows = connection.execute(
+            "SELECT file_path, line, bool_or(error_type = 'LINE SIZE OVER MAXIMUM') "
+            "FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "
+            "GROUP BY file_path, line ORDER BY file_path, line"
+        ).fetchall()
+        return {(path, line): TOO_LONG if too_long else NOT_UTF8 for path, line, too_long in rows}
 
     def select(self, places: Mapping[str, int], file: int | None = None) -> str:
         """Return SQL that reads columns under the names of their roles, one row per line, in order.
@@ -404,7 +664,9 @@ class Source:
         of a CSV file, one empty field at the end, after a trailing separator, is allowed. If only
         one file is read, there are columns with its number and that of the row.
         """
-        groups = groupby(self.files[slice(file, None if file is None else file + 1)], _layout)
+        groups = groupby(
+            self.files if file is None else [self.files[file]], key=attrgetter("layout")
+        )
         return " UNION ALL ".join(
             self._select(layout, [one.path for one in files], places, file)
             for layout, files in groups
@@ -526,8 +788,31 @@ class Source:
         )
 
 
-def _layout(file: LogFile) -> Layout:
-    return file.layout
+class OpenedSource(NamedTuple):
+    """A source, and where its columns are."""
+
+    source: Source  # the files, or a copy of them
+    places: dict[str, int]  # the indices of columns by their roles
+    class_places: dict[str, int]  # the indices of class columns by their names
+    order: dict[str, int]  # the indices of the columns "by" and "sort_by", and of the "id"
+    remarks: tuple[str, ...] = ()  # what was made of the lines
+    ties: str | None = None  # what the format says about a bid that equals the price
+    identified: bool = False  # whether lines that repeat an auction are recognised by an id
+
+    @property
+    def columns(self) -> list[int]:
+        """The indices of all columns that are needed, each once."""
+        places = (*self.places.values(), *self.class_places.values(), *self.order.values())
+        return list(dict.fromkeys(places))
+
+    def moved(self, source: Source, first: int = 0) -> OpenedSource:
+        """Return the same for a copy of the source that has only these columns, from `first` on."""
+        new = {place: first + i for i, place in enumerate(self.columns)}
+        places, class_places, order = (
+            {name: new[place] for name, place in some.items()}
+            for some in (self.places, self.class_places, self.order)
+        )
+        return self._replace(source=source, places=places, class_places=class_places, order=order)
 
 
 def _bid_rows(lines: str) -> str:
@@ -546,20 +831,6 @@ def _bid_rows(lines: str) -> str:
     )
 
 
-def rejected_records(
-    source: Source, connection: duckdb.DuckDBPyConnection
-) -> dict[tuple[str, int], str]:
-    """Return the records that DuckDB rejected in the last reading: file, number and reason."""
-    if not any(file.layout.is_text for file in source.files):
-        return source.rejected
-    rows = connection.execute(
-        "SELECT file_path, line, bool_or(error_type = 'LINE SIZE OVER MAXIMUM') "
-        "FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "
-        "GROUP BY file_path, line ORDER BY file_path, line"
-    ).fetchall()
-    return {(path, line): TOO_LONG if too_long else NOT_UTF8 for path, line, too_long in rows}
-
-
 def _path(name: str) -> str:
     """Return the JSON path of a field.
 
@@ -569,25 +840,25 @@ def _path(name: str) -> str:
     return "$" + "".join(f'."{part}"' for part in name.split("."))
 
 
+# --- copies --------------------------------------------------------------------------------------
+
 NO_KEY = "no time or number to sort by"
 NO_ID = "no id"
 TWICE = "an earlier line has the same id and other entries"
 ROWS = "stage.lines"  # the table of the lines that were read
 
 
+@dataclass
 class Stage:
     """A DuckDB connection that has read the lines of a source into the table `ROWS`.
 
     The columns are texts with the names that `places` gives, and `broken`, `file_` and `row_`.
     """
 
-    def __init__(
-        self, source: Source, connection: duckdb.DuckDBPyConnection, scratch: ScratchFolder
-    ) -> None:
-        self.source = source
-        self.connection = connection
-        self.scratch = scratch
-        self.rejected: dict[tuple[str, int], str] = {}
+    source: Source
+    connection: duckdb.DuckDBPyConnection
+    scratch: ScratchFolder
+    rejected: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
@@ -601,8 +872,8 @@ class Stage:
         for file in range(len(self.source.files)):
             rows = self.source.select(places, file)
             insert = f"INSERT INTO {ROWS} SELECT {texts}, {FILE}, {ROW} FROM ({rows})"
-            self.source.memory.fetch(self.connection, insert)
-        self.rejected = rejected_records(self.source, self.connection)
+            self.source.fetch(self.connection, insert)
+        self.rejected = self.source.rejected_by(self.connection)
 
     def write(self, query: str, names: Sequence[str]) -> Source:
         """Write the rows of a query, and return them as a source."""
@@ -632,13 +903,12 @@ def open_stage(source: Source, timezone: str) -> Iterator[Stage]:
         path.unlink(missing_ok=True)
 
 
-def sorted_copy(
-    source: Source, places: Sequence[int], order: Mapping[str, int], *, timezone: str
-) -> tuple[Source, int]:
-    """Return a copy of some columns, with the rows in another order, and each auction once."""
+def sorted_copy(opened: OpenedSource, *, timezone: str) -> OpenedSource:
+    """Return a copy of the columns that are needed, with rows in order, and each auction once."""
+    source, places = opened.source, opened.columns
     columns = {f"c{i}": place for i, place in enumerate(places, 1)}
     names = [source.columns.shown(place) for place in places]
-    named = {name: f"c{places.index(place) + 1}" for name, place in order.items()}
+    named = {name: f"c{places.index(place) + 1}" for name, place in opened.order.items()}
     keys, faults, rows = [FILE, ROW], ["WHEN broken IS NOT NULL THEN broken"], ROWS
     with open_stage(source, timezone) as stage:
         stage.load(columns)
@@ -647,14 +917,18 @@ def sorted_copy(
             faults.append(f"WHEN {keys[0]} IS NULL THEN '{NO_KEY}'")
         if by := named.get("by"):
             keys.insert(0, f"coalesce({by}, '')")
-        repeated = 0
-        if identity := named.get(ID):
+        identity, repeated = named.get(ID), 0
+        if identity is not None:
             faults += [f"WHEN {identity} IS NULL THEN '{NO_ID}'", f"WHEN unlike THEN '{TWICE}'"]
             rows = "stage.identified"
             repeated = _identify(stage, rows, identity, list(columns))
         kept = ", ".join([*columns, f"CASE {' '.join(faults)} END AS {BROKEN}", FILE, ROW])
         copied = stage.write(f"SELECT {kept} FROM {rows} ORDER BY {', '.join(keys)}", names)
-    return copied, repeated
+    moved = opened.moved(copied)
+    if identity is None:
+        return moved
+    said = f"Lines that repeat an auction, with the same id, were not used: {repeated:,}."
+    return moved._replace(remarks=(said,) if repeated else (), identified=True)
 
 
 def _identify(stage: Stage, view: str, identity: str, columns: Sequence[str]) -> int:

@@ -10,18 +10,21 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.auctions import feedback_shown, shares_known
-from crossbandit.logs.columns import (
+from crossbandit.logs.files import (
     ABOVE,
+    FILE,
     LEAST,
+    MORE_COLUMNS,
     MOST,
     NO_PRICE,
     ROLES,
+    ROW,
+    TOO_LONG,
     WITH_COMMA,
     plain,
     time_sql,
 )
-from crossbandit.logs.files import FILE, MORE_COLUMNS, ROW, TOO_LONG, rejected_records
+from crossbandit.logs.log import feedback_shown, shares_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -60,15 +63,6 @@ _UNITS = {
 }
 
 
-class PriceSigns(NamedTuple):
-    """Numbers of auctions with signs that a price is not the highest bid of the others."""
-
-    zero: int = 0  # the price is 0
-    own_bid: int = 0  # the price equals the log's own bid
-    one_ratio: int = 0  # the price is the same share of the value, to three digits and up to 1
-    ratio: float = 0.0  # that share
-
-
 class Survey(NamedTuple):
     """What one reading of the whole log finds."""
 
@@ -79,12 +73,20 @@ class Survey(NamedTuple):
     median_value: float  # of those above 0, approximately
     median_price: float  # of those above 0, approximately
     own_bids: int  # auctions with an own bid above 0
-    faults: tuple[Fault, ...]  # the first ten
+    zero_prices: int  # auctions in which the price is 0
+    own_prices: int  # auctions in which the price equals the log's own bid
     reasons: dict[str, int]  # number of bad rows for each reason, the most frequent first
-    signs: PriceSigns
+    ratios: dict[int, int]  # of prices above 0 to values, up to 1, in units of 1 / _RATIOS
     value_counts: dict[int, int]  # of those above 0, by floor(VALUE_BINS * log2(value))
+    faults: tuple[Fault, ...]  # the first ten
     # If the log says who won: auctions that were won, those of them with a price, and lost ones.
-    results: tuple[int, int, int, int] | None = None
+    results: tuple[int, int, int, int] | None
+
+    @property
+    def main_ratio(self) -> tuple[float, int]:
+        """The most frequent ratio of price to value, to three digits, and how often it occurs."""
+        ratio, count = max(self.ratios.items(), key=itemgetter(1), default=(0, 0))
+        return ratio / _RATIOS, count
 
     @property
     def without_price(self) -> int:
@@ -112,57 +114,50 @@ class Survey(NamedTuple):
 
 def survey_log(log: AuctionLog) -> Survey:
     """Return the survey of a log; raise LogError if it has no lines at all."""
-    has_results = "won" in log.places
-    counted = _counted(has_bids="bid" in log.places, has_results=has_results)
+    counted = _counted(log)
     query = f"SELECT {', '.join(counted.values())} FROM ({log.checked_sql()})"
     with log.source.connect(log.timezone) as connection:
-        row = log.source.memory.fetch(connection, query)[0]
-        found = dict(zip(counted, row, strict=True))
-        rejected = rejected_records(log.source, connection)
+        found = dict(zip(counted, log.source.fetch(connection, query)[0], strict=True))
+        rejected = log.source.rejected_by(connection)
         faults = first_faults(log, connection, rejected) if found["bad"] or rejected else ()
-    bad = found["bad"] + len(rejected) + sum(fault.lines - 1 for fault in faults)
-    if not found["auctions"] and not bad:
+    found["bad"] += len(rejected) + sum(fault.lines - 1 for fault in faults)
+    if not found["auctions"] and not found["bad"]:
         why = " ".join(log.remarks) or "It has only a header."
         raise LogError(f"{log.source.name} has no auctions. {why}")
-    ratio, one_ratio = max((found["ratios"] or {0: 0}).items(), key=itemgetter(1))
-    return Survey(
-        auctions=found["auctions"],
-        bad=bad,
-        highest_value=found["highest_value"] or 0.0,
-        highest_price=found["highest_price"] or 0.0,
-        median_value=found["median_value"] or 0.0,
-        median_price=found["median_price"] or 0.0,
-        own_bids=found["own_bids"],
-        faults=faults,
-        reasons=dict(sorted((found["reasons"] or {}).items(), key=itemgetter(1), reverse=True)),
-        signs=PriceSigns(found["zero"], found["own_bid"], one_ratio, ratio / _RATIOS),
-        value_counts=dict(found["value_counts"] or {}),
-        results=tuple(found[name] for name in _RESULTS) if has_results else None,
-    )
+    for name in ("reasons", "ratios", "value_counts"):
+        counts = (found[name] or {}).items()
+        found[name] = dict(sorted(counts, key=itemgetter(1), reverse=True))
+    results = tuple(found.pop(name) for name in _RESULTS) if "won" in log.places else None
+    return Survey(**found, faults=faults, results=results)
 
 
-def _counted(*, has_bids: bool, has_results: bool) -> dict[str, str]:
+def _counted(log: AuctionLog) -> dict[str, str]:
     """Return SQL for what is counted in the rows of `checked_sql`, by names."""
 
-    def good(condition: str) -> str:
-        return f"FILTER (fault IS NULL AND {condition})"
+    def good(what: str, condition: str = "true") -> str:
+        return f"coalesce({what} FILTER (fault IS NULL AND {condition}), 0)"
 
+    def histogram(what: str, condition: str) -> str:
+        kept = f"FILTER (fault IS NULL AND {condition})"
+        return f"histogram(TRY_CAST({what} AS INTEGER)) {kept}"
+
+    has_bids, results = "bid" in log.places, _RESULTS if "won" in log.places else {}
     return {
-        "auctions": f"count(*) {good('true')}",
+        "auctions": good("count(*)"),
         "bad": "count(fault)",
-        "highest_value": f"max(value_) {good('true')}",
-        "highest_price": f"max(price_) {good('true')}",
-        "median_value": f"approx_quantile(value_, 0.5) {good('value_ > 0')}",
-        "median_price": f"approx_quantile(price_, 0.5) {good('price_ > 0')}",
-        "own_bids": f"count(*) {good('bid_ > 0')}" if has_bids else "0",
+        "highest_value": good("max(value_)"),
+        "highest_price": good("max(price_)"),
+        "median_value": good("approx_quantile(value_, 0.5)", "value_ > 0"),
+        "median_price": good("approx_quantile(price_, 0.5)", "price_ > 0"),
+        "own_bids": good("count(*)", "bid_ > 0") if has_bids else "0",
+        "zero_prices": good("count(*)", "price_ = 0"),
+        "own_prices": good("count(*)", "price_ > 0 AND bid_ = price_") if has_bids else "0",
         "reasons": "histogram(fault)",
-        "zero": f"count(*) {good('price_ = 0')}",
-        "own_bid": f"count(*) {good('price_ > 0 AND bid_ = price_')}" if has_bids else "0",
-        "ratios": f"histogram(TRY_CAST(round({_RATIOS} * price_ / value_) AS INTEGER)) "
-        + good("price_ > 0 AND price_ <= value_"),
-        "value_counts": f"histogram(TRY_CAST(floor({VALUE_BINS} * log2(value_)) AS INTEGER)) "
-        + good("value_ > 0"),
-        **({one: f"count(*) {good(how)}" for one, how in _RESULTS.items()} if has_results else {}),
+        "ratios": histogram(
+            f"round({_RATIOS} * price_ / value_)", "price_ > 0 AND price_ <= value_"
+        ),
+        "value_counts": histogram(f"floor({VALUE_BINS} * log2(value_))", "value_ > 0"),
+        **{name: good("count(*)", how) for name, how in results.items()},
     }
 
 
@@ -252,7 +247,7 @@ def find_repeats(log: AuctionLog, survey: Survey) -> Iterator[str]:
         f"entries FROM ({rows})) WHERE entries % {apart} = 0"
     )
     with source.connect(log.timezone) as connection:
-        count = apart * int(source.memory.fetch(connection, query)[0][0])
+        count = apart * int(source.fetch(connection, query)[0][0])
     if _SOME * survey.lines <= count <= survey.lines / 2 and count:
         yield (
             f"{'About ' if apart > 1 else ''}{count:,} of the {survey.lines:,} lines "

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.errors import LogError
-from crossbandit.logs.columns import literal
-from crossbandit.logs.files import first_line, hide_progress
+from crossbandit.logs.files import first_line, hide_progress, literal
 from crossbandit.streams import stream
 from crossbandit.validation import choice, integer, number, reject
 

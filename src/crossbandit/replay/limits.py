@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -102,7 +103,7 @@ class ReplayLimits:
     @property
     def total(self) -> float:
         """What may be spent in all; infinite without a budget."""
-        amounts = [_allowed(one) for one in self.calendars]
+        amounts = [one.allowed for one in self.calendars]
         return float(min([*amounts, np.inf if self.whole is None else self.whole.amount]))
 
     def periods_of(self, calendar: Calendar) -> Integers:
@@ -117,8 +118,9 @@ class ReplayLimits:
         allows for more is left out. So the optima are never too low.
         """
         kept: list[Calendar] = []
-        for one in sorted(self.calendars, key=_allowed):
-            if all(_nested(one, other) or _nested(other, one) for other in kept):
+        for one in sorted(self.calendars, key=lambda one: one.allowed):
+            starts = set(one.starts)
+            if all(starts <= set(other.starts) or starts >= set(other.starts) for other in kept):
                 kept.append(one)
         return sorted(kept, key=lambda one: -len(one.starts))
 
@@ -174,29 +176,11 @@ class ReplayLimits:
         Within a period, the plan follows the auctions of the log; with "asap", it is the whole
         budget from the first auction on. With several budgets, the lowest plan counts.
         """
-        plans = [self._plan(one, points) for one in self.calendars if one.budget is not None]
-        return None if not plans else np.minimum(np.min(plans, axis=0), self.total)
-
-    def _plan(self, calendar: Calendar, points: Integers) -> Floats:
-        if calendar.budget is None:
-            return np.full(points.size, np.inf)
-        starts = np.array([*calendar.starts, self.auctions])
-        periods = np.searchsorted(starts, points - 1, "right") - 1
-        inside = (points - starts[periods]) / np.diff(starts)[periods]
-        if calendar.budget.pacing == "asap":
-            inside = np.ones(points.size)
-        planned: Floats = calendar.budget.amount * (periods + inside)
-        return planned
-
-
-def _allowed(calendar: Calendar) -> float:
-    """Return what the budget of a calendar allows to spend in all."""
-    return np.inf if calendar.budget is None else calendar.budget.amount * len(calendar.starts)
-
-
-def _nested(inner: Calendar, outer: Calendar) -> bool:
-    """Return whether each period of one calendar lies in a period of the other."""
-    return set(outer.starts) <= set(inner.starts)
+        if not self.budgets:
+            return None
+        plans = [one.plan(points, self.auctions) for one in self.calendars]
+        lowest: Floats = np.minimum(np.min(plans, axis=0), self.total)
+        return lowest
 
 
 def describe(limit: Limit) -> str:
@@ -230,16 +214,33 @@ def per_words(limit: Limit) -> str:
 _CHANGE = 3_600.0  # seconds by which clocks are usually changed
 
 
+@dataclass(eq=False)
 class Calendar:
     """The periods of a budget in a log, found while the log is read for the first time."""
 
-    def __init__(self, budget: Budget | None) -> None:
-        self.budget = budget
-        self.starts: list[int] = []
-        self.names: list[str] = []
-        self.bounds: list[tuple[float, float]] = []
-        self._latest = -np.inf
-        self._first = np.nan
+    budget: Budget | None
+    starts: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    bounds: list[tuple[float, float]] = field(default_factory=list)
+    _latest: float = -np.inf
+    _first: float = np.nan
+
+    @property
+    def allowed(self) -> float:
+        """What the budget allows to spend in all; infinite without a budget."""
+        return np.inf if self.budget is None else self.budget.amount * len(self.starts)
+
+    def plan(self, points: Integers, auctions: int) -> Floats:
+        """Return what is planned to be spent up to each of some auctions."""
+        if self.budget is None:
+            return np.full(points.size, np.inf)
+        starts = np.array([*self.starts, auctions])
+        periods = np.searchsorted(starts, points - 1, "right") - 1
+        inside = (points - starts[periods]) / np.diff(starts)[periods]
+        if self.budget.pacing == "asap":
+            inside = np.ones(points.size)
+        planned: Floats = self.budget.amount * (periods + inside)
+        return planned
 
     def add(self, begin: int, count: int, times: Floats | None) -> None:
         """Find the periods that begin in the next auctions."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.limits.optima import Map, Terms
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.logs.survey import Survey
     from crossbandit.replay.limits import ReplayLimits
     from crossbandit.replay.results import StrategyResult
@@ -66,67 +66,63 @@ def collect_hindsight(
 ) -> Hindsight:
     """Read a whole log into small tables; `edges` are those of bands of values."""
     width, possible = rules.arms + 1, 0.0
-    counts, by_class = np.zeros((BANDS, width)), None
-    table, purchases = _BandTable(rules), Purchases() if limits else None
+    counts, by_class = _Sums(BANDS, width), _Sums(1, width)
+    won, worth = _Sums(BANDS, width), _Sums(BANDS, width)
+    purchases = Purchases() if limits else None
     for chunk in chunks:
         prices = prices_to_beat(chunk, rules)
         first, bands = rules.cells(prices), bands_of(chunk.values, edges)
         possible += float(np.maximum(chunk.values - _enough_to_win(prices, rules), 0.0).sum())
-        counts += np.bincount(bands * width + first, minlength=counts.size).reshape(counts.shape)
-        by_class = _add_classes(by_class, chunk.classes, first, width)
+        counts.add(bands, first)
+        if chunk.classes is not None:
+            by_class.add(chunk.classes[:, -1], first)
         if limits and purchases is not None:
             start = limits.read
             sections = limits.add(prices.size, chunk.times)
             limits.require_few_periods(width * BANDS)
             rows = bands + BANDS * limits.parts(start, start + prices.size)
-            table.add(rows, first, chunk.values)
+            # An auction counts for the bids from the lowest that wins to the highest that is at
+            # most the value: it is added at the first of them, and subtracted after the last.
+            after = np.maximum(np.searchsorted(rules.amounts, chunk.values, "right"), first)
+            for bids, sign in ((first, 1.0), (after, -1.0)):
+                won.add(rows, bids, np.full(rows.size, sign))
+                worth.add(rows, bids, sign * chunk.values)
             purchases.add(chunk.values, lowest_winners(first, rules), sections)
-    by_band, auctions = counts.cumsum(axis=1)[:, :-1], counts.sum(axis=1)
+    by_band, auctions = counts.up_to_each(), counts.table.sum(axis=1)
     wins = by_band.sum(axis=0)
+    shape = (-1, BANDS, rules.arms)
+    numbers = np.rint(won.up_to_each()).reshape(shape)
+    values = np.where(numbers > 0, worth.up_to_each().reshape(shape), 0.0)  # no rounding error
     return Hindsight(
         edges,
         possible,
         auctions,
         wins,
         np.where(auctions[:, None] > 0, by_band, wins),
-        None if by_class is None else by_class.cumsum(axis=1)[:, :-1],
-        *table.totals(),
+        by_class.up_to_each() if by_class.table.any() else None,
+        numbers,
+        values,
         purchases,
     )
 
 
-class _BandTable:
-    """Numbers and values of the auctions that each bid wins, by part of the log and band.
+class _Sums:
+    """Sums by rows and bids. The number of rows is doubled when there are more."""
 
-    An auction counts for the bids from the lowest that wins to the highest that is at most the
-    value. It is added at the first of them and subtracted after the last. Running sums over the
-    bids then give all numbers and sums of values.
-    """
+    def __init__(self, rows: int, width: int) -> None:
+        self.table = np.zeros((rows, width))
 
-    def __init__(self, rules: AuctionRules) -> None:
-        self._amounts = rules.amounts
-        self._width = rules.arms + 1
-        self._tables = np.zeros((2, BANDS * self._width))
+    def add(self, rows: Integers, bids: Integers, amounts: Floats | None = None) -> None:
+        """Add amounts, or 1 each."""
+        while rows.max(initial=0) >= len(self.table):
+            self.table = np.vstack([self.table, np.zeros_like(self.table)])
+        places = self.table.shape[1] * rows + bids
+        self.table += np.bincount(places, amounts, self.table.size).reshape(self.table.shape)
 
-    def add(self, rows: Integers, first: Integers, values: Floats) -> None:
-        """Add auctions: their rows, parts times bands, and the lowest bids that win."""
-        parts = int(rows.max()) // BANDS + 1 if rows.size else 0
-        missing = parts * BANDS * self._width - self._tables.shape[1]
-        if missing > 0:
-            grown = max(missing, self._tables.shape[1])
-            self._tables = np.hstack([self._tables, np.zeros((2, grown))])
-        after = np.maximum(np.searchsorted(self._amounts, values, "right"), first)
-        size = self._tables.shape[1]
-        for bids, sign in ((first, 1.0), (after, -1.0)):
-            places = self._width * rows + bids
-            self._tables[0] += sign * np.bincount(places, minlength=size)
-            self._tables[1] += np.bincount(places, sign * values, minlength=size)
-
-    def totals(self) -> tuple[Floats, Floats]:
-        """Return the numbers and the sums of values; both (parts, BANDS, K)."""
-        tables = self._tables.reshape(2, -1, BANDS, self._width).cumsum(axis=3)[..., :-1]
-        won = np.rint(tables[0])
-        return won, np.where(won > 0, tables[1], 0.0)  # so that 0 has no rounding error
+    def up_to_each(self) -> Floats:
+        """Return the running sums over the bids; what is above all bids is left out."""
+        sums: Floats = self.table.cumsum(axis=1)[:, :-1]
+        return sums
 
 
 def lowest_winners(cells: Integers, rules: AuctionRules) -> Floats:
@@ -144,24 +140,6 @@ def _enough_to_win(prices: Floats, rules: AuctionRules) -> Floats:
     return np.maximum(enough, max(rules.reserve, np.nextafter(0.0, 1.0)))
 
 
-def _add_classes(
-    counts: Floats | None, classes: Integers | None, cells: Integers, width: int
-) -> Floats | None:
-    """Count the cells of each combination of classes; a new combination gets a new row."""
-    if classes is None:
-        return counts
-    rows = int(classes[:, -1].max()) + 1
-    added = np.bincount(classes[:, -1] * width + cells, minlength=rows * width)
-    total = added.reshape(rows, width).astype(float)
-    if counts is None:
-        return total
-    if len(counts) > rows:
-        counts[:rows] += total
-        return counts
-    total[: len(counts)] += counts
-    return total
-
-
 def bands_of(values: Floats, edges: Floats) -> Integers:
     """Return the number of the band of each value."""
     return np.searchsorted(edges, values, "right")
@@ -177,15 +155,23 @@ class BestPolicy(Strategy):
     name = "best fixed policy"
     note = "each value by all prices, in hindsight"
 
-    def __init__(self, rules: AuctionRules, hindsight: Hindsight) -> None:
-        self._rules = rules
-        self._edges, self._wins = np.empty(0), hindsight.wins[None]
+    def __init__(
+        self, rules: AuctionRules, wins: Floats, edges: Floats | tuple[float, ...] = ()
+    ) -> None:
+        self._rules, self._wins, self._edges = rules, wins, np.asarray(edges)
 
     def bids(self, chunk: Chunk) -> Floats:
         return self.curve(chunk.values)
 
     def curve(self, values: Floats) -> Floats:
-        return _best_by_group(values, bands_of(values, self._edges), self._rules, self._wins)
+        return self._best(values, bands_of(values, self._edges))
+
+    def _best(self, values: Floats, groups: Integers) -> Floats:
+        bids = np.empty(values.size)
+        for group in np.unique(groups):
+            inside = groups == group
+            bids[inside] = best_on_grid(values[inside], self._rules, self._wins[group])
+        return bids
 
 
 class BandPolicy(BestPolicy):
@@ -199,41 +185,23 @@ class BandPolicy(BestPolicy):
     name = "best policy per band"
     note = f"each value by the prices of its band, of {BANDS}, in hindsight"
 
-    def __init__(self, rules: AuctionRules, hindsight: Hindsight) -> None:
-        super().__init__(rules, hindsight)
-        self._edges, self._wins = hindsight.edges, hindsight.band_wins
 
-
-class ClassPolicy(Strategy):
+class ClassPolicy(BestPolicy):
     """At each value, the bid that would have earned most there in all auctions of its class.
 
     With more than one class column, a class is a combination of levels.
     """
 
-    kind = "oracle"
     name = "best policy per class"
     note = "each value by the prices of its class, in hindsight"
-
-    def __init__(self, rules: AuctionRules, class_wins: Floats) -> None:
-        self._rules = rules
-        self._wins = class_wins
 
     def bids(self, chunk: Chunk) -> Floats:
         if chunk.classes is None:
             raise ValueError("A log without class columns has no policy per class.")
-        return _best_by_group(chunk.values, chunk.classes[:, -1], self._rules, self._wins)
+        return self._best(chunk.values, chunk.classes[:, -1])
 
     def curve(self, values: Floats) -> Floats:
         return np.full(values.size, np.nan)  # it bids by class, too
-
-
-def _best_by_group(values: Floats, groups: Integers, rules: AuctionRules, wins: Floats) -> Floats:
-    """Return the bids that earn most at some values, by the wins of their groups."""
-    bids = np.empty(values.size)
-    for group in np.unique(groups):
-        inside = groups == group
-        bids[inside] = best_on_grid(values[inside], rules, wins[group])
-    return bids
 
 
 class PerfectKnowledge(Strategy):
@@ -428,8 +396,8 @@ def _without(limits: ReplayLimits) -> str:
 def oracles(rules: AuctionRules, hindsight: Hindsight, limits: ReplayLimits) -> Iterator[Strategy]:
     """Yield all oracles of a replay."""
     if not limits:
-        yield BestPolicy(rules, hindsight)
-        yield BandPolicy(rules, hindsight)
+        yield BestPolicy(rules, hindsight.wins[None])
+        yield BandPolicy(rules, hindsight.band_wins, hindsight.edges)
         if hindsight.class_wins is not None:
             yield ClassPolicy(rules, hindsight.class_wins)
         yield PerfectKnowledge(rules)

@@ -21,32 +21,20 @@ from crossbandit.replay.oracles import (
     PerfectKnowledge,
 )
 from crossbandit.replay.strategies import ALL_TOLD
-from crossbandit.report import (
-    Cell,
-    Chart,
-    Series,
-    Shape,
-    Table,
-    check_folder,
-    draw_figure,
-    figure_files,
-    frame_csv,
-    group_starts,
-    markdown,
-    render,
-    write_files,
-)
+from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.pages import check_folder, render, write_files
+from crossbandit.report.print import draw_figure, figure_files
 from crossbandit.report.statistics import half_widths
-from crossbandit.report.text import MISSING, decimals, number, plus_minus
+from crossbandit.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
 from crossbandit.rules import FEEDBACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from crossbandit.replay.limits import Calendar
+    from crossbandit.replay.limits import Calendar, ReplayLimits
     from crossbandit.replay.play import ReplaySet
-    from crossbandit.replay.results import Replay, StrategyResult
+    from crossbandit.replay.results import LimitedResult, Replay, StrategyResult
     from crossbandit.report.data import Numbers
     from crossbandit.types import Floats
 
@@ -76,7 +64,8 @@ _IN_HINDSIGHT = "best in hindsight"  # of each part; the page of the part says w
 def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]:
     """Write a replay into a folder."""
     check_folder(folder, WRITTEN, "a replay")
-    last = bids_chart(result) if result.limits is None else _spend_chart(result)
+    limits = result.limits
+    last = bids_chart(result) if limits is None else _spend_chart(result, limits)
     drawn = draw_figure(
         [surplus_chart(result), regret_chart(result), last], columns=3, shared_legend=True
     )
@@ -89,7 +78,7 @@ def write(result: Replay, folder: Path, *, log: str, command: str) -> list[Path]
     }
     if result.classes:
         files[_CLASSES] = frame_csv(result.by_class())
-    if result.limits is not None:
+    if limits is not None:
         files[_SPENDING] = frame_csv(result.spending())
     return write_files(folder, {**files, **figure_files(drawn, "replay")})
 
@@ -105,7 +94,7 @@ def page(result: Replay, *, log: str, command: str) -> str:
         charts={
             "over-time": [regret_chart(result), surplus_chart(result)],
             "bids": [bids_chart(result)],
-            **_limit_charts(result),
+            **({} if result.limits is None else _limit_charts(result, result.limits)),
             **{f"class-{i}": [_class_chart(result, i)] for i in range(len(result.classes))},
         },
         result=result,
@@ -181,7 +170,7 @@ def earnings(result: Replay) -> Table:
         key=lambda line: kinds.index(line[0].kind),
     )
     price_digits = decimals(float(frame["average_price"].max()), 4)
-    limits = _limit_heads(result)
+    limits = tuple(_limit_cells(lines[0][1]))
     if result.limits is None:
         explained = (
             "± is a 95 % interval over the time of the log and the seeds; paid is the average "
@@ -214,26 +203,21 @@ def _cells(
         plus_minus(result.earned(one), (row["high"] - row["low"]) / 2, digits),
         number(row["regret"], digits),
         number(row["spend"], digits),
-        *(_limit_cell(row, head) for head in _limit_heads(result)),
+        *_limit_cells(row).values(),
         f"{100 * row['win_rate']:.1f} %",
         number(row["average_price"], price_digits) if row["win_rate"] > 0 else MISSING,
     )
 
 
-def _limit_heads(result: Replay) -> tuple[str, ...]:
-    """Return the headings of the columns that limits add to the table."""
-    if result.limits is None:
-        return ()
-    heads = ("budget used",) if math.isfinite(result.limits.total) else ()
-    return (*heads, *(("return", "target kept") if result.limits.targets else ()))
-
-
-def _limit_cell(row: dict[str, Any], head: str) -> str:
-    if head == "budget used":
-        return f"{100 * row['budget_used']:.1f} %"
-    if head == "return":
-        return number(row["return_on_spend"], 2)
-    return "yes" if row["target_kept"] else "no"
+def _limit_cells(row: dict[str, Any]) -> dict[str, str]:
+    """Return the cells of the columns that limits add to the table, by their headings."""
+    cells = {}
+    if "budget_used" in row:
+        cells["budget used"] = f"{100 * row['budget_used']:.1f} %"
+    if "target_kept" in row:
+        cells["return"] = number(row["return_on_spend"], 2)
+        cells["target kept"] = "yes" if row["target_kept"] else "no"
+    return cells
 
 
 def differences(result: Replay) -> Table:
@@ -292,12 +276,17 @@ def charted(result: Replay) -> tuple[StrategyResult, ...]:
     return tuple(shown)
 
 
-def _lines(
-    result: Replay, x: Numbers, numbers: Callable[[StrategyResult], _Curve | None]
-) -> tuple[Series, ...]:
-    """Return a line for each strategy that the charts show and that has numbers."""
+def _chart(
+    result: Replay,
+    title: str,
+    axes: tuple[str, str],
+    x: Numbers,
+    numbers: Callable[[StrategyResult], _Curve | None],
+    **options: Any,
+) -> Chart:
+    """Return a chart with a line for each strategy that is shown and that has numbers."""
     found = [(one, numbers(one)) for one in charted(result)]
-    return tuple(
+    lines = [
         Series(
             name=one.strategy,
             x=x,
@@ -307,7 +296,21 @@ def _lines(
         )
         for one, curve in found
         if curve is not None and np.isfinite(curve[0]).any()
+    ]
+    options = {"digits": money_digits(result), **options}
+    return Chart(
+        title=title,
+        x_label=axes[0],
+        y_label=axes[1],
+        series=tuple(lines),
+        bands=True,
+        **options,
     )
+
+
+def _with_line(chart: Chart, name: str, x: Numbers, y: Numbers) -> Chart:
+    """Return a chart with a line to compare the others with."""
+    return replace(chart, series=(*chart.series, Series(name=name, x=x, y=y, reference=True)))
 
 
 def regret_chart(result: Replay) -> Chart:
@@ -322,110 +325,77 @@ def surplus_chart(result: Replay) -> Chart:
 
 
 def _over_time(result: Replay, what: str, value: Callable[[Floats], Floats]) -> Chart:
-    return Chart(
-        title=f"{what.capitalize()} over time",
-        x_label="auction",
-        y_label=what,
-        series=_lines(
-            result,
-            result.points,
-            lambda one: (value(result.curve(one).mean(axis=0)), half_widths(result.curve(one))),
-        ),
-        bands=True,
-        digits=money_digits(result),
-    )
+    def numbers(one: StrategyResult) -> _Curve:
+        curve = result.curve(one)
+        return value(curve.mean(axis=0)), half_widths(curve)
+
+    title = f"{what.capitalize()} over time"
+    return _chart(result, title, ("auction", what), result.points, numbers)
 
 
 def bids_chart(result: Replay) -> Chart:
     """Return what each strategy bids at the end, by value; the log's own bids have no such line."""
-    lines = _lines(result, result.values, lambda one: (one.bids, None))
-    highest = max(float(np.max(one.y)) for one in lines)
-    whole = Series(name="the value", x=(0.0, highest), y=(0.0, highest), reference=True)
-    return Chart(
-        title="Bids at the end",
-        x_label="value",
-        y_label="bid",
-        series=(*lines, whole),
-        bands=True,
+    chart = _chart(
+        result,
+        "Bids at the end",
+        ("value", "bid"),
+        result.values,
+        lambda one: (one.bids, None),
         digits=3,
     )
+    highest = max(float(np.max(one.y)) for one in chart.series)
+    return _with_line(chart, "the value", (0.0, highest), (0.0, highest))
 
 
 # --- limits ------------------------------------------------------------------------------------
 
 
-def _limit_charts(result: Replay) -> dict[str, list[Chart]]:
+def _limit_charts(result: Replay, limits: ReplayLimits) -> dict[str, list[Chart]]:
     """Return the charts of a replay with limits: spend over time and by period, multipliers."""
-    if result.limits is None:
-        return {}
-    several = [one for one in result.limits.calendars if len(one.starts) > 1]
-
-    def multiplier(one: StrategyResult) -> _Curve | None:
-        return None if one.limited is None else (one.limited.multipliers, None)
-
-    multipliers = Chart(
-        title="Multiplier over time",
-        x_label="auction",
-        y_label="value / pseudo-value",
-        series=_lines(result, result.points, multiplier),
+    multipliers = _chart(
+        result,
+        "Multiplier over time",
+        ("auction", "value / pseudo-value"),
+        result.points,
+        _limited(lambda one: (one.multipliers, None)),
         y_log=True,
-        bands=True,
         digits=2,
     )
-    return {
-        "spend": [_spend_chart(result)],
-        **({"periods": [_period_chart(result, one) for one in several]} if several else {}),
-        **({"multiplier": [multipliers]} if multipliers.series else {}),
-    }
+    periods = [
+        _period_chart(result, limits, one) for one in limits.calendars if len(one.starts) > 1
+    ]
+    charts = {"spend": [_spend_chart(result, limits)], "periods": periods}
+    charts["multiplier"] = [multipliers] if multipliers.series else []
+    return {name: found for name, found in charts.items() if found}
 
 
-def _spend_chart(result: Replay) -> Chart:
+def _spend_chart(result: Replay, limits: ReplayLimits) -> Chart:
     """Return what each strategy has spent over time, and what was planned."""
-    plan = None if result.limits is None else result.limits.plan(result.points)
-
-    def spent(one: StrategyResult) -> _Curve | None:
-        curve = None if one.limited is None else one.limited.spend_curve
-        return None if curve is None else (curve.mean(axis=0), half_widths(curve))
-
-    lines = _lines(result, result.points, spent)
-    if plan is not None:
-        lines += (Series(name="plan", x=result.points, y=plan, reference=True),)
-    return Chart(
-        title="Spend over time",
-        x_label="auction",
-        y_label="spend",
-        series=lines,
-        bands=True,
-        digits=money_digits(result),
-    )
+    spent = _limited(lambda one: (one.spend_curve.mean(axis=0), half_widths(one.spend_curve)))
+    chart = _chart(result, "Spend over time", ("auction", "spend"), result.points, spent)
+    plan = limits.plan(result.points)
+    return chart if plan is None else _with_line(chart, "plan", result.points, plan)
 
 
-def _period_chart(result: Replay, calendar: Calendar) -> Chart:
+def _period_chart(result: Replay, limits: ReplayLimits, calendar: Calendar) -> Chart:
     """Return what each strategy spent in each period of a calendar, and its budget."""
-    limits, names, budget = result.limits, tuple(calendar.names), calendar.budget
-    of = np.empty(0, dtype=np.int64) if limits is None else limits.periods_of(calendar)
-    places = range(len(names))
-
-    def spent(one: StrategyResult) -> _Curve | None:
-        if one.limited is None:
-            return None
-        return np.bincount(of, one.limited.spend).astype(np.float64), None
-
-    lines = _lines(result, places, spent)
+    names, budget, of = tuple(calendar.names), calendar.budget, limits.periods_of(calendar)
+    places, shown = range(len(names)), names if len(names) <= _MOST_NAMES else None
+    spent = _limited(lambda one: (np.bincount(of, one.spend).astype(np.float64), None))
     title = "Spend by period"
-    if budget is not None:
-        lines += (Series(name="budget", x=places, y=[budget.amount] * len(places), reference=True),)
-        if limits is not None and len(limits.calendars) > 1:
-            title = f"Spend{per_words(budget)}"
-    return Chart(
-        title=title,
-        x_label="period",
-        y_label="spend",
-        series=lines,
-        x_names=names if len(names) <= _MOST_NAMES else None,
-        bands=True,
-        digits=money_digits(result),
-    )
+    if budget is not None and len(limits.calendars) > 1:
+        title = f"Spend{per_words(budget)}"
+    chart = _chart(result, title, ("period", "spend"), places, spent, x_names=shown)
+    if budget is None:
+        return chart
+    return _with_line(chart, "budget", places, [budget.amount] * len(places))
+
+
+def _limited(
+    numbers: Callable[[LimitedResult], _Curve],
+) -> Callable[[StrategyResult], _Curve | None]:
+    """Return numbers of what a strategy did under limits, for a chart."""
+    return lambda one: None if one.limited is None else numbers(one.limited)
 
 
 # --- classes -----------------------------------------------------------------------------------

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import copy
+import os
 import warnings
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
-from crossbandit.applications.application import anchored_as, usual_algorithm
 from crossbandit.backends import open_pool
-from crossbandit.errors import (
-    CrossbanditError,
-    InvalidInputError,
-    InvalidParameterError,
-    LogError,
-    LogWarning,
-)
-from crossbandit.logs.auctions import ClassTable
-from crossbandit.logs.log import AuctionLog
+from crossbandit.errors import CrossbanditError, LogError, LogWarning
+from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.survey import (
     VALUE_BINS,
     check_bad_lines,
@@ -35,46 +27,42 @@ from crossbandit.modules import load_modules
 from crossbandit.problem import Problem
 from crossbandit.progress import progress
 from crossbandit.replay.limits import ReplayLimits, check_limits
-from crossbandit.replay.notes import (
-    find_bids_note,
-    find_dependence,
-    find_limit_notes,
+from crossbandit.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
+from crossbandit.replay.results import (
+    LimitedResult,
+    Replay,
+    StrategyResult,
     find_notes,
     find_warnings,
     mostly,
 )
-from crossbandit.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
-from crossbandit.replay.results import LimitedResult, Replay, StrategyResult, StrategyRun, play_log
 from crossbandit.replay.strategies import (
-    ALL_TOLD,
-    GUARDED,
     KINDS,
-    LAW,
-    TOLD,
-    TRUTHFUL,
-    BestResponse,
+    USUAL,
     LawStrategy,
-    LearnerStrategy,
     OwnBids,
     ReplaySetting,
     Shading,
     Strategy,
-    ThrottledStrategy,
+    build_strategies,
+    kept_to_limits,
+    make_chunk,
 )
 from crossbandit.rules import FEEDBACK, USUAL_COUNT, AuctionRules, BidSpacing, bid_grid, bid_spacing
 from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import pandas as pd
 
+    from crossbandit.algorithms import Algorithm
     from crossbandit.backends import Pool
     from crossbandit.limits import Limit
-    from crossbandit.logs.auctions import Auctions
+    from crossbandit.logs.log import Auctions
     from crossbandit.logs.survey import Fault, Survey
-    from crossbandit.types import Floats, Integers
+    from crossbandit.replay.strategies import Chunk
+    from crossbandit.types import Booleans, Floats, Integers
 
 
 AUTO = "auto"
@@ -175,148 +163,114 @@ def suitable_bids(log: AuctionLog, survey: Survey) -> BidSpacing:
     return bid_spacing(np.minimum(middles, top), counts, top)
 
 
-LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
-USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
-USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-_SHADING = "shading "
-_LAWS = {"law": LAW, LAW: LAW, "guarded law": GUARDED, GUARDED: GUARDED}
-_GROUPS = {
-    BEST_RESPONSES: (TOLD, ALL_TOLD),
-    FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
-}
+class StrategyRun:
+    """A strategy that bids, and what it has earned and spent so far: in all, over time, by class.
 
-
-def build_strategies(
-    wanted: Sequence[str | Algorithm | Strategy], setting: ReplaySetting, seeds: Sequence[int]
-) -> tuple[list[Strategy], list[str]]:
-    """Return the strategies, one per seed for a learner, and notes on learners left out.
-
-    If a learner that was asked for cannot play the log, this raises; one of the usual learners is
-    left out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with
-    parameters.
+    With limits it also has what was spent by section and against the targets.
     """
-    found: dict[str, list[Strategy]] = {}
-    notes = []
-    usual = usual_algorithm(setting.feedback)
-    for one in _expand(wanted):
-        if one == LEARNERS:
-            found.setdefault(LAW, _laws(LAW, setting, seeds))
-            for algorithm in (usual, CrossGraph()):
-                name = name_of(algorithm, usual)
-                try:
-                    found.setdefault(name, _learners(name, algorithm, setting, seeds))
-                except InvalidInputError as error:
-                    notes.append(f"{name} cannot play this log and is left out. {error}")
-            continue
-        strategies = _build(one, usual, setting, seeds)
-        name = strategies[0].name
-        if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
-            reject("replay", "strategies", "strategies with different names", name)
-        found.setdefault(name, strategies)
-    players = [strategy for group in found.values() for strategy in group]
-    return [_kept_to_limits(strategy, setting) for strategy in players], notes
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        points: Integers,
+        class_sizes: Sequence[int] = (),
+        limits: ReplayLimits | None = None,
+    ) -> None:
+        self.strategy = strategy
+        self._points = points
+        self._targets = limits.targets if limits else ()
+        self.auctions = 0
+        self.surplus = self.spend = self.wins = self._spent = 0.0
+        self.curve, self.spend_curve = np.empty(points.size), np.zeros(points.size)
+        self.multipliers = np.full(points.size, np.nan)
+        self.by_class = [np.zeros((3, size)) for size in class_sizes]  # surplus, spend, wins
+        self.by_section = np.zeros((2, max(1, limits.sections) if limits else 1))  # spend, value
+        self.slack = np.zeros((len(self._targets), 2))  # the least so far, and the present one
+
+    def play(self, chunk: Chunk, rules: AuctionRules) -> None:
+        """Let the strategy bid in a chunk, and add what it earns."""
+        entries = self.strategy.entries(chunk)
+        shares: list[Floats] = [
+            np.where(rules.wins(one.bids, chunk.prices), one.shares, 0.0) for one in entries
+        ]
+        paid = _total(one.bids * won for one, won in zip(entries, shares, strict=True))
+        multipliers = None
+        if self.strategy.pseudo is not None:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                multipliers = chunk.values / self.strategy.pseudo
+        won = _total(shares)
+        self.add(chunk.values * won, paid, won, chunk, multipliers)
+
+    def add(
+        self,
+        values: Floats,
+        paid: Floats,
+        won: Floats | Booleans,
+        chunk: Chunk | None = None,
+        multipliers: Floats | None = None,
+    ) -> None:
+        """Add consecutive auctions: the values won, payments, and the shares that were won."""
+        earned = values - paid
+        sums, spent = self.surplus + np.cumsum(earned), self._spent + np.cumsum(paid)
+        if chunk is not None and chunk.classes is not None:
+            for table, column in zip(self.by_class, chunk.classes.T, strict=False):
+                numbers = np.minimum(column, table.shape[1] - 1)
+                for row, amounts in enumerate((earned, paid, won)):
+                    table[row] += np.bincount(numbers, amounts, table.shape[1])
+        if chunk is not None and chunk.sections is not None:
+            for row, amounts in enumerate((paid, values)):
+                size = self.by_section.shape[1]
+                self.by_section[row] += np.bincount(chunk.sections, amounts, size)
+        for i, target in enumerate(self._targets):
+            base, slope = target.credit()
+            slack = self.slack[i, 1] + np.cumsum(base * won + slope * values - paid)
+            self.slack[i] = min(self.slack[i, 0], float(slack.min())), slack[-1]
+        first, last = np.searchsorted(
+            self._points, [self.auctions, self.auctions + paid.size], side="right"
+        )
+        places = self._points[first:last] - self.auctions - 1
+        self.curve[first:last], self.spend_curve[first:last] = sums[places], spent[places]
+        if multipliers is not None:
+            self.multipliers[first:last] = multipliers[places]
+        self.auctions += paid.size
+        self.surplus, self._spent = float(sums[-1]), float(spent[-1])
+        self.spend += float(paid.sum())
+        self.wins += float(won.sum())
 
 
-def _kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
-    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
-    paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
-    return strategy if paces_itself or not setting.limits else ThrottledStrategy(strategy, setting)
+def play_log(
+    runs: Sequence[StrategyRun],
+    auctions: Iterator[Auctions],
+    setting: ReplaySetting,
+    jobs: int | None,
+    tell: Callable[[int], None],
+) -> None:
+    """Let every strategy bid in every auction; a chunk is read once for all of them.
 
-
-def _expand(wanted: Sequence[object]) -> Iterator[object]:
-    """Yield the wanted strategies, with the members of a group in place of its name."""
-    if isinstance(wanted, str) or not wanted:
-        reject("replay", "strategies", "a list of at least one strategy", wanted)
-    for one in wanted:
-        members = _GROUPS.get(one) if isinstance(one, str) else None
-        yield from members or (one,)
-
-
-def _build(
-    one: object, usual: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
-) -> list[Strategy]:
-    """Return a strategy; for a learner, one per seed."""
-    if isinstance(one, Strategy):
-        choice(type(one).__name__, "kind", one.kind, KINDS)
-        return [one]
-    if one == TOLD and setting.feedback != "always":
-        note = "to past prices, as far as told"
-        return [BestResponse(setting.rules, setting.feedback, TOLD, note, setting.pacer())]
-    if one in {TOLD, ALL_TOLD}:
-        note = "to all past prices"
-        return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
-    if isinstance(one, str) and one in _LAWS:
-        return _laws(_LAWS[one], setting, seeds)
-    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
-        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
-    algorithm = one if isinstance(one, Algorithm) else _named(one)
-    algorithm = anchored_as(usual, algorithm)
-    name = name_of(algorithm, usual)
-    try:
-        return _learners(name, algorithm, setting, seeds)
-    except InvalidInputError as error:
-        able = ", ".join(_able(usual, setting)) or "none"
-        raise type(error)(
-            f"{name} cannot play this log. {error} Algorithms that can: {able}."
-        ) from error
-
-
-def _learners(
-    name: str, algorithm: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
-) -> list[Strategy]:
-    return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
-
-
-def _laws(name: str, setting: ReplaySetting, seeds: Sequence[int]) -> list[Strategy]:
-    """Return a law per seed; the first one tests whether prices depend on values."""
-    return [
-        LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
-        for seed in seeds
-    ]
-
-
-def _fraction(name: str) -> float:
-    try:
-        return float(name.removeprefix(_SHADING))
-    except ValueError:
-        raise InvalidParameterError(
-            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
-        ) from None
-
-
-def _named(name: object) -> Algorithm:
-    ids = list(registered())
-    if isinstance(name, str) and name in ids:
-        return from_json({"id": name})
-    names = ["law", "guarded law", *ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
-    near = get_close_matches(str(name), names, n=2)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise InvalidParameterError(
-        "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
-        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
-    )
-
-
-def _able(usual: Algorithm, setting: ReplaySetting) -> Iterator[str]:
-    """Yield the ids of the algorithms that can play."""
-    for id_ in registered():
-        try:
-            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
-        except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
-            continue
-        yield id_
-
-
-def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
-    """Return the id of an algorithm, with the parameters that differ from the usual ones.
-
-    >>> from crossbandit import CrossGraphAdaptive
-    >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
-    'cross-graph-adaptive (half_life=1000.0)'
+    Compiled code releases the interpreter, so strategies run in threads on all cores, and the next
+    chunk is read at the same time.
     """
-    same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
-    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
-    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id
+
+    def chunks() -> Iterator[Chunk]:
+        start = 0
+        for piece in auctions:
+            yield make_chunk(piece, setting.rules, setting.problem, setting.limits, start)
+            start += piece.values.size
+
+    found = chunks()
+    with ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        chunk = next(found, None)
+        while chunk is not None:
+            following = reader.submit(next, found, None)
+            for played in [threads.submit(run.play, chunk, setting.rules) for run in runs]:
+                played.result()
+            tell(runs[0].auctions)
+            chunk = following.result()
+
+
+def _total(amounts: Iterable[Floats]) -> Floats:
+    first, *others = amounts
+    return sum(others, first)
 
 
 _POINTS = 500
@@ -398,7 +352,7 @@ def replay(
     counted = _counted(log.chunks(size, classes), classes)
     hindsight = collect_hindsight(counted, auction_rules, band_edges(survey), limited)
     if "bid" in log.places:
-        players.append(_kept_to_limits(OwnBids(), setting))
+        players.append(kept_to_limits(OwnBids(), setting))
     players += oracles(auction_rules, hindsight, limited)
     points = _points(survey.auctions)
     runs = [
@@ -419,19 +373,11 @@ def replay(
         for one in outcomes
     )
     laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
-    diagnosis = laws[0].diagnosis() if laws else None
-    doubts = tuple(find_warnings(log, survey, auction_rules, hindsight, outcomes))
-    for doubt in doubts:
-        warnings.warn(doubt, LogWarning, stacklevel=2)
-    notes += find_bids_note(spacing)
-    notes += find_notes(log, survey, auction_rules, hindsight, outcomes, comparator)
-    notes += find_limit_notes(limited, outcomes)
-    notes += find_dependence(diagnosis, classes, outcomes)
-    return Replay(
+    result = Replay(
         auctions=survey.auctions,
         bad=survey.bad,
         faults=survey.faults,
-        notes=(*doubts, log.description, *log.remarks, *notes),
+        notes=tuple(notes),
         rules=auction_rules,
         feedback=feedback,
         seeds=numbers,
@@ -439,12 +385,17 @@ def replay(
         values=values,
         outcomes=outcomes,
         reserve_column=log.label("reserve"),
-        warnings=doubts,
         classes=tuple(classes.column(i) for i in range(len(classes.names))),
-        diagnosis=diagnosis,
+        diagnosis=laws[0].diagnosis() if laws else None,
         comparator=comparator,
         limits=limited or None,
     )
+    doubts = tuple(find_warnings(result, survey, hindsight))
+    for doubt in doubts:
+        warnings.warn(doubt, LogWarning, stacklevel=2)
+    found = find_notes(result, log, survey, hindsight, classes, spacing)
+    said = (*doubts, log.description, *log.remarks, *notes, *found)
+    return replace(result, notes=said, warnings=doubts)
 
 
 def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctions]:
@@ -514,7 +465,21 @@ def _result(
         curve=np.array([run.curve for run in runs]),
         bids=np.mean([run.strategy.curve(values) for run in runs], axis=0),
         by_class=tuple(_shown(runs, classes, i) for i in range(len(classes.names))),
-        limited=LimitedResult.of(runs) if limits else None,
+        limited=limited_result(runs) if limits else None,
+    )
+
+
+def limited_result(runs: Sequence[StrategyRun]) -> LimitedResult:
+    """Return what the runs of a strategy did under limits."""
+    by_section = np.mean([one.by_section for one in runs], axis=0)
+    slack = np.min([one.slack for one in runs], axis=0)
+    return LimitedResult(
+        spend_curve=np.array([one.spend_curve for one in runs]),
+        multipliers=np.array([one.multipliers for one in runs]).mean(axis=0),
+        spend=by_section[0],
+        value=by_section[1],
+        least_slack=slack[:, 0],
+        slack=slack[:, 1],
     )
 
 
@@ -564,12 +529,7 @@ class ReplaySet:
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-@dataclass(frozen=True)
-class _Task:
-    level: str
-    log: AuctionLog
-    options: dict[str, Any]
-    modules: tuple[str, ...]
+_Task = tuple[str, AuctionLog, dict[str, Any], tuple[str, ...]]  # level, log, options, modules
 
 
 def replay_by(
@@ -621,8 +581,8 @@ def replay_by(
     object.__setattr__(whole, "limit", None)  # the limit is for each part
     survey = survey_log(whole)
     check_bad_lines(log, survey)
-    tasks = [
-        _Task(level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()
+    tasks: list[_Task] = [
+        (level, part, copy.deepcopy(options), tuple(modules)) for level, part in parts.items()
     ]
     replays: dict[str, Replay] = {}
     failed: dict[str, CrossbanditError] = {}
@@ -668,16 +628,16 @@ def _results(pool: Pool, tasks: Sequence[_Task]) -> Iterator[tuple[str, Replay |
             done.add(level)
             yield level, result
     except pool.died:
-        yield from map(_run, [task for task in tasks if task.level not in done])
+        yield from map(_run, [task for task in tasks if task[0] not in done])
 
 
 def _run(task: _Task) -> tuple[str, Replay | CrossbanditError]:
     """Replay a part in one thread; return the error if that is impossible."""
-    load_modules(list(task.modules))
+    level, log, options, modules = task
+    load_modules(list(modules))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)  # the replay keeps these warnings
         try:
-            options = {"jobs": 1, "show_progress": False, **task.options}
-            return task.level, replay(task.log, **options)
+            return level, replay(log, **{"jobs": 1, "show_progress": False, **options})
         except CrossbanditError as error:  # which another part may not have
-            return task.level, error
+            return level, error

@@ -11,7 +11,7 @@ from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.errors import InvalidContextError, InvalidLossesError, LogError, LogWarning
 from crossbandit.laws.state import ABOVE, AT_MOST, TOLD, TOLD_AFTER
 from crossbandit.logs import AuctionLog, Auctions
-from crossbandit.logs.auctions import MIXED, ClassTable, OutcomeCounts
+from crossbandit.logs.log import MIXED, ClassTable, OutcomeCounts
 from crossbandit.logs.survey import check_survey, doubt_about_units, survey_log
 from crossbandit.rules import AuctionRules, bids_for_values
 from crossbandit.validation import as_array, reject
