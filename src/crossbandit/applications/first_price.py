@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.applications.action import required_action, rows_of
+import numpy as np
+
+from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.bid_core import BidCore
-from crossbandit.applications.bidding.bids import Bid, first_key, reason_of
+from crossbandit.applications.bidding.bids import Bid, key_of, reason_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
-from crossbandit.applications.bidding.views import AuctionViews
-from crossbandit.applications.money import as_floats, flag_of, possible_bids, tick_of
-from crossbandit.errors import InvalidLossesError
+from crossbandit.applications.bidding.views import ShadingCurve
+from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.laws.rounds import learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.learners.law_decisions import LawDecision
@@ -21,23 +25,27 @@ from crossbandit.learners.missing_outcomes import MISSING
 from crossbandit.limits.state import MAX_JUMP
 from crossbandit.problem import Problem
 from crossbandit.rules import FEEDBACK, AuctionRules, span
-from crossbandit.validation import boolean, choice, number, reject
+from crossbandit.validation import as_array, boolean, choice, number, reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
+    from decimal import Decimal
 
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.applications.bidding.spending import Time
+    from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.money import Flag, Money
+    from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.limits import Lease, LimitStatus
     from crossbandit.logs import AuctionLog
     from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.types import Floats
 
+_CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _NO_LIMITS = {
     "budget": None,
     "target": None,
@@ -46,7 +54,7 @@ _NO_LIMITS = {
 }
 
 
-class FirstPriceBidder(AuctionViews):
+class FirstPriceBidder(HiddenNumberApplication):
     """Learns what to bid where the value of winning is known, and the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid when an auction is over:
@@ -110,6 +118,8 @@ class FirstPriceBidder(AuctionViews):
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
+    rules: AuctionRules
+    _spending: Spending | None
 
     def __init__(
         self,
@@ -241,13 +251,8 @@ class FirstPriceBidder(AuctionViews):
                 made, why = spending.choose(
                     learner, worth, labels, first, last, self._choices, at, taken
                 )
-            elif first > last:
-                made = why = None
-            elif learner.law is not None:
-                made, why = learner.act(Round(worth, worth, 0.0, labels), first, last), None
             else:
-                made = learner.act(self.rules.contexts(worth), self._available(first, last))
-                why = None
+                made, why = self._act(Round(worth, worth, 0.0, labels), first, last), None
             amount = 0.0 if made is None else self._grid[made.arm]
             placed = Bid(made, amount, worth, floor, labels) if amount > 0.0 else None
         except BaseException:  # the caller will not place the bid
@@ -309,28 +314,18 @@ class FirstPriceBidder(AuctionViews):
             correction = self._corrects(correction)
         made = required_action(bid, Bid, self.learner)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
+        decision: Any = made.decision
         amount = made.amount
-        if made.decision is None or amount is None:
+        if decision is None or amount is None:
             if not self._shows_without_bid(made, told, won=has_won):
                 return
             amount = 0.0
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
-        learner, spending = self.learner, self._spending
-        decision: Any = made.decision
-        if learner.law is None:
-            price = price_of(rules, self.feedback, self._grid[decision.arm], told, won=has_won)
-            rows = rules.rows([price])[0]
-            shown = rows_of(rows, decision.revealed)
-            if spending is None:
-                learner.learn(decision, shown)
-                return
-            key, least = first_key(decision.learner) + decision.round, max(price, rules.least)
-            with spending.lock:
-                paid = spending.settled(key, made.value, amount, has_won, least)
-                learner.learn_with(paid, decision, shown)
-            return
-        least = max(price_of(rules, self.feedback, amount, told, won=has_won), rules.least)
-        learner.learn(
+        # A decision by a feedback graph knows its own amount; that of the law does not.
+        placed = amount if decision.by_law else self._grid[decision.arm]
+        least = max(price_of(rules, self.feedback, placed, told, won=has_won), rules.least)
+        spending = self._spending
+        self._learn(
             decision,
             made.value,
             made.classes,
@@ -338,8 +333,9 @@ class FirstPriceBidder(AuctionViews):
             reached=has_won,
             number=least,
             correction=correction,
+            rules=rules,
             money=spending,
-            key=0 if spending is None else first_key(decision.decider) + decision.round,
+            key=0 if spending is None else key_of(decision),
         )
 
     def bid_many(
@@ -488,13 +484,183 @@ class FirstPriceBidder(AuctionViews):
             learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
             learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
 
+    def policy(
+        self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
+    ) -> Floats:
+        """Return the probability with which each bid would be made now.
+
+        Under the law, the random numbers of a bid are integrated over a fixed grid of quantiles:
+        the answer is deterministic, with an error of at most 1/64.
+
+        Args:
+            value: What winning is worth.
+            reserve: The reserve price of the auction, if it is known.
+            at: As for `bid`, but by default the time of the latest auction.
+            **classes: As for `bid`.
+
+        Returns:
+            A probability for each of `bids`; all 0 if no bid may be made. That of an amount of 0 is
+            the probability of not bidding.
+
+        Raises:
+            InvalidContextError: As for `bid`.
+        """
+        return self._policy("policy", value, reserve, self._labels("policy", classes), at)
+
+    def price_law(self, value: float, **classes: Label) -> LawView:
+        """Return the law of the highest competing bid at a value, with its uncertainty.
+
+        Args:
+            value: What winning is worth.
+            **classes: As for `bid`.
+
+        Returns:
+            The probability of winning with each bid, and how much of it comes from all auctions
+            and how much from those like this one. `print` shows it in words, `plot` draws it.
+
+        Raises:
+            InvalidContextError: As for `bid`.
+            InvalidParameterError: This bidder does not learn by the law.
+        """
+        worth = self._auction("price_law", value, None)[0]
+        return self._view("price_law", worth, classes)
+
+    def shading_curve(
+        self,
+        values: npt.ArrayLike | None = None,
+        *,
+        reserve: float | None = None,
+        **classes: Label,
+    ) -> ShadingCurve:
+        """Return what would be bid now at each of several values.
+
+        Args:
+            values: The values; by default 101 of them, evenly spread over the range.
+            reserve: The reserve price of the auctions, if it is known.
+            **classes: As for `bid`.
+
+        Returns:
+            The curve. It is NaN where no bid may be made.
+
+        Raises:
+            InvalidContextError: As for `bid`.
+        """
+        if values is None:
+            values = np.linspace(*self.value_range, _CURVE_POINTS)
+        expected = "values in the bidder's range"
+        given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
+        worths = np.atleast_1d(given)
+        policies = np.empty((worths.size, self.rules.arms))
+        labels = self._labels("shading_curve", classes)
+        for i, value in enumerate(worths):
+            policies[i] = self._policy("shading_curve", value, reserve, labels)
+        policies[~policies.any(axis=1)] = np.nan
+        return ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
+
+    def picture(self) -> str:
+        if self.classes:
+            return ""
+        return self.shading_curve(np.linspace(*self.value_range, _PICTURE_POINTS)).picture()
+
+    def state(self) -> dict[str, Any]:
+        return {} if self._spending is None else dict(self._spending.state())
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if not state:
+            return
+        from crossbandit.applications.bidding.spending import belongs
+
+        if not all(belongs(name) for name in state):
+            super().restore(state)
+        if self._spending is not None:  # otherwise limits were added or removed
+            self._spending.restore(state)
+
+    def snapshot(self, seed: Seed | None = None) -> Self:
+        """Return a copy that only decides; see `Application.snapshot`.
+
+        Args:
+            seed: The seed of its random choices. If None, they differ from those of all others.
+
+        Raises:
+            InvalidParameterError: The bidder has limits, which a copy could not keep.
+        """
+        if self._spending is not None:
+            raise InvalidParameterError(
+                "A bidder with limits has no snapshots: they could not know what it has spent. "
+                "Give each process a bidder of its own with a Lease of a SharedBudget."
+            )
+        return super().snapshot(seed)
+
+    @property
+    def spending(self) -> Spending | None:
+        """What keeps its budgets and targets; None if there are none."""
+        return self._spending
+
+    @property
+    def limits(self) -> tuple[LimitStatus, ...]:
+        """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
+        return () if self._spending is None else self._spending.status()
+
+    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+        """End the lease that the bidder has as its budget, and continue with another one.
+
+        Args:
+            lease: The new lease; None to stop bidding.
+
+        Returns:
+            The id of the old lease, and the money that was spent of it or is reserved for bids that
+            may still win. `SharedBudget.take_back` takes both.
+
+        Raises:
+            InvalidParameterError: The bidder has no lease.
+        """
+        if self._spending is None:
+            reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
+        return self._spending.renew(lease)
+
+    def _auction(
+        self, owner: str, value: object, reserve: object
+    ) -> tuple[float, float | None, int, int]:
+        """Return the value and the reserve price, and the lowest and the highest possible bid."""
+        low, high = self.value_range
+        worth = amount_of(
+            owner, "value", value, at_least=low, at_most=high, error=InvalidContextError
+        )
+        grid = self._grid
+        last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
+        if reserve is None:
+            return worth, None, 0, last
+        least = self.rules.reserve
+        floor = amount_of(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
+        return worth, floor, bisect_left(grid, floor), last
+
+    def _policy(
+        self,
+        owner: str,
+        value: object,
+        reserve: object,
+        labels: tuple[Label, ...],
+        at: Time = None,
+    ) -> Floats:
+        worth, _, first, last = self._auction(owner, value, reserve)
+        spending = self._spending
+        if first > last or spending is None:
+            return self._probabilities(Round(worth, worth, 0.0, labels), first, last)
+        pseudo, usable, cap = spending.look(worth, first, last, at)
+        if cap < 0:
+            return np.zeros(self.rules.arms)
+        given = Round(worth, pseudo, spending.pacer.cost_of_holding, labels)
+        chances = self._probabilities(given, first, cap if self.learner.law is None else usable)
+        chances[cap] += chances[cap + 1 :].sum()  # bids that may not be made are lowered
+        chances[cap + 1 :] = 0.0
+        return chances
+
     def _shows_without_bid(self, bid: Bid, told: object, *, won: bool) -> bool:
         """Return whether an auction in which no bid was made shows anything."""
         if won:
             raise InvalidLossesError("No bid was made, so it cannot have won.")
         return bid.decision is not None and told is not None and self._tells_losers
 
-    def _choices(self, worth: float, first: int, last: int) -> tuple[Any, Booleans | None]:
-        """Return what a learner with a feedback graph decides by."""
-        features = self.rules.contexts(min(worth, self.value_range[1]))
-        return features, self._available(first, last)
+    def _features(self, worth: float, cost: float) -> Floats:
+        del cost
+        return self.rules.contexts(min(worth, self.value_range[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.learners.law_learner import Money
     from crossbandit.learners.missing_outcomes import MissingOutcomes
     from crossbandit.problem import Problem
     from crossbandit.rules import AmountRules
@@ -230,17 +232,34 @@ class HiddenNumberApplication(Application):
             )
         return ()
 
-    def _act(self, features: Any, given: Round, first: int, last: int) -> Any:
-        """Return a decision for one of the amounts from `first` to `last`."""
-        if self.learner.law is None:
-            return self.learner.act(features, self._available(first, last))
-        return self.learner.act(given, first, last)
+    @abstractmethod
+    def _features(self, worth: float, cost: float) -> Any:
+        """Return the context of a round for a learner with a feedback graph."""
 
-    def _probabilities(self, features: Any, given: Round, first: int, last: int) -> Floats:
+    def _choices(
+        self, worth: float, first: int, last: int, cost: float = 0.0
+    ) -> tuple[Any, Booleans | None]:
+        """Return what a learner with a feedback graph takes: a context, and a mask of amounts."""
+        if first == 0 and last == self.rules.arms - 1:
+            return self._features(worth, cost), None
+        numbers = np.arange(self.rules.arms)
+        return self._features(worth, cost), (numbers >= first) & (numbers <= last)
+
+    def _among(self, given: Round, first: int, last: int) -> tuple[Any, ...]:
+        """Return what `act` and `policy` of the learner take."""
+        if self.learner.law is not None:
+            return given, first, last
+        return self._choices(given.worth, first, last, given.cost)
+
+    def _act(self, given: Round, first: int, last: int) -> Any:
+        """Return a decision for an amount from `first` to `last`; None if there is none."""
+        return None if first > last else self.learner.act(*self._among(given, first, last))
+
+    def _probabilities(self, given: Round, first: int, last: int) -> Floats:
         """Return the probability of each amount, if one from `first` to `last` may be chosen."""
-        by_graph = self.learner.law is None
-        choices = (features, self._available(first, last)) if by_graph else (given, first, last)
-        policy: Floats = self.learner.policy(*choices)
+        if first > last:
+            return np.zeros(self.rules.arms)
+        policy: Floats = self.learner.policy(*self._among(given, first, last))
         return policy
 
     def _corrects(self, correction: object) -> bool:
@@ -264,29 +283,24 @@ class HiddenNumberApplication(Application):
         reached: bool,
         number: float,
         correction: bool,
+        rules: AmountRules | None = None,
+        money: Money | None = None,
+        key: int = 0,
     ) -> None:
         """Learn from the number of a round, or from a number that shows the same.
 
-        reached: whether the amount reached the number. correction: only for the law.
+        reached: whether the amount reached the number. rules: those of this round, if it has its
+        own. money: what accounts for the amount, under the key.
         """
-        if self.learner.law is not None:
-            self.learner.learn(
-                decision,
-                context,
-                classes,
-                amount,
-                reached=reached,
-                number=number,
-                correction=correction,
-            )
+        learner = self.learner
+        if learner.law is not None:
+            outcome = {"reached": reached, "number": number, "correction": correction}
+            learner.learn(decision, context, classes, amount, **outcome, money=money, key=key)
             return
-        rows = self.rules.rows([number])[0]
-        self.learner.learn(decision, rows_of(rows, decision.revealed))
-
-    def _available(self, first: int, last: int) -> Booleans | None:
-        """Return which amounts may be chosen, as a learner with a feedback graph takes it."""
-        if first == 0 and last == self.rules.arms - 1:
-            return None
-        numbers = np.arange(self.rules.arms)
-        may: Booleans = (numbers >= first) & (numbers <= last)
-        return may
+        shown = rows_of((rules or self.rules).rows([number])[0], decision.revealed)
+        if money is None:
+            learner.learn(decision, shown)
+            return
+        with money.lock:
+            paid = money.settled(key, context, amount, reached, number)
+            learner.learn_with(paid, decision, shown)

@@ -150,11 +150,9 @@ class Newsvendor(HiddenNumberApplication):
         Raises:
             InvalidContextError: The price or the cost is outside its range, or a class is missing.
         """
-        features = self._context("order", price, cost)
+        paid, spent = self._context("order", price, cost)
         labels = self._labels("order", classes)
-        _, paid, spent = features
-        last = self.rules.arms - 1
-        decision = self._act(features, Round(paid, paid, spent, labels), 0, last)
+        decision = self._act(Round(paid, paid, spent, labels), 0, self.rules.arms - 1)
         return Order(decision, float(self.orders[decision.arm]), paid, spent, labels)
 
     def settle(
@@ -217,9 +215,9 @@ class Newsvendor(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `order`.
         """
-        features = self._context("policy", price, cost)
-        given = Round(features[1], features[1], features[2], self._labels("policy", classes))
-        return self._probabilities(features, given, 0, self.rules.arms - 1)
+        paid, spent = self._context("policy", price, cost)
+        given = Round(paid, paid, spent, self._labels("policy", classes))
+        return self._probabilities(given, 0, self.rules.arms - 1)
 
     def demand_law(self, price: float, **classes: Label) -> LawView:
         """Return the law of the demand at a price, with its uncertainty.
@@ -235,16 +233,19 @@ class Newsvendor(HiddenNumberApplication):
             InvalidContextError: The price is outside its range, or a class is missing.
             InvalidParameterError: This newsvendor does not learn by the law.
         """
-        paid = self._context("demand_law", price, self.rules.cost_range[0])[1]
+        paid = self._context("demand_law", price, self.rules.cost_range[0])[0]
         return self._view("demand_law", paid, classes)
 
-    def _context(self, owner: str, price: object, cost: object) -> tuple[float, float, float]:
+    def _features(self, worth: float, cost: float) -> tuple[float, float, float]:
+        return 1.0, worth, cost
+
+    def _context(self, owner: str, price: object, cost: object) -> tuple[float, float]:
         low, high = self.rules.price_range
         bad = InvalidContextError
         paid = amount_of(owner, "price", price, at_least=low, at_most=high, error=bad)
         low, high = self.rules.cost_range
         spent = amount_of(owner, "cost", cost, at_least=low, at_most=high, error=bad)
-        return 1.0, paid, spent
+        return paid, spent
 
     def _demand(self, quantity: float, sold: float, told: float | None) -> float:
         """Return a demand at which all revealed orders sell what they would have sold."""

@@ -166,11 +166,9 @@ class PostedPriceSeller(HiddenNumberApplication):
         """
         spent, first = self._cost("price", cost)
         labels = self._labels("price", classes)
-        if first >= self.rules.arms:
-            return Offer(None, None, spent, labels)
-        given = Round(spent, spent, spent, labels)
-        decision = self._act(self.rules.contexts(spent), given, first, self.rules.arms - 1)
-        return Offer(decision, float(self.prices[decision.arm]), spent, labels)
+        decision = self._act(Round(spent, spent, spent, labels), first, self.rules.arms - 1)
+        price = None if decision is None else float(self.prices[decision.arm])
+        return Offer(decision, price, spent, labels)
 
     def settle(
         self,
@@ -236,10 +234,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         """
         spent, first = self._cost("policy", cost)
         given = Round(spent, spent, spent, self._labels("policy", classes))
-        if first >= self.rules.arms:
-            return np.zeros(self.prices.size)
-        last = self.rules.arms - 1
-        return self._probabilities(self.rules.contexts(spent), given, first, last)
+        return self._probabilities(given, first, self.rules.arms - 1)
 
     def willingness_law(self, cost: float, **classes: Label) -> LawView:
         """Return the law of what buyers would pay at a cost, with its uncertainty.
@@ -257,6 +252,10 @@ class PostedPriceSeller(HiddenNumberApplication):
         """
         spent, _ = self._cost("willingness_law", cost)
         return self._view("willingness_law", spent, classes)
+
+    def _features(self, worth: float, cost: float) -> Floats:
+        del worth
+        return self.rules.contexts(cost)
 
     def _cost(self, owner: str, cost: object) -> tuple[float, int]:
         """Return the cost, and the number of the lowest price that may be asked."""

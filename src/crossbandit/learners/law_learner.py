@@ -444,8 +444,8 @@ class LawLearner(LawDecider):
         contexts: Floats,
         labels: Sequence[tuple[Label, ...]],
         outcomes: tuple[Floats, Booleans, Floats],
-        lock: Any = None,
-        paid: Callable[[], Sequence[Step]] = tuple,
+        lock: Any,
+        paid: Callable[[], Sequence[Step]],
     ) -> None:
         """Learn from many outcomes, in one call of compiled code; not under a guard."""
         law, count = self.law, contexts.size
@@ -473,7 +473,7 @@ class LawLearner(LawDecider):
             put += put_codes(self.seen, made, sorted_)
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
-            with nullcontext() if lock is None else lock, self.deciding:
+            with lock, self.deciding:
                 slots, levels = law.levels.planned(columns, count)
                 counts = levels is law.levels
                 if not counts:  # the copy has counted

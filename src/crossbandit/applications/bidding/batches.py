@@ -190,33 +190,6 @@ def by_decider(bids: Bids, shown: Booleans) -> tuple[list[Made], npt.NDArray[np.
     return found, np.array([i for numbers in groups.values() for i in numbers], dtype=np.int64)
 
 
-def settle_batch(
-    learner: LawLearner,
-    bids: Bids,
-    won: Booleans,
-    numbers: Floats,
-    lock: Any,
-    paid: Callable[[], Sequence[Callable[[], Any]]],
-) -> None:
-    """Learn from many outcomes of a law without a guard, in one call of compiled code."""
-    shown = ~np.isnan(bids.amounts)
-    if False in TOLD_AFTER[learner.law.feedback]:  # losers are told the price, even without a bid
-        shown |= np.isfinite(numbers)
-    made, rows = by_decider(bids, shown)
-    if not rows.size:
-        return
-    if rows.size == len(bids) and len(made) == 1:  # each row has a decision, in order
-        outcomes = (np.nan_to_num(bids.amounts), won, numbers)
-        labels = bids.classes if learner.law.classes else []
-        given = (bids.values.copy(), labels, outcomes)
-        learner.learn_many(made, rows, len(bids), *given, lock, paid)
-        return
-    order = np.sort(rows)
-    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
-    outcomes = (np.nan_to_num(bids.amounts[order]), won[order], numbers[order])
-    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
-
-
 def unless_known(
     learner: Learner, rules: AuctionRules, feedback: str, decisions: list[Any]
 ) -> list[Any]:
@@ -226,43 +199,6 @@ def unless_known(
     losses = rules.rows([np.inf])[0]
     learner.learn_many(decisions, [rows_of(losses, one.revealed) for one in decisions])
     return [None] * len(decisions)
-
-
-def settle_rows(
-    learner: Learner,
-    rules: AuctionRules,
-    feedback: str,
-    bids: Bids,
-    won: Booleans,
-    told: Floats,
-    paid: Callable[..., Sequence[Callable[[], Any]]],
-) -> None:
-    """Learn from many outcomes of a learner with a feedback graph."""
-    shown = ~np.isnan(bids.amounts)
-    if False in TOLD_AFTER[feedback]:
-        shown |= ~np.isnan(told)
-    rows = [i for i, bid in enumerate(bids) if bid.decision is not None and shown[i]]
-    if not rows:
-        return
-    decisions: list[Any] = [bids[i].decision for i in rows]
-    prices = [
-        price_of(
-            rules,
-            "won-lost",  # the competing bids were checked before
-            float(np.nan_to_num(bids.amounts[i])),
-            None if np.isnan(told[i]) else float(told[i]),
-            won=bool(won[i]),
-        )
-        for i in rows
-    ]
-    losses = rules.rows(prices)
-    rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
-    try:
-        learn_many(
-            learner, decisions, rows_shown, lambda k=None: paid() if k is None else paid(rows[k])
-        )
-    except DecisionError as error:
-        raise because_of((rows[k] for k in error.rows), error) from None
 
 
 # --- many auctions -------------------------------------------------------------------------------
@@ -369,29 +305,73 @@ def settle_auctions(
     made, learner = as_bids(bids, bidder.learner), bidder.learner
     given = (made, won, highest_competing_bid, reserve)
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
-    lock: Any = None
+    lock: Any = nullcontext()
     paid: Callable[..., Sequence[Callable[[], Any]]] = _nothing
     if spending is not None:
         lock, paid = spending.lock, partial(spending.settled_many, made, has_won, numbers)
-    by_law = learner.law is not None
-    if by_law and learner.guard is None:
-        settle_batch(learner, made, has_won, numbers, lock, paid)
+    shown = ~np.isnan(made.amounts)
+    if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid
+        shown |= np.isfinite(numbers)
+    if learner.law is not None and learner.guard is None:
+        _settle_by_law(learner, made, shown, has_won, numbers, lock, paid)
+    elif learner.law is None and (floors is None or np.isnan(floors).all()):
+        with lock:
+            _settle_by_graph(learner, bidder.rules, made, shown, numbers, paid)
+    else:
+        _check_all(learner, made)
+        nothing = np.full(len(made), np.nan)
+        columns = (has_won, told, nothing if floors is None else floors)
+        for bid, *outcome in zip(made, *(one.tolist() for one in columns), strict=True):
+            wins, price, floor = outcome
+            bidder.settle(
+                bid,
+                won=wins,
+                highest_competing_bid=None if np.isnan(price) else price,
+                reserve=None if np.isnan(floor) else floor,
+            )
+
+
+def _settle_by_law(
+    learner: LawLearner,
+    bids: Bids,
+    shown: Booleans,
+    won: Booleans,
+    numbers: Floats,
+    lock: Any,
+    paid: Callable[[], Sequence[Callable[[], Any]]],
+) -> None:
+    """Learn from the outcomes that are shown, in one call of compiled code; not under a guard."""
+    made, rows = by_decider(bids, shown)
+    if not rows.size:
         return
-    if floors is None:
-        floors = np.full(len(made), np.nan)
-    if not by_law and np.isnan(floors).all():
-        with nullcontext() if lock is None else lock:
-            settle_rows(learner, bidder.rules, bidder.feedback, made, has_won, told, paid)
+    order = np.sort(rows)
+    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
+    outcomes = (np.nan_to_num(bids.amounts[order]), won[order], numbers[order])
+    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
+
+
+def _settle_by_graph(
+    learner: Learner,
+    rules: AuctionRules,
+    bids: Bids,
+    shown: Booleans,
+    numbers: Floats,
+    paid: Callable[..., Sequence[Callable[[], Any]]],
+) -> None:
+    """Learn from the outcomes that are shown, with a learner that uses a feedback graph."""
+    made = [bid.decision for bid in bids]
+    rows = [i for i in np.flatnonzero(shown).tolist() if made[i] is not None]
+    if not rows:
         return
-    _check_all(learner, made)
-    for i, bid in enumerate(made):
-        price, floor = float(told[i]), float(floors[i])
-        bidder.settle(
-            bid,
-            won=bool(has_won[i]),
-            highest_competing_bid=None if np.isnan(price) else price,
-            reserve=None if np.isnan(floor) else floor,
+    decisions: list[Any] = [made[i] for i in rows]
+    losses = rules.rows(numbers[rows])
+    rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
+    try:
+        learn_many(
+            learner, decisions, rows_shown, lambda k=None: paid() if k is None else paid(rows[k])
         )
+    except DecisionError as error:
+        raise because_of((rows[k] for k in error.rows), error) from None
 
 
 def _nothing(*_: object) -> tuple[()]:
