@@ -11,7 +11,7 @@ import numpy as np
 from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.bid_core import BidCore
-from crossbandit.applications.bidding.bids import Bid, key_of, reason_of
+from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.views import ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
@@ -307,8 +307,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 and the bid can still be settled.
         """
         core, told = self._core, highest_competing_bid
-        plain = core is not None and reserve is None and correction is False
-        if plain and core.settle(self.learner, bid, won, told, self._spending):
+        plain = None if correction is not False or reserve is not None else core
+        if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
             return
         if correction is not False:
             correction = self._corrects(correction)

@@ -1,0 +1,18 @@
+from array import array
+from collections.abc import Callable
+from typing import Self
+
+class Page:
+    codes: array[int]
+    newest: float
+    generation: int
+    def __init__(self, codes: array[int], newest: float, generation: int) -> None: ...
+    def copied(self, generation: int) -> Self: ...
+
+class SeenPages:
+    span: float
+    dropped: float
+    generation: int
+    pages: dict[tuple[str, int], Page]
+    clock: Callable[[], float]
+    def find(self, decider: str, counter: int, time: float) -> Page | None: ...
