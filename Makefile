@@ -55,8 +55,8 @@ endif
 COPY = mkdir -p $@ && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C $@
 COMPILE = $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
 PYTEST = PYTHONPATH=$(CURDIR)/$@/src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
-OUTSIDE = tests/learners/test_checkpoints.py tests/learners/test_many.py tests/learners/test_snapshots.py \
-  tests/learners/test_tokens.py tests/applications/test_short_tokens.py tests/limits/test_pacer.py
+OUTSIDE = tests/algorithms/learners/test_checkpoints.py tests/algorithms/learners/test_many.py tests/algorithms/learners/test_snapshots.py \
+  tests/algorithms/learners/test_tokens.py tests/applications/test_short_tokens.py tests/limits/test_pacer.py
 
 .PHONY: test-checked
 test-checked: build/checked
@@ -65,7 +65,7 @@ build/checked: $(STAMP)
 	@$(COPY)
 	cd $@ && CROSSBANDIT_CHECKED=1 $(COMPILE)
 	cd $@ && $(PYTEST) -W error::pytest.PytestUnraisableExceptionWarning \
-	  tests/core tests/learners tests/laws tests/limits tests/applications
+	  tests/core tests/algorithms/learners tests/laws tests/limits tests/applications
 
 .PHONY: test-memory
 test-memory: build/memory

@@ -31,8 +31,8 @@ from crossbandit.limits import Budget, Pacer, ReturnOnSpend
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from crossbandit.core.types import Floats
     from crossbandit.limits import Limit
-    from crossbandit.types import Floats
 
 SEEDS = range(3)
 SHARES = {2: 0.97, 4: 0.97, 8: 0.97, 16: 0.96, 32: 0.95}

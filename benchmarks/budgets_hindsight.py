@@ -17,7 +17,7 @@ from benchmarks.markets_worlds import BIDS
 
 if TYPE_CHECKING:
     from benchmarks.markets_worlds import World
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 _STEPS = 200
 _MOST = 1e6  # a multiplier

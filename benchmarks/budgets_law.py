@@ -17,7 +17,7 @@ from crossbandit.limits import Pacer, ReturnOnSpend
 
 if TYPE_CHECKING:
     from benchmarks.markets_worlds import World
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 _POINTS = 4_000  # quantiles of the values
 _STEPS = 100

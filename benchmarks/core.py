@@ -17,15 +17,15 @@ from benchmarks.clipping import Clipping
 from benchmarks.measure import Result, cpu_seconds, medians, seconds
 from benchmarks.tables import needed
 from crossbandit import CrossGraph, Problem, environments, graphs, simulate
+from crossbandit.core.streams import stream
 from crossbandit.logs.synthetic import make_log
-from crossbandit.streams import stream
 from tests.reference import cross_graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.environments.synthetic import PaperBenchmark
-    from crossbandit.types import Floats, Integers
 
 HORIZON = 10_000
 SEED = 200

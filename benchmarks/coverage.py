@@ -28,13 +28,13 @@ from benchmarks.markets_worlds import (
     trap,
 )
 from benchmarks.measure import Result
-from crossbandit.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from crossbandit.evaluate import Evaluation
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.core.types import Booleans, Floats
+    from crossbandit.logs.evaluate import Evaluation
 
 LOGS, AUCTIONS = 40, 10_000
 FIRST = 5_000  # seeds from 0 to 39 were looked at when group sizes and edges were chosen

@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.measure import Result, medians
 from crossbandit import CrossGraphAdaptive, Problem, graphs
+from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.learners.seen import SeenDecisions
 from crossbandit.limits import Budget
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from crossbandit import (
     graphs,
     simulate,
 )
+from crossbandit.adapters.gymnasium import BanditEnv
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.gym import BanditEnv
-from crossbandit.replay import make_log, replay
+from crossbandit.logs.replay import make_log, replay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

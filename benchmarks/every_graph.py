@@ -23,8 +23,8 @@ from crossbandit.algorithms import (
     from_json,
     registered,
 )
+from crossbandit.core.streams import stream
 from crossbandit.environments.synthetic import Stochastic
-from crossbandit.streams import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -25,8 +25,8 @@ from crossbandit.limits.optima import Terms, best_maps
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crossbandit.core.types import Floats
     from crossbandit.environments.applied import FirstPrice, FirstPriceBudget
-    from crossbandit.types import Floats
 
 SEEDS = 5
 HORIZON = 20_000

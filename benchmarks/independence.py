@@ -19,7 +19,7 @@ from crossbandit.laws.rounds import shown_to
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 RUNS, AUCTIONS, LOOK = 200, 6_000, 500
 POWER_RUNS, POWER_LOOK, POWER_AUCTIONS = 40, 10, 8_000

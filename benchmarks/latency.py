@@ -22,7 +22,7 @@ from crossbandit.applications import FirstPriceBidder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 BIDS, BATCH, BATCHES, WARM = 100, 1_000, 15, 20_000
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from benchmarks.measure import Result, peak_memory
-from crossbandit.evaluate import evaluate_log, open_censored
 from crossbandit.logs import AuctionLog, make_log
-from crossbandit.replay import ReplayRules, replay
+from crossbandit.logs.evaluate import evaluate_log, open_censored
+from crossbandit.logs.replay import ReplayRules, replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -46,7 +46,7 @@ from crossbandit.laws import GuardedLaw, OutcomeLaw
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 SEEDS = range(3)
 NAMES = ("site", "device")

@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.building import bare
 from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.application import usual_algorithm
+from crossbandit.environments.rules import AuctionRules
 from crossbandit.logs.log import Auctions
-from crossbandit.problem import Problem
-from crossbandit.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
-from crossbandit.rules import AuctionRules
+from crossbandit.logs.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
 
 if TYPE_CHECKING:
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 BANDS = 25
 _CHUNK = 20_000

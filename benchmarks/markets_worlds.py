@@ -12,7 +12,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 AUCTIONS = 150_000
 BIDS = np.linspace(0.0, 1.0, 100)

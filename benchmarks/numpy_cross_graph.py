@@ -13,7 +13,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.epoch_core import EpochParameters
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Booleans, Floats, Integers
 
 
 def run(

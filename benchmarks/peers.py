@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks import peers_choices
 from benchmarks.measure import Result, seconds
 from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
-from crossbandit.streams import stream
+from crossbandit.core.streams import stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,7 @@ from crossbandit.applications import FirstPriceBidder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 SEEDS = range(3)
 AUCTIONS, BIDS = 2_000, 20

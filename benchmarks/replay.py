@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.building import bare
 from benchmarks.measure import Result, medians, peak_memory
-from crossbandit.replay import AuctionLog, ReplayRules, make_log, replay
+from crossbandit.logs.replay import AuctionLog, ReplayRules, make_log, replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from crossbandit.core.blocks import LossBlock
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 SEED = 200
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.learners.tokens import Token, to_text, token_bytes
+from crossbandit.algorithms.learners.tokens import Token, to_text, token_bytes
 from crossbandit.service import BidderSettings, BudgetSettings, open_store
 from crossbandit.service.contents import Row, rows_of
 from crossbandit.service.live import LiveBidder

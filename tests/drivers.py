@@ -9,9 +9,9 @@ import numpy as np
 from crossbandit import Decision, Problem
 from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.algorithms.cross_graph_adaptive import anchors_of
+from crossbandit.core.streams import stream
+from crossbandit.core.types import Floats
 from crossbandit.environments import BlockEnvironment
-from crossbandit.streams import stream
-from crossbandit.types import Floats
 
 _Learner = TypeVar("_Learner", bound=Learner)
 

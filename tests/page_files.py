@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from crossbandit.replay import make_log
+from crossbandit.logs.replay import make_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable

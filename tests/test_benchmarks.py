@@ -12,7 +12,7 @@ from benchmarks import numbers, numpy_cross_graph, records, tables
 from benchmarks.building import bare
 from benchmarks.measure import Result
 from crossbandit import CrossGraph, environments, simulate
-from crossbandit.streams import stream
+from crossbandit.core.streams import stream
 
 SPEED = Result("a run", 3.14159, 2.5, "times", note="2 of 3 seconds are reading")
 SHARE = Result("surplus", 0.99, 0.97, "of hindsight", at_least=True)

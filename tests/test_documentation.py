@@ -10,7 +10,7 @@ import mypy.api
 import pytest
 
 from crossbandit.algorithms import registered
-from crossbandit.lazy import load_all
+from crossbandit.core.lazy import load_all
 from tests import shell
 from tests.page_files import FILES
 from tests.pages import ALL, PAGES, ROOT, SHELL, Block, blocks, name, prose
@@ -18,12 +18,12 @@ from website.wrap import WIDTH
 
 EXAMPLES = [page for page in PAGES if {"python", "sh"} & {block.kind for block in blocks(page)}]
 PAGES_OF_RESULTS = (
-    "crossbandit.replay.page.write",
-    "crossbandit.replay.page.write_by",
-    "crossbandit.evaluate.page.write",
+    "crossbandit.logs.replay.page.write",
+    "crossbandit.logs.replay.page.write_by",
+    "crossbandit.logs.evaluate.page.write",
 )
 REGISTRIES = (
-    "crossbandit.learners.algorithm._ALGORITHMS._builders",
+    "crossbandit.algorithms.learners.algorithm._ALGORITHMS._builders",
     "crossbandit.environments.environment._ENVIRONMENTS._builders",
     "crossbandit.graphs.builders._GRAPHS._builders",
 )

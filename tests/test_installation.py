@@ -33,7 +33,8 @@ import sys
 import numpy as np
 
 import crossbandit as cb
-from crossbandit import algorithms, applications, client, graphs, laws, limits
+from crossbandit import algorithms, applications, graphs, laws, limits
+from crossbandit.service import client
 from crossbandit.core.building import CORES
 
 assert cb.compiled
@@ -110,9 +111,10 @@ missing(run.to_frame)
 missing(weak.draw)
 missing(weak.to_networkx)
 missing(lambda: cb.graphs.loopless_ring(300, radius=7).weak_domination_number)
-for name in ("evaluate", "gym", "logs", "replay", "report", "service", "studies", "theory"):
+for name in ("logs", "report", "studies", "theory"):
     missing(lambda: getattr(cb, name))
-for name in ("coba", "river"):
+missing(lambda: cb.service.Node)
+for name in ("coba", "gymnasium", "river"):
     missing(lambda: importlib.import_module(f"crossbandit.adapters.{name}"))
 assert not set(FORBIDDEN.split()) & set(sys.modules)
 """
@@ -258,14 +260,12 @@ def test_a_learner_needs_numpy_only(bare: Path, tmp_path: Path) -> None:
         "FeedbackGraph.draw": "notebook",
         "FeedbackGraph.to_networkx": "graphs",
         "A program of 300 arms": "graphs",
-        "crossbandit.evaluate": "replay",
-        "crossbandit.gym": "gymnasium",
+        "crossbandit.adapters.gymnasium": "gymnasium",
         "crossbandit.logs": "replay",
-        "crossbandit.replay": "replay",
         "crossbandit.report": "replay",
         "crossbandit.service": "serve",
         "crossbandit.studies": "studies",
-        "crossbandit.theory": "studies",
+        "crossbandit.verify.theory": "studies",
         "crossbandit.adapters.coba": "coba",
         "crossbandit.adapters.river": "river",
     }

@@ -18,27 +18,26 @@ PACKAGES = [
     "crossbandit.adapters",
     "crossbandit.algorithms",
     "crossbandit.applications",
-    "crossbandit.checks",
-    "crossbandit.client",
     "crossbandit.environments",
+    "crossbandit.environments.simulation",
     "crossbandit.errors",
-    "crossbandit.evaluate",
     "crossbandit.graphs",
     "crossbandit.laws",
     "crossbandit.limits",
     "crossbandit.logs",
-    "crossbandit.losses",
-    "crossbandit.replay",
+    "crossbandit.logs.evaluate",
+    "crossbandit.logs.replay",
     "crossbandit.report",
     "crossbandit.service",
+    "crossbandit.service.client",
     "crossbandit.service.http",
-    "crossbandit.simulation",
     "crossbandit.studies",
-    "crossbandit.theory",
+    "crossbandit.verify.checks",
+    "crossbandit.verify.theory",
 ]
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@pytest.mark.parametrize("name", [*PACKAGES, "crossbandit.core.forms"])
 def test_all_is_sorted_and_exists(name: str) -> None:
     package = importlib.import_module(name)
     assert sorted(package.__all__) == package.__all__
@@ -125,11 +124,12 @@ def test_a_first_bid_loads_only_what_it_needs() -> None:
         "print(*sys.modules)\n"
     ).split()
     assert "crossbandit.applications.first_price" in loaded
-    assert [name for name in loaded if name.startswith("crossbandit.algorithms.")] == []
+    algorithms = [name for name in loaded if name.startswith("crossbandit.algorithms.")]
+    assert [name for name in algorithms if ".learners" not in name] == []
     unneeded = {
         "crossbandit.applications.newsvendor",
         "crossbandit.environments.applied",
-        "crossbandit.learners.files",
+        "crossbandit.algorithms.learners.files",
         "crossbandit.limits.pacer",
         "difflib",
         "html",
@@ -162,13 +162,13 @@ def test_a_star_loads_all_names(package: str) -> None:
 def test_registries_know_what_has_not_been_loaded() -> None:
     shown = in_new_process(
         "from crossbandit.environments.contexts import registered_distributions\n"
-        "from crossbandit.learners.algorithm import from_json\n"
+        "from crossbandit.algorithms.learners.algorithm import from_json\n"
         "print(from_json({'id': 'elp'}), 'zipf' in registered_distributions())\n"
     )
     assert shown == "Elp(eta=None, rho=None, cross_learning=True) True\n"
     taken = in_new_process(
         "from crossbandit.errors import InvalidParameterError\n"
-        "from crossbandit.learners.algorithm import Algorithm, register\n"
+        "from crossbandit.algorithms.learners.algorithm import Algorithm, register\n"
         "class Mine(Algorithm):\n"
         "    id = 'elp'\n"
         "try:\n"
@@ -181,7 +181,7 @@ def test_registries_know_what_has_not_been_loaded() -> None:
 
 def test_every_package_is_there_when_it_is_named() -> None:
     """Without an import of its own: `crossbandit.limits`, not only `crossbandit.graphs`."""
-    names = [name for name in PACKAGES if name.count(".") == 1]
+    names = [name for name in PACKAGES if name not in {"crossbandit", "crossbandit.service.http"}]
     result = subprocess.run(
         [sys.executable, "-c", f"import crossbandit\nprint({', '.join(names)}, sep='\\n')"],
         capture_output=True,
@@ -192,6 +192,18 @@ def test_every_package_is_there_when_it_is_named() -> None:
     assert found == names
     with pytest.raises(AttributeError, match="module 'crossbandit' has no attribute 'theories'"):
         crossbandit.theories  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("environments.simulation", "logs.evaluate", "logs.replay", "service.client"),
+        *("verify.checks", "verify.theory"),
+    ],
+)
+def test_packages_within_packages_can_be_named_without_them(name: str) -> None:
+    found = getattr(crossbandit, name.rpartition(".")[2])
+    assert found is importlib.import_module(f"crossbandit.{name}")
 
 
 # --------------------------------------------------------------------------------------- errors

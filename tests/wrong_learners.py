@@ -7,7 +7,7 @@ import numpy as np
 
 from crossbandit import Problem
 from crossbandit.algorithms import Algorithm, Estimator, Learner, register
-from crossbandit.types import Floats
+from crossbandit.core.types import Floats
 
 RATE = 0.2
 

@@ -71,8 +71,8 @@ def mentioned(text: str, paths: Mapping[str, str]) -> str:
     Returns:
         The page, with links that are resolved later.
 
-    >>> mentioned("A `Run`. Another `Run`.", {"Run": "crossbandit.simulation.Run"})
-    'A [`Run`][crossbandit.simulation.Run]. Another `Run`.'
+    >>> mentioned("A `Run`. Another `Run`.", {"Run": "crossbandit.environments.simulation.Run"})
+    'A [`Run`][crossbandit.environments.simulation.Run]. Another `Run`.'
     """
     seen: set[str] = set()
 

@@ -66,9 +66,9 @@ PAGES = (
         "Simulation",
         "One algorithm on one environment with one seed.",
         (
-            "crossbandit.simulation.simulate",
-            "crossbandit.simulation.simulate_many",
-            "crossbandit.simulation",
+            "crossbandit.environments.simulation.simulate",
+            "crossbandit.environments.simulation.simulate_many",
+            "crossbandit.environments.simulation",
         ),
     ),
     Page(
@@ -102,16 +102,20 @@ PAGES = (
         "replay",
         "Replay",
         "What strategies would have earned on a log that has all prices.",
-        ("crossbandit.replay.replay", "crossbandit.replay.replay_by", "crossbandit.replay"),
+        (
+            "crossbandit.logs.replay.replay",
+            "crossbandit.logs.replay.replay_by",
+            "crossbandit.logs.replay",
+        ),
     ),
     Page(
         "evaluate",
         "Evaluate",
         "What can be known from a log that lacks prices, and from logged decisions.",
         (
-            "crossbandit.evaluate.evaluate_log",
-            "crossbandit.evaluate.evaluate_policy",
-            "crossbandit.evaluate",
+            "crossbandit.logs.evaluate.evaluate_log",
+            "crossbandit.logs.evaluate.evaluate_policy",
+            "crossbandit.logs.evaluate",
         ),
     ),
     Page(
@@ -124,7 +128,7 @@ PAGES = (
         "client",
         "Client of the service",
         "Decides in its own process from a snapshot, and reports outcomes in the background.",
-        ("crossbandit.client.Client", "crossbandit.client"),
+        ("crossbandit.service.client.Client", "crossbandit.service.client"),
     ),
     Page(
         "studies",
@@ -136,19 +140,23 @@ PAGES = (
         "theory",
         "Theory",
         "The statements of the paper, checked; the regret of a run, split into terms.",
-        ("crossbandit.theory.verify", "crossbandit.theory.decompose", "crossbandit.theory"),
+        (
+            "crossbandit.verify.theory.verify",
+            "crossbandit.verify.theory.decompose",
+            "crossbandit.verify.theory",
+        ),
     ),
     Page(
         "checks",
         "Checks",
         "What an algorithm or an environment of your own must pass.",
-        ("crossbandit.checks",),
+        ("crossbandit.verify.checks",),
     ),
     Page(
         "gymnasium",
         "Gymnasium",
         "The environments for agents that are written for Gymnasium.",
-        ("crossbandit.gym.BanditEnv",),
+        ("crossbandit.adapters.gymnasium.BanditEnv",),
     ),
     Page(
         "adapters",
@@ -173,10 +181,10 @@ PAGES = (
         "What an algorithm of your own is written with: rows and readouts, checks of arguments,"
         " random streams.",
         (
-            "crossbandit.losses",
-            "crossbandit.validation",
-            "crossbandit.streams.stream",
-            "crossbandit.streams.fixed",
+            "crossbandit.core.forms",
+            "crossbandit.core.validation",
+            "crossbandit.core.streams.stream",
+            "crossbandit.core.streams.fixed",
         ),
     ),
 )

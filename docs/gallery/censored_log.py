@@ -6,7 +6,7 @@ For each fraction of the value: what can be known for sure, an estimate, and the
 import matplotlib.pyplot as plt
 import numpy as np
 
-from crossbandit.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate_log
 
 rng, count = np.random.default_rng(0), 4_000
 values = rng.uniform(1, 10, count)

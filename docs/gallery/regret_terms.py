@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from crossbandit import CrossGraph, environments
-from crossbandit.theory import decompose
+from crossbandit.verify.theory import decompose
 
 world = environments.paper_benchmark(2_000, alpha=4, contexts=50)
 parts = decompose(CrossGraph(), world, seeds=range(4))

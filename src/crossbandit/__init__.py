@@ -14,8 +14,8 @@ Every name is loaded when it is first used, and so are the packages: `cb.applica
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
 from crossbandit.core import building as _building
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit import environments, errors, graphs
@@ -34,12 +34,18 @@ if TYPE_CHECKING:
         load,
         tuning,
     )
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.environments import Environment
+    from crossbandit.environments import simulation as simulation
+    from crossbandit.environments.simulation import Run, simulate_many
+    from crossbandit.environments.simulation.simulate import simulate
     from crossbandit.errors import CrossbanditError
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.problem import Problem
-    from crossbandit.simulation import Run, simulate_many
-    from crossbandit.simulation.simulate import simulate
+    from crossbandit.logs import evaluate as evaluate
+    from crossbandit.logs import replay as replay
+    from crossbandit.service import client as client
+    from crossbandit.verify import checks as checks
+    from crossbandit.verify import theory as theory
 
 __version__ = "0.2.0"
 
@@ -79,16 +85,18 @@ __all__ = [
 _lazy.load_on_use(
     __name__,
     {
-        "crossbandit": "adapters algorithms applications checks client environments errors "
-        "evaluate graphs gym laws limits logs losses replay report service simulation studies "
-        "theory",
+        "crossbandit": "adapters algorithms applications environments errors graphs laws limits "
+        "logs report service studies verify",
         "crossbandit.algorithms": "Algorithm CrossGraph CrossGraphAdaptive CrossGraphKnown "
         "CrossGraphVarying CrossGraphWeak Decision Learner PerContextExp3 PerContextGraph "
         "SchneiderZimmert load tuning",
-        "crossbandit.environments": "Environment",
+        "crossbandit.algorithms.learners.problem": "Problem",
+        "crossbandit.environments": "Environment simulation",
+        "crossbandit.environments.simulation": "Run simulate simulate_many",
         "crossbandit.errors": "CrossbanditError",
         "crossbandit.graphs": "FeedbackGraph",
-        "crossbandit.problem": "Problem",
-        "crossbandit.simulation": "Run simulate simulate_many",
+        "crossbandit.logs": "evaluate replay",
+        "crossbandit.service": "client",
+        "crossbandit.verify": "checks theory",
     },
 )

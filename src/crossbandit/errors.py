@@ -212,7 +212,7 @@ class UnsentOutcomesError(ClientError):
 
 
 class CheckFailedError(CrossbanditError, AssertionError):
-    """An algorithm or an environment broke a rule that `crossbandit.checks` tests."""
+    """An algorithm or an environment broke a rule that `crossbandit.verify.checks` tests."""
 
 
 # The errors that content of unknown origin may cause: a file, a token, settings.

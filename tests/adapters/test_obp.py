@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.adapters.obp import evaluate_obp, to_obp
+from crossbandit.core.types import Floats
 from crossbandit.errors import InvalidParameterError
-from crossbandit.evaluate import evaluate_policy
-from crossbandit.types import Floats
+from crossbandit.logs.evaluate import evaluate_policy
 
 
 def synthetic(rounds: int = 400, seed: int = 0) -> dict[str, Any]:

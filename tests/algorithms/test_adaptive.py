@@ -14,8 +14,9 @@ from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms.cross_graph_adaptive import NO_ANCHORS, AdaptiveLearner, anchors_of
-from crossbandit.checks import check_algorithm
 from crossbandit.core.blocks import Rounds
+from crossbandit.core.streams import stream
+from crossbandit.core.types import Floats
 from crossbandit.environments import (
     BlockEnvironment,
     from_table,
@@ -25,10 +26,9 @@ from crossbandit.environments import (
     switching,
 )
 from crossbandit.environments.applied import first_price
+from crossbandit.environments.rules import AuctionRules
 from crossbandit.errors import InvalidParameterError
-from crossbandit.rules import AuctionRules
-from crossbandit.streams import stream
-from crossbandit.types import Floats
+from crossbandit.verify.checks import check_algorithm
 from tests.cases import asymmetric, environments, table
 from tests.drivers import (
     act,

@@ -18,8 +18,8 @@ from crossbandit import (
     simulate,
 )
 from crossbandit.algorithms import Algorithm
-from crossbandit.checks import check_environment
 from crossbandit.core.blocks import LossBlock
+from crossbandit.core.types import Booleans, Floats
 from crossbandit.environments import BlockEnvironment, FiniteContexts, first_price
 from crossbandit.environments.environment import row_block
 from crossbandit.errors import (
@@ -28,7 +28,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.types import Booleans, Floats
+from crossbandit.verify.checks import check_environment
 from tests.cases import asymmetric, every_algorithm, table
 from tests.drivers import contexts_of, cumulative, play, start
 from tests.reference import cross_graph_adaptive

@@ -22,7 +22,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.types import Floats
+from crossbandit.core.types import Floats
 from tests.drivers import act, clone, cumulative, inside
 from tests.reference.common import mix, softmax
 

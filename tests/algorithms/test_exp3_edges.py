@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crossbandit import FeedbackGraph, Problem, graphs, load, simulate
 from crossbandit.algorithms import Exp3Edges
-from crossbandit.checks import check_algorithm
+from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment, random_edges, random_graphs
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
-from crossbandit.streams import stream
+from crossbandit.verify.checks import check_algorithm
 from tests.cases import REFERENCES, asymmetric, environments, name, table
 from tests.drivers import assert_same_state, contexts_of, cumulative, play, revealed, start
 

@@ -21,11 +21,11 @@ from crossbandit.algorithms import (
     Exp3Set,
 )
 from crossbandit.algorithms.exp3 import covering
+from crossbandit.algorithms.learners.estimator import estimates_of
+from crossbandit.core.streams import stream
+from crossbandit.core.types import Floats
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
-from crossbandit.learners.estimator import estimates_of
-from crossbandit.streams import stream
-from crossbandit.types import Floats
 from tests.cases import REFERENCES, WEIGHTED, asymmetric, name, table
 from tests.drivers import act, clone, cumulative, inside, play, revealed, start
 

@@ -16,11 +16,11 @@ from crossbandit.algorithms import (
     PerContextExp3,
     SchneiderZimmert,
 )
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS
+from crossbandit.core.forms import Context, Readout
+from crossbandit.core.streams import Seed
+from crossbandit.core.types import Floats
 from crossbandit.errors import InvalidGraphError, InvalidLossesError, InvalidParameterError
-from crossbandit.losses import Context, Readout
-from crossbandit.problem import GRAPH_KINDS
-from crossbandit.streams import Seed
-from crossbandit.types import Floats
 
 EMPTY = FeedbackGraph(np.zeros((3, 3), dtype=bool))
 STAR = graphs.loopy_star(3)

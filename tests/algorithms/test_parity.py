@@ -12,8 +12,8 @@ import pytest
 
 from crossbandit import CrossGraph, simulate
 from crossbandit.algorithms import Algorithm, Learner
+from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment
-from crossbandit.streams import stream
 from tests.cases import ALGORITHMS, REFERENCES, WEIGHTED, environments, name, shipped
 from tests.drivers import cumulative
 from tests.reference.common import EpochTrace, Trace

@@ -15,10 +15,10 @@ from crossbandit.algorithms import (
     TsN,
     UcbN,
 )
-from crossbandit.checks import check_algorithm
+from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment, from_table, random_edges, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
-from crossbandit.streams import stream
+from crossbandit.verify.checks import check_algorithm
 from tests.cases import REFERENCES, STOCHASTIC, asymmetric, environments, linear, name, table
 from tests.drivers import assert_same_state, clone, contexts_of, play, revealed, start
 from tests.reference.common import Trace

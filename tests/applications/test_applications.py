@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, graphs, load
+from crossbandit.algorithms.learners import files
 from crossbandit.applications import (
     Action,
     Application,
@@ -31,6 +32,8 @@ from crossbandit.applications import (
     SleepingArms,
     SpamFilter,
 )
+from crossbandit.core.types import Floats
+from crossbandit.environments.rules import REPORTS, SALES_FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -38,9 +41,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.learners import files
-from crossbandit.rules import REPORTS, SALES_FEEDBACK
-from crossbandit.types import Floats
 
 ORDERS, DEMANDS = (0.0, 2.0, 3.0, 7.0), (0, 1, 2, 2.5, 3, 5, 7, 9)
 PRICES, WILLING = (2.0, 3.0, 5.0), (1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0)

@@ -13,6 +13,8 @@ import pytest
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
 from crossbandit.applications.bidding.views import ShadingCurve
+from crossbandit.core.types import Floats
+from crossbandit.environments.rules import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -20,8 +22,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.rules import FEEDBACK, AuctionRules, bid_grid
-from crossbandit.types import Floats
 
 BIDS = (0.0, 1.0, 2.5, 4.0, 6.0)
 PRICES = (0.0, 0.5, 1.0, 2.5, 3.0, 5.0, 6.0, 9.0)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphAdaptive
-from crossbandit.applications import FirstPriceBidder
-from crossbandit.errors import InvalidParameterError, MissingFeedbackWarning, MissingOutcomesError
-from crossbandit.learners.law_decisions import SCALE
-from crossbandit.learners.missing_outcomes import (
+from crossbandit.algorithms.learners.law_decisions import SCALE
+from crossbandit.algorithms.learners.missing_outcomes import (
     Cohort,
     OutcomeWatch,
     Scores,
     alike_at_last,
     shares_of,
 )
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.errors import InvalidParameterError, MissingFeedbackWarning, MissingOutcomesError
 
 
 def watch_of(low: int, high: int, missing: str = "refuse", cohorts: int = 4) -> OutcomeWatch:

@@ -8,9 +8,9 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder
+from crossbandit.environments.rules import FEEDBACK
 from crossbandit.errors import DecisionError, InvalidLossesError, LearnedBeforeError
 from crossbandit.limits import Budget, ReturnOnSpend
-from crossbandit.rules import FEEDBACK
 
 START = 1_600_000_000.0
 BUDGET = Budget(300, per="day")

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit import CrossGraphAdaptive, record
+from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.bidding.inputs import numbers_to_reach
+from crossbandit.core import record
+from crossbandit.environments.rules import FEEDBACK, REPORTS, SALES_FEEDBACK, AuctionRules
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -24,7 +26,6 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws import GuardedLaw, OutcomeLaw
-from crossbandit.rules import FEEDBACK, REPORTS, SALES_FEEDBACK, AuctionRules
 
 GRID = 21
 HIGHEST = 8.0

@@ -18,9 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
+from crossbandit.algorithms.learners.law_decisions import TOP, code_of, outcome_of
+from crossbandit.algorithms.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, watched
+from crossbandit.algorithms.learners.shell_core import is_watched
+from crossbandit.algorithms.learners.tokens import packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
 from crossbandit.core.uniforms import Uniforms
+from crossbandit.environments.rules import FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -35,11 +40,6 @@ from crossbandit.errors import (
     MissingFeedbackWarning,
     MissingOutcomesError,
 )
-from crossbandit.learners.law_decisions import TOP, code_of, outcome_of
-from crossbandit.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, watched
-from crossbandit.learners.shell_core import is_watched
-from crossbandit.learners.tokens import packed, unpacked
-from crossbandit.rules import FEEDBACK
 from tests.forks import forks, in_fork
 
 GRID, HIGHEST = 21, 8.0
@@ -441,7 +441,7 @@ def test_a_snapshot_decides_as_the_bidder_did(options: dict[str, Any]) -> None:
 
 
 def test_damaged_snapshots_are_refused() -> None:
-    from crossbandit import record
+    from crossbandit.core import record
 
     own = bidder(classes=["site"])
     play(own, 30, site="a")

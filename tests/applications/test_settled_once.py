@@ -7,10 +7,10 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.learners.missing_outcomes import COHORT
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.errors import LearnedBeforeError
 from crossbandit.laws.state import TOLD_AFTER
-from crossbandit.learners.missing_outcomes import COHORT
 from crossbandit.limits import Budget, ReturnOnSpend
 
 AFTER = 17 * COHORT  # decisions from here on are not watched

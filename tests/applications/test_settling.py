@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.environments.rules import FEEDBACK
 from crossbandit.errors import DamagedTokenError, InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.rounds import shown_by
-from crossbandit.rules import FEEDBACK
 
 GRID = [0.0, 1.0, 2.0, 4.0]
 LAWS = {

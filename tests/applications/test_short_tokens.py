@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossbandit.algorithms.learners.tokens import LAW, Token, packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import action_of
 from crossbandit.errors import DamagedTokenError
 from crossbandit.laws.levels import Levels, short
-from crossbandit.learners.tokens import LAW, Token, packed, unpacked
 
 LABELS = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=60),

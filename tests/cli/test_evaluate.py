@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError, ResultsError
-from crossbandit.evaluate import evaluate_log
-from crossbandit.evaluate.log import read_censored
 from crossbandit.logs import AuctionLog
+from crossbandit.logs.evaluate import evaluate_log
+from crossbandit.logs.evaluate.log import read_censored
 
 COLUMNS = ["--bid-column", "bid", "--won-column", "won"]
 ROLES = {"bid": "bid", "won": "won"}

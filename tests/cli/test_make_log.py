@@ -4,7 +4,7 @@ from typer.testing import CliRunner, Result
 
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError
-from crossbandit.replay import make_log
+from crossbandit.logs.replay import make_log
 
 
 def run(*options: object) -> Result:

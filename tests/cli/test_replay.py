@@ -13,8 +13,8 @@ from crossbandit.algorithms import registered
 from crossbandit.cli.app import app
 from crossbandit.cli.replay import parse_bids, parse_fractions
 from crossbandit.errors import InvalidParameterError, LogError, ResultsError, StudyError
-from crossbandit.replay import AuctionLog, ReplayRules, Shading, make_log, replay
-from crossbandit.replay.page import WRITTEN
+from crossbandit.logs.replay import AuctionLog, ReplayRules, Shading, make_log, replay
+from crossbandit.logs.replay.page import WRITTEN
 
 
 def run(*options: object, columns: int = 80) -> Result:
@@ -123,7 +123,9 @@ class Mine(CrossGraphAdaptive):
 def test_an_algorithm_of_ones_own_is_replayed(
     log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.learners.algorithm._ALGORITHMS._builders", dict(registered()))
+    monkeypatch.setattr(
+        "crossbandit.algorithms.learners.algorithm._ALGORITHMS._builders", dict(registered())
+    )
     mine = tmp_path / "mine.py"
     mine.write_text(OWN)
     options = ["--algorithm", "mine-for-replay", "--seeds", 1, "--limit", 300]
@@ -341,9 +343,9 @@ def interrupt(log: Path, out: Path, *, after: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     "after",
     [
-        "crossbandit.replay.play.survey_with_prices",
-        "crossbandit.replay.play.collect_hindsight",
-        "crossbandit.replay.play.play_log",
+        "crossbandit.logs.replay.play.survey_with_prices",
+        "crossbandit.logs.replay.play.collect_hindsight",
+        "crossbandit.logs.replay.play.play_log",
     ],
 )
 def test_ctrl_c_is_one_line_and_writes_nothing(log: Path, tmp_path: Path, after: str) -> None:

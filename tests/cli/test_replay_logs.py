@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError
-from crossbandit.replay import make_log
+from crossbandit.logs.replay import make_log
 
 FAST = ("--algorithm", "cross-graph-adaptive", "--seeds", 1, "--bids", 5, "--fractions", 0.5)
 
@@ -24,8 +24,8 @@ def run(*options: object, text: bytes | None = None) -> Result:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crossbandit.replay.page.draw_figure", lambda *_, **__: None)
-    monkeypatch.setattr("crossbandit.replay.page.figure_files", lambda *_: {})
+    monkeypatch.setattr("crossbandit.logs.replay.page.draw_figure", lambda *_, **__: None)
+    monkeypatch.setattr("crossbandit.logs.replay.page.figure_files", lambda *_: {})
 
 
 def surplus(folder: Path) -> dict[str, float]:

@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from crossbandit import studies
+from crossbandit.algorithms.learners import algorithm
 from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
-from crossbandit.learners import algorithm
 from crossbandit.studies import paper
 from tests.studies.conftest import forget
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.cli.serve import serve
-from crossbandit.client.transport import Transport
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.client.transport import Transport
 from crossbandit.service.serving import (
     bound_socket,
     default_url,

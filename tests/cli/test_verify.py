@@ -9,13 +9,13 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import crossbandit
-from crossbandit import theory
 from crossbandit.cli.app import app
 from crossbandit.core.building import INTERPRETED, fingerprint
 from crossbandit.errors import InvalidParameterError, ResultsError
-from crossbandit.theory import CheckResult, Effort
-from crossbandit.theory.statements import PROVED_BOUND
-from crossbandit.theory.verify import STATEMENTS
+from crossbandit.verify import theory
+from crossbandit.verify.theory import CheckResult, Effort
+from crossbandit.verify.theory.statements import PROVED_BOUND
+from crossbandit.verify.theory.verify import STATEMENTS
 
 
 def verify(*arguments: object, columns: int = 140) -> Result:
@@ -190,7 +190,7 @@ def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
     rates = [s for s in STATEMENTS if str(asked[1]["only"]) in s.parts[0]]
-    assert [s.check.__module__ for s in rates] == ["crossbandit.theory.rates"]
+    assert [s.check.__module__ for s in rates] == ["crossbandit.verify.theory.rates"]
 
 
 def test_a_foreign_folder_is_left_alone(asked: list[dict[str, object]], tmp_path: Path) -> None:

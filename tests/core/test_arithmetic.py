@@ -11,10 +11,10 @@ from hypothesis.extra.numpy import arrays
 
 from crossbandit import graphs
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters
+from crossbandit.algorithms.learners.learner import draw
 from crossbandit.core.blocks import LossBlock
 from crossbandit.core.rounds import CoreProblem
-from crossbandit.learners.learner import draw
-from crossbandit.types import Floats
+from crossbandit.core.types import Floats
 from tests.reference.common import draw as reference_draw
 from tests.reference.common import mix, softmax
 from tests.sources import interpreted

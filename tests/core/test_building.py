@@ -64,7 +64,7 @@ def test_a_core_refuses_to_run_beside_another_source(tmp_path: Path) -> None:
     folder = tmp_path / "crossbandit"
     for path in (
         PACKAGE / "__init__.py",
-        PACKAGE / "lazy.py",
+        PACKAGE / "core/lazy.py",
         *sorted((PACKAGE / "core").iterdir()),
     ):
         if path.is_file():

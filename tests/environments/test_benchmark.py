@@ -7,12 +7,12 @@ import numpy.typing as npt
 import pytest
 
 from crossbandit import CrossGraphAdaptive, graphs, simulate
+from crossbandit.core.streams import stream
+from crossbandit.core.types import Booleans
 from crossbandit.environments import FiniteContexts, paper_benchmark, zipf, zipf_benchmark
 from crossbandit.environments.environment import LONGEST_BATCH
 from crossbandit.environments.synthetic import PaperBenchmark
 from crossbandit.errors import InvalidParameterError
-from crossbandit.streams import stream
-from crossbandit.types import Booleans
 from tests.reference.benchmark import draw_benchmark
 from tests.reference.graphs import paper_ring
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.applications import bids_for_values
+from crossbandit.environments.rules import bid_spacing, rounding_cost
 from crossbandit.errors import InvalidParameterError
-from crossbandit.rules import bid_spacing, rounding_cost
 
 AMOUNTS = st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=20)
 

@@ -11,8 +11,8 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, simulate
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import first_price_budget
 from crossbandit.environments.applied import FirstPriceBudget
+from crossbandit.environments.simulation.run import Run
 from crossbandit.errors import InvalidParameterError
-from crossbandit.simulation.run import Run
 
 ALGORITHMS = [CrossGraphAdaptive(), CrossGraph()]
 

@@ -18,7 +18,7 @@ from crossbandit.environments import (
     recommendation,
     sleeping,
 )
-from crossbandit.rules import SellerRules
+from crossbandit.environments.rules import SellerRules
 
 ROUNDS = 40_000
 

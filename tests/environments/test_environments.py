@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphAdaptive, graphs, simulate
-from crossbandit.checks import check_environment
 from crossbandit.environments import (
     BlockEnvironment,
     first_price,
@@ -28,6 +27,7 @@ from crossbandit.environments import (
     zipf,
 )
 from crossbandit.errors import InvalidParameterError
+from crossbandit.verify.checks import check_environment
 
 K4 = graphs.complete(4)
 ENVIRONMENTS: dict[str, Callable[..., BlockEnvironment]] = {

@@ -7,9 +7,9 @@ import pytest
 
 from crossbandit import FeedbackGraph, graphs, simulate
 from crossbandit.algorithms import Exp3G, SuccessiveElimination, TsN, UcbN
-from crossbandit.checks import check_environment
 from crossbandit.environments import misleading
 from crossbandit.errors import InvalidParameterError
+from crossbandit.verify.checks import check_environment
 
 ROLES = {  # the means of a role in the two phases
     (0.9, 0.1): "best",

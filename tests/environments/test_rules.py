@@ -9,8 +9,8 @@ import pytest
 
 from crossbandit import FeedbackGraph
 from crossbandit.environments.applied import BLOCK, DELIVER, mail_rows, similar_items
+from crossbandit.environments.rules import REPORTS, SALES_FEEDBACK, NewsvendorRules, SellerRules
 from crossbandit.graphs import apple_tasting
-from crossbandit.rules import REPORTS, SALES_FEEDBACK, NewsvendorRules, SellerRules
 
 ORDERS, DEMANDS = [1, 3, 4, 7], range(10)
 PRICES, WILLING = [2.0, 3.0, 5.0], [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossbandit.core.types import Integers
 from crossbandit.graphs import FeedbackGraph, acyclic, domination
-from crossbandit.types import Integers
 
 Sets = tuple[list[Integers], int]
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from crossbandit.environments.rules import geometric_bids
 from crossbandit.laws import IndependenceTest, OutcomeLaw
 from crossbandit.laws.memory import bands_of
-from crossbandit.rules import geometric_bids
 
 
 @pytest.mark.parametrize("top", [1.0, 0.5])

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from crossbandit.core.types import Floats
 from crossbandit.laws.price_core import PriceEstimate
 from crossbandit.laws.state import AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST
-from crossbandit.types import Floats
 
 BIDS = 5
 

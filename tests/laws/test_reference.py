@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from crossbandit.core.streams import stream
 from crossbandit.laws import OutcomeLaw
-from crossbandit.streams import stream
 from tests.reference.outcome_law import Reference
 
 AMOUNTS = np.linspace(0.0, 1.0, 31)

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.bids import Bid
 from crossbandit.applications.bidding.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
-from crossbandit.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend, SharedBudget
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.laws import GuardedLaw, OutcomeLaw
-from crossbandit.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from crossbandit.core.types import Floats, Integers
 from crossbandit.limits.optima import (
     Ceiling,
     Level,
@@ -18,7 +19,6 @@ from crossbandit.limits.optima import (
     paced_maps,
     tight,
 )
-from crossbandit.types import Floats, Integers
 
 CEILINGS = (
     (),

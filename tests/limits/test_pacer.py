@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.learners.law_learner import LawDecider, Round
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
-from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
 from crossbandit.limits.state import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
 from crossbandit.limits.status import reason, status

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.environments.rules import AuctionRules
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.state import LOG
 from crossbandit.logs.log import Auctions
-from crossbandit.problem import Problem
-from crossbandit.replay.limits import ReplayLimits
-from crossbandit.replay.strategies import (
+from crossbandit.logs.replay.limits import ReplayLimits
+from crossbandit.logs.replay.strategies import (
     BestResponse,
     LawStrategy,
     LearnerStrategy,
@@ -24,7 +25,6 @@ from crossbandit.replay.strategies import (
     Strategy,
     make_chunk,
 )
-from crossbandit.rules import AuctionRules
 
 if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bid

@@ -9,8 +9,8 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog, Fault
+from crossbandit.logs.replay import replay
 from crossbandit.logs.survey import check_survey, survey_log
-from crossbandit.replay import replay
 
 LINES = """value,bid,won,mtw,p,when
 2,1,1,,0.5,2026-01-05T00:00:00

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms.epoch_core import EpochParameters
-from crossbandit.types import Booleans, Floats, Integers
+from crossbandit.core.types import Booleans, Floats, Integers
 
 PROOFS = Path(__file__).parents[2] / "proofs"
 _INSTALL = "apt-get install coq libcoq-mathcomp-ssreflect"

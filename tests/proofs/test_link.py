@@ -11,8 +11,8 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphKnown, FeedbackGraph, Problem
 from crossbandit.algorithms.epoch_core import EpochParameters
-from crossbandit.checks.enumeration import ScriptedGenerator, policies_of
-from crossbandit.types import Floats, Integers
+from crossbandit.core.types import Floats, Integers
+from crossbandit.verify.checks.enumeration import ScriptedGenerator, policies_of
 from tests.proofs.extraction import (
     PROOFS,
     Script,

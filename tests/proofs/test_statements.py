@@ -9,8 +9,8 @@ import pytest
 
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.algorithms.tuning import best_parameters, bound2, smallest_bound
-from crossbandit.theory import statements
-from crossbandit.theory.statements import Proof, proofs_of
+from crossbandit.verify.theory import statements
+from crossbandit.verify.theory.statements import Proof, proofs_of
 from tests.proofs.extraction import PROOFS
 
 NAMED = sorted({proof for _, proof in statements._PROOFS})

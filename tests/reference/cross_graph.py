@@ -1,8 +1,8 @@
 """Algorithm 2 (alg:unknown): a run of the library's literal definition, with scripted numbers.
 
-The definition is `crossbandit.theory.definition`. It shares no code with the cores. The numbers
-derived by hand in `test_reference.py` test it. `tests/proofs` compares the learners with another
-transcription of the paper, the one that the Coq proof is about.
+The definition is `crossbandit.verify.theory.definition`. It shares no code with the cores. The
+numbers derived by hand in `test_reference.py` test it. `tests/proofs` compares the learners with
+another transcription of the paper, the one that the Coq proof is about.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.theory.definition import Definition, PairDraws, drawn_arm
+from crossbandit.verify.theory.definition import Definition, PairDraws, drawn_arm
 
 from .common import NO_ARM, Bools, EpochTrace, Floats, Ints, Losses, Reference
 

@@ -1,6 +1,6 @@
 """Algorithm 2 with a graph of its own in each round, written with all contexts at once.
 
-It shares nothing with the cores, and nothing with `crossbandit.theory.definition`.
+It shares nothing with the cores, and nothing with `crossbandit.verify.theory.definition`.
 """
 
 from collections.abc import Callable

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crossbandit.client.transport import Transport
 from crossbandit.service import serving
+from crossbandit.service.client.transport import Transport
 from tests.service.live import eventually, served
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crossbandit.learners.tokens import Token, token_bytes
+from crossbandit.algorithms.learners.tokens import Token, token_bytes
 from crossbandit.service import (
     BidderSettings,
     BudgetSettings,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from crossbandit.client.transport import Transport
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
+from crossbandit.service.client.transport import Transport
 from crossbandit.service.http import create_app
 from crossbandit.service.store import (
     OUTCOMES,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.client.transport import Transport
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
+from crossbandit.service.client.transport import Transport
 from crossbandit.service.http import Access, AccessToken, create_app
 from crossbandit.service.http.answers import Refusal
 from crossbandit.service.http.app import Gate

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.learners.tokens import Token, packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.errors import CheckpointError
-from crossbandit.learners.tokens import Token, packed, unpacked
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
 from crossbandit.service.contents import (
     Change,

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.learners.tokens import Token
 from crossbandit.service import (
     BidderExistsError,
     BidderSettings,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from crossbandit import modules
-from crossbandit.learners import algorithm
+from crossbandit.algorithms.learners import algorithm
+from crossbandit.core import modules
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit import backends, studies
+from crossbandit import studies
+from crossbandit.core import backends
 from crossbandit.errors import BackendError, MissingPackageError
 from crossbandit.studies import Study
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small

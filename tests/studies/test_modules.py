@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit import modules, studies
+from crossbandit import studies
 from crossbandit.algorithms import registered
+from crossbandit.algorithms.learners import algorithm
+from crossbandit.core import modules
 from crossbandit.errors import StudyError, StudyFileError
-from crossbandit.learners import algorithm
 from crossbandit.studies import ChangedModulesWarning, Study
 from tests.studies.conftest import forget
 
@@ -185,7 +186,7 @@ def test_modules_are_announced_before_they_run(tmp_path: Path) -> None:
 
 
 def test_loading_modules_does_not_load_studies() -> None:
-    script = "import sys, crossbandit.modules; print('crossbandit.studies' in sys.modules)"
+    script = "import sys, crossbandit.core.modules; print('crossbandit.studies' in sys.modules)"
     command = [sys.executable, "-c", script]
     result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout == "False\n"

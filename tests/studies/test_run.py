@@ -13,10 +13,10 @@ import pytest
 
 from crossbandit import simulate, studies
 from crossbandit.algorithms import CrossGraph, Learner
+from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.core.streams import Seed
 from crossbandit.environments import paper_benchmark
 from crossbandit.errors import InvalidParameterError, ResultsError
-from crossbandit.problem import Problem
-from crossbandit.streams import Seed
 from crossbandit.studies import (
     Cell,
     FailedCellsWarning,

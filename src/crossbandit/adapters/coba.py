@@ -21,7 +21,7 @@ Install coba with `pip install "crossbandit[coba]"`.
 
 from __future__ import annotations
 
-from crossbandit.extras import require
+from crossbandit.core.extras import require
 
 require("coba", extra="coba", owner="crossbandit.adapters.coba")
 
@@ -33,6 +33,9 @@ import numpy as np
 from coba import primitives
 
 from crossbandit.adapters.separate import MAX_CONTEXTS, ActionLearners, SeparateLearners, checked
+from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.core.streams import stream
+from crossbandit.core.validation import integer, reject, verbatim
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import (
     availability,
@@ -42,16 +45,13 @@ from crossbandit.environments.environment import (
     is_adaptive,
 )
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
-from crossbandit.problem import Problem
-from crossbandit.streams import stream
-from crossbandit.validation import integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from crossbandit.adapters.separate import Settings
     from crossbandit.algorithms import Algorithm, Decision, Learner
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 
 __all__ = ["CobaEnvironment", "CobaLearner", "RevealedReward"]

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.evaluate import evaluate_policy
-from crossbandit.validation import array, integer, reject, verbatim
+from crossbandit.core.validation import array, integer, reject, verbatim
+from crossbandit.logs.evaluate import evaluate_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from crossbandit.evaluate import PolicyValue
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
+    from crossbandit.logs.evaluate import PolicyValue
 
 __all__ = ["evaluate_obp", "to_obp"]
 
@@ -52,7 +52,7 @@ def evaluate_obp(
             of each action in earlier rounds.
 
     Returns:
-        The estimates of `crossbandit.evaluate.evaluate_policy`, with intervals and warnings.
+        The estimates of `crossbandit.logs.evaluate.evaluate_policy`, with intervals and warnings.
 
     Raises:
         InvalidParameterError: A key is missing, or arrays do not fit together.

@@ -21,8 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, key
+from crossbandit.core.extras import require
 from crossbandit.errors import DecisionError
-from crossbandit.extras import require
 
 require("river", extra="river", owner="crossbandit.adapters.river")
 

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
+from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.core.validation import integer, number, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.graphs import singletons
-from crossbandit.problem import Problem
-from crossbandit.validation import integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from crossbandit.algorithms import Decision, Learner
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.core.types import Booleans, Floats
 
 MAX_CONTEXTS = 1000
 

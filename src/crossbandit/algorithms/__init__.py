@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.algorithms import tuning
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         PerContextExp3,
         PerContextGraph,
     )
+    from crossbandit.algorithms.learners.algorithm import Algorithm, from_json, register, registered
+    from crossbandit.algorithms.learners.decisions import Decision, PendingDecision
+    from crossbandit.algorithms.learners.estimator import Estimator
+    from crossbandit.algorithms.learners.files import load
+    from crossbandit.algorithms.learners.learner import Learner
+    from crossbandit.algorithms.learners.snapshots import Snapshot
     from crossbandit.algorithms.stochastic import LinUcb, SuccessiveElimination, TsN, UcbN
-    from crossbandit.learners.algorithm import Algorithm, from_json, register, registered
-    from crossbandit.learners.decisions import Decision, PendingDecision
-    from crossbandit.learners.estimator import Estimator
-    from crossbandit.learners.files import load
-    from crossbandit.learners.learner import Learner
-    from crossbandit.learners.snapshots import Snapshot
 
 __all__ = [
     "Algorithm",
@@ -76,11 +76,11 @@ _lazy.load_on_use(
         "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3Edges Exp3G Exp3HighProbability "
         "Exp3IX Exp3Set PerContextExp3 PerContextGraph",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
-        "crossbandit.learners.algorithm": "Algorithm from_json register registered",
-        "crossbandit.learners.files": "load",
-        "crossbandit.learners.decisions": "Decision PendingDecision",
-        "crossbandit.learners.estimator": "Estimator",
-        "crossbandit.learners.learner": "Learner",
-        "crossbandit.learners.snapshots": "Snapshot",
+        "crossbandit.algorithms.learners.algorithm": "Algorithm from_json register registered",
+        "crossbandit.algorithms.learners.files": "load",
+        "crossbandit.algorithms.learners.decisions": "Decision PendingDecision",
+        "crossbandit.algorithms.learners.estimator": "Estimator",
+        "crossbandit.algorithms.learners.learner": "Learner",
+        "crossbandit.algorithms.learners.snapshots": "Snapshot",
     },
 )

@@ -16,6 +16,20 @@ import numpy as np
 from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
+from crossbandit.algorithms.learners.algorithm import register
+from crossbandit.algorithms.learners.core_learner import CoreLearner
+from crossbandit.algorithms.learners.decisions import PendingDecision
+from crossbandit.algorithms.learners.estimator import (
+    Estimator,
+    Pairs,
+    acyclic_bound,
+    estimates_of,
+    exponential_weights,
+    no_share,
+)
+from crossbandit.algorithms.learners.feedback import neighbors
+from crossbandit.algorithms.learners.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
     TunedAlgorithm,
     core_problem,
@@ -25,37 +39,23 @@ from crossbandit.algorithms.tuning import (
     with_rate,
 )
 from crossbandit.core.blocks import ContextBlock
+from crossbandit.core.forms import reading_of, zeros
 from crossbandit.core.steps import at_once
+from crossbandit.core.validation import reject, share
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.learners.algorithm import register
-from crossbandit.learners.core_learner import CoreLearner
-from crossbandit.learners.decisions import PendingDecision
-from crossbandit.learners.estimator import (
-    Estimator,
-    Pairs,
-    acyclic_bound,
-    estimates_of,
-    exponential_weights,
-    no_share,
-)
-from crossbandit.learners.feedback import neighbors
-from crossbandit.learners.learner import AlgorithmT, Learner
-from crossbandit.losses.forms import reading_of, zeros
-from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import reject, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.blocks import Rounds
+    from crossbandit.core.forms import Context, Readout
     from crossbandit.core.rounds import CoreProblem
-    from crossbandit.losses import Context, Readout
-    from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Booleans, Floats
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from crossbandit.algorithms.adaptive_core import AdaptiveCore, AdaptiveParameters
+from crossbandit.algorithms.learners.algorithm import register
+from crossbandit.algorithms.learners.core_learner import CoreLearner
+from crossbandit.algorithms.learners.estimator import Estimator, no_share
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem
-from crossbandit.learners.algorithm import register
-from crossbandit.learners.core_learner import CoreLearner
-from crossbandit.learners.estimator import Estimator, no_share
-from crossbandit.losses.forms import zeros
-from crossbandit.validation import positive, reject
+from crossbandit.core.forms import zeros
+from crossbandit.core.validation import positive, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.algorithms.learners.learner import Learner
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.blocks import ArmRanges
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.learners.learner import Learner
-    from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats, Integers
 
 
 class Anchors(NamedTuple):

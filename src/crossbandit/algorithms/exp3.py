@@ -15,6 +15,16 @@ from crossbandit.algorithms.exponential_core import (
     ExponentialCore,
     ExponentialParameters,
 )
+from crossbandit.algorithms.learners.algorithm import register
+from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
+from crossbandit.algorithms.learners.estimator import (
+    Estimator,
+    acyclic_bound,
+    no_share,
+    observed_share,
+)
+from crossbandit.algorithms.learners.learner import AlgorithmT
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
     CheckedAlgorithm,
@@ -24,26 +34,21 @@ from crossbandit.algorithms.tuning import (
     required_contexts,
     required_horizon,
 )
+from crossbandit.core.forms import zeros
 from crossbandit.graphs import singletons
 from crossbandit.graphs.domination import fractional_cover
-from crossbandit.learners.algorithm import register
-from crossbandit.learners.core_learner import CoreLearner, estimate_shape
-from crossbandit.learners.estimator import Estimator, acyclic_bound, no_share, observed_share
-from crossbandit.learners.learner import AlgorithmT
-from crossbandit.losses.forms import zeros
-from crossbandit.problem import GRAPH_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.learner import Learner
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Booleans, Floats
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.learners.decisions import PendingDecision
-    from crossbandit.learners.learner import Learner
-    from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
 
 
 @dataclass(frozen=True, kw_only=True)

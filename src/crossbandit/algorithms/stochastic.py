@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.learners.algorithm import register
+from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import LinUcbCore, MeansCore
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, required_horizon
-from crossbandit.learners.algorithm import register
-from crossbandit.learners.core_learner import CoreLearner, estimate_shape
-from crossbandit.losses.forms import reading_of, zeros
-from crossbandit.problem import GRAPH_KINDS
-from crossbandit.validation import positive
+from crossbandit.core.forms import reading_of, zeros
+from crossbandit.core.validation import positive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.losses import Context, Readout
-    from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.forms import Context, Readout
+    from crossbandit.core.streams import Seed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,17 +14,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from crossbandit.algorithms.epoch_core import EpochParameters
+from crossbandit.algorithms.learners.algorithm import Algorithm
+from crossbandit.algorithms.learners.problem import set_fields
 from crossbandit.core.rounds import CoreProblem
+from crossbandit.core.validation import boolean, choice, even, integer, number, positive, share
 from crossbandit.errors import IndependenceNumberError, InvalidParameterError
-from crossbandit.learners.algorithm import Algorithm
-from crossbandit.problem import set_fields
-from crossbandit.validation import boolean, choice, even, integer, number, positive, share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.problem import Problem
 
 
 ParametersT = TypeVar("ParametersT")

@@ -8,7 +8,7 @@ name their arms and contexts (`labels`). `bidding` has the parts of the bidder.
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.applications.action import Action
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.seller import Offer, PostedPriceSeller
     from crossbandit.applications.sleeping import ArmChoice, SleepingArms
     from crossbandit.applications.spam_filter import MailDecision, SpamFilter
-    from crossbandit.rules import bids_for_values, geometric_bids
+    from crossbandit.environments.rules import bids_for_values, geometric_bids
 
 __all__ = [
     "Action",
@@ -57,6 +57,6 @@ _lazy.load_on_use(
         "crossbandit.applications.seller": "Offer PostedPriceSeller",
         "crossbandit.applications.sleeping": "ArmChoice SleepingArms",
         "crossbandit.applications.spam_filter": "MailDecision SpamFilter",
-        "crossbandit.rules": "bids_for_values geometric_bids",
+        "crossbandit.environments.rules": "bids_for_values geometric_bids",
     },
 )

@@ -8,17 +8,17 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
+from crossbandit.algorithms.learners.decisions import is_written
+from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms.learners.shell import only_decides
+from crossbandit.algorithms.learners.tokens import ACTION, LAW, Token, to_text, unpacked
+from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import DamagedTokenError, DecisionError
-from crossbandit.learners.decisions import is_written
-from crossbandit.learners.law_decisions import LawDecision
-from crossbandit.learners.shell import only_decides
-from crossbandit.learners.tokens import ACTION, LAW, Token, to_text, unpacked
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 _Action = TypeVar("_Action", bound="Action")
 

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit import algorithms, record
+from crossbandit import algorithms
 from crossbandit.algorithms import Algorithm, Learner
+from crossbandit.algorithms.learners.algorithm import from_json
+from crossbandit.algorithms.learners.shell import only_decides
+from crossbandit.core import record
+from crossbandit.core.notebook import card, counted
+from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
-from crossbandit.learners.algorithm import from_json
-from crossbandit.learners.shell import only_decides
-from crossbandit.notebook import card, counted
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     import io
     import os
     from collections.abc import Callable, Mapping
 
-    from crossbandit.learners.files import LearnerFile
-    from crossbandit.problem import Problem
-    from crossbandit.streams import Seed
+    from crossbandit.algorithms.learners.files import LearnerFile
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.streams import Seed
 
 
 _SNAPSHOT = "crossbandit-application-snapshot"
@@ -264,7 +265,7 @@ class Application(ABC):
             CheckpointError: The file is damaged, or was not written by this class.
             InvalidParameterError: There is no such setting, or what was learned does not fit it.
         """
-        from crossbandit.learners import files
+        from crossbandit.algorithms.learners import files
 
         file = files.read(path)
         other = file.header["notes"].get("application") or "learner without an application"

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms.learners.law_learner import Round
+from crossbandit.algorithms.learners.missing_outcomes import MISSING
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.bid_core import BidCore
@@ -16,16 +20,12 @@ from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.applications.bidding.views import ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.core.validation import as_array, boolean, choice, number, reject
+from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.laws.rounds import learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
-from crossbandit.learners.law_decisions import LawDecision
-from crossbandit.learners.law_learner import Round
-from crossbandit.learners.missing_outcomes import MISSING
 from crossbandit.limits.state import MAX_JUMP
-from crossbandit.problem import Problem
-from crossbandit.rules import FEEDBACK, AuctionRules, span
-from crossbandit.validation import as_array, boolean, choice, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.applications.bidding.bids import Bids
+    from crossbandit.applications.bidding.logs import FitsBidders
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.money import Flag, Money
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
-    from crossbandit.logs import AuctionLog
-    from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _NO_LIMITS = {
@@ -404,14 +404,15 @@ class FirstPriceBidder(HiddenNumberApplication):
         settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
 
     @classmethod
-    def fit(cls, log: AuctionLog, *, seed: Seed, **settings: Any) -> Self:
+    def fit(cls, log: FitsBidders, *, seed: Seed, **settings: Any) -> Self:
         """Make a bidder that has learned from a log; then embed it.
 
         Settings that are not given are chosen from the log: the range of values with some room
         above, the feedback by where prices are known, ties, classes, and a grid of bids.
 
         Args:
-            log: The log, with a column of own bids and of who won unless all prices are known.
+            log: A `crossbandit.logs.AuctionLog`, with a column of own bids and of who won unless
+                all prices are known.
             seed: The seed of the bidder's random choices.
             **settings: Any settings of the bidder.
 
@@ -437,9 +438,10 @@ class FirstPriceBidder(HiddenNumberApplication):
         >>> float(bidder.price_law(8.0).chances[2]) > 0.8
         True
         """
-        from crossbandit.applications.bidding.logs import fitting_log  # it is slow to import
-
-        found = fitting_log(log, settings)
+        if not hasattr(log, "fitting"):
+            expected = "an AuctionLog, which takes files and data frames"
+            reject("fit", "log", expected, type(log).__name__)
+        found = log.fitting(settings)
         construct: Callable[..., Self] = cls
         bidder = construct(**found.settings, seed=seed)
         bidder.warm_up(**found.columns)

@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round
+from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.money import flag_of
+from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
-from crossbandit.learners.law_learner import LawLearner, Round
-from crossbandit.learners.shell import only_decides
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms.learners.law_learner import Money
+    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Booleans, Floats
+    from crossbandit.environments.rules import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
-    from crossbandit.learners.law_learner import Money
-    from crossbandit.learners.missing_outcomes import MissingOutcomes
-    from crossbandit.problem import Problem
-    from crossbandit.rules import AmountRules
-    from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
 
 _LAW = "law"
 _EXPECTED = "None, 'law', or an Algorithm such as CrossGraph()"
@@ -124,7 +124,7 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        from crossbandit.learners.files import difference
+        from crossbandit.algorithms.learners.files import difference
 
         name = difference(mine.law, theirs.law)
         if name is not None:

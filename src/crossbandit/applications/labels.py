@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
+from crossbandit.algorithms.learners.problem import required_graph
+from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import InvalidInputError, InvalidLossesError
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.problem import required_graph
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.validation import number, reject, verbatim
+from crossbandit.environments.rules import bid_grid
 from crossbandit.errors import InvalidInputError, InvalidLossesError, InvalidParameterError
-from crossbandit.rules import bid_grid
-from crossbandit.validation import number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 Money = float | Decimal
 Flag = bool | int | np.bool_

@@ -7,14 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from crossbandit.algorithms import CrossGraphAdaptive
+from crossbandit.algorithms.learners.law_learner import Round
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.money import amount_of
+from crossbandit.core.validation import choice
+from crossbandit.environments.rules import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.learners.law_learner import Round
-from crossbandit.problem import Problem
-from crossbandit.rules import SALES_FEEDBACK, NewsvendorRules
-from crossbandit.validation import choice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
-    from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)

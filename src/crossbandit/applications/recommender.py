@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import (
@@ -15,11 +16,10 @@ from crossbandit.applications.labels import (
     require_mapping,
     require_outcomes,
 )
+from crossbandit.core.validation import as_array, number, reject, verbatim
 from crossbandit.environments.applied import segment_weights, similar_items
+from crossbandit.environments.rules import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.problem import Problem
-from crossbandit.rules import bounds
-from crossbandit.validation import as_array, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.streams import Seed
-    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True)

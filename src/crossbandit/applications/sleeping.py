@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
+from crossbandit.core.validation import reject, verbatim
+from crossbandit.environments.rules import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
-from crossbandit.problem import Problem
-from crossbandit.rules import bounds
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Booleans, Floats
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.streams import Seed
-    from crossbandit.types import Booleans, Floats
 
 _CONTEXT = (1.0,)  # one context, because a loss does not depend on which other arms are available
 

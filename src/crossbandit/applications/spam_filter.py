@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, require_mapping
+from crossbandit.core.validation import boolean, reject
 from crossbandit.environments.applied import DELIVER, mail_rows
+from crossbandit.environments.rules import pair
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import apple_tasting
-from crossbandit.problem import Problem
-from crossbandit.rules import pair
-from crossbandit.validation import boolean, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.algorithms import Algorithm, Learner
-    from crossbandit.streams import Seed
-    from crossbandit.types import Floats
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from crossbandit.core.extras import require
 from crossbandit.errors import MissingPackageError
-from crossbandit.extras import require
 
 if TYPE_CHECKING:
     from types import FrameType

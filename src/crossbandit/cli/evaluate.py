@@ -11,8 +11,8 @@ from crossbandit.cli import options
 from crossbandit.cli.terminal import notify, say, say_faults, say_paths, stopping
 
 if TYPE_CHECKING:
-    from crossbandit.evaluate import Evaluation
-    from crossbandit.evaluate.log import ReadLog
+    from crossbandit.logs.evaluate import Evaluation
+    from crossbandit.logs.evaluate.log import ReadLog
 
 _NOT_REPEATED = {"logs", "out", "quiet"}  # options that do not change the numbers
 
@@ -54,10 +54,10 @@ def evaluate(
     """
     with stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder
-        from crossbandit.evaluate import evaluate_log
-        from crossbandit.evaluate.evaluation import SHADINGS
-        from crossbandit.evaluate.log import open_censored
-        from crossbandit.evaluate.page import WRITTEN, write
+        from crossbandit.logs.evaluate import evaluate_log
+        from crossbandit.logs.evaluate.evaluation import SHADINGS
+        from crossbandit.logs.evaluate.log import open_censored
+        from crossbandit.logs.evaluate.page import WRITTEN, write
         from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
@@ -81,7 +81,7 @@ def evaluate(
 
 
 def _print(result: Evaluation, read: ReadLog[object]) -> None:
-    from crossbandit.evaluate.page import by_propensities, earned
+    from crossbandit.logs.evaluate.page import by_propensities, earned
     from crossbandit.report.terminal import show
 
     show(*filter(None, (earned(result), by_propensities(result))))

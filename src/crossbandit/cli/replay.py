@@ -23,8 +23,8 @@ from crossbandit.cli.terminal import (
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from crossbandit.replay import Replay, ReplaySet, Shading
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
+    from crossbandit.logs.replay import Replay, ReplaySet, Shading
 
 _GEOMETRIC = "geometric:"
 # Options that do not change the numbers.
@@ -122,9 +122,9 @@ def replay(
     Learners see only what their own bids would have revealed.
     """
     with stopping("Stopped. Nothing was written."):
-        from crossbandit import replay as replays
-        from crossbandit.modules import load_modules
-        from crossbandit.replay.page import WRITTEN, WRITTEN_BY, write, write_by
+        from crossbandit.core.modules import load_modules
+        from crossbandit.logs import replay as replays
+        from crossbandit.logs.replay.page import WRITTEN, WRITTEN_BY, write, write_by
         from crossbandit.report import check_folder
 
         by = play.by
@@ -182,7 +182,7 @@ def default_folder(by: str | None) -> Path:
     >>> default_folder("Campaign id").as_posix()
     'results/replay-by-Campaign-id'
     """
-    from crossbandit.replay.page import plain_name
+    from crossbandit.logs.replay.page import plain_name
 
     return Path("results") / ("replay" if by is None else f"replay-by-{plain_name(by)}")
 
@@ -193,7 +193,7 @@ def parse_bids(text: str) -> int | str | list[float] | Floats:
     >>> parse_bids("0,0.5,2")
     [0.0, 0.5, 2.0]
     """
-    from crossbandit.rules import geometric_bids
+    from crossbandit.environments.rules import geometric_bids
 
     expected = "auto, a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
     if text == "auto":
@@ -215,7 +215,7 @@ def parse_fractions(text: str) -> list[Shading]:
     >>> [strategy.name for strategy in parse_fractions("0.5,0.25")]
     ['shading 0.25', 'shading 0.50', 'truthful']
     """
-    from crossbandit.replay import Shading
+    from crossbandit.logs.replay import Shading
 
     try:
         fractions = [float(fraction) for fraction in text.split(",")]
@@ -228,7 +228,7 @@ def parse_fractions(text: str) -> list[Shading]:
 
 def _print_replay(result: Replay) -> None:
     """Print warnings, the table, the comparison, tables by class, notes and bad lines."""
-    from crossbandit.replay.page import class_tables, differences, earnings
+    from crossbandit.logs.replay.page import class_tables, differences, earnings
     from crossbandit.report.terminal import show
 
     for warning in result.warnings:
@@ -242,7 +242,7 @@ def _print_replay(result: Replay) -> None:
 
 def _print_parts(results: ReplaySet) -> None:
     """Print what strategies earned in each part, and what went wrong."""
-    from crossbandit.replay.page import overview
+    from crossbandit.logs.replay.page import overview
     from crossbandit.report.terminal import show
 
     for level, result in results.replays.items():

@@ -16,8 +16,8 @@ import typer
 
 from crossbandit import algorithms, environments, graphs
 from crossbandit.cli.terminal import Backend, Jobs, Modules, notify, say, say_paths, stopping
+from crossbandit.core.modules import load_modules
 from crossbandit.errors import StudyFileError
-from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

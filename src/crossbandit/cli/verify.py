@@ -14,8 +14,8 @@ from rich.table import Table
 
 from crossbandit import CrossGraph, algorithms
 from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping
+from crossbandit.core.modules import load_modules
 from crossbandit.errors import InvalidParameterError
-from crossbandit.modules import load_modules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.theory import CheckProgress, CheckResult
+    from crossbandit.verify.theory import CheckProgress, CheckResult
 
 _RATE = "the rate in"
 _VERDICTS = {
@@ -70,10 +70,10 @@ def verify(
     on tiny instances is compared with the estimator that it declares. Prints a line for each
     statement. Ends with status 1 if a check fails.
     """
-    from crossbandit import theory
     from crossbandit.core import building
     from crossbandit.report import check_folder
-    from crossbandit.theory.verify import WRITTEN, write
+    from crossbandit.verify import theory
+    from crossbandit.verify.theory.verify import WRITTEN, write
 
     building.load_all()  # which refuses machine code of other sources
     if rate and only:
@@ -152,8 +152,8 @@ def _print(
     results: Sequence[CheckResult], paths: Sequence[Path], *, quiet: bool, declared: str
 ) -> None:
     from crossbandit.core.building import fingerprint
-    from crossbandit.theory.statements import PROVED_BOUND
-    from crossbandit.theory.verify import tally
+    from crossbandit.verify.theory.statements import PROVED_BOUND
+    from crossbandit.verify.theory.verify import tally
 
     console = Console()
     shown = [result for result in results if not (quiet and result.passed)]

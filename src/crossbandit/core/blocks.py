@@ -21,7 +21,7 @@ import numpy as np
 
 from crossbandit.core.losses import write_rows
 from crossbandit.core.ranges import list_ranges
-from crossbandit.types import Booleans, Floats, Integers
+from crossbandit.core.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -31,8 +31,8 @@ CORES = (
     "laws.law_core",
     "laws.price_core",
     "laws.test_core",
-    "learners.seen_core",
-    "learners.shell_core",
+    "algorithms.learners.seen_core",
+    "algorithms.learners.shell_core",
     "applications.bidding.bid_core",
     "limits.pace_core",
 )

@@ -1,8 +1,8 @@
-"""Environments, one per file: the losses of every round, and the distribution of the contexts."""
+"""Nature: the losses of every round, and the distribution of the contexts; simulation."""
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.core.blocks import GraphBlock, LossBlock
@@ -89,14 +89,15 @@ _lazy.load_on_use(
     __name__,
     {
         "crossbandit.core.blocks": "GraphBlock LossBlock",
+        "crossbandit.environments": "simulation",
         "crossbandit.environments.applied": "first_price first_price_budget newsvendor "
         "posted_price recommendation sleeping spam",
         "crossbandit.environments.changing": "ChangingGraph context_graphs cycling_graphs "
         "random_edges random_graphs",
         "crossbandit.environments.contexts": "ContextDistribution FiniteContexts UniformVectors "
         "register_distribution zipf",
-        "crossbandit.environments.environment": "AdaptiveEnvironment BlockEnvironment Environment "
-        "congestion graph_block register registered row_block",
+        "crossbandit.environments.environment": "AdaptiveEnvironment BlockEnvironment "
+        "Environment congestion graph_block register registered row_block",
         "crossbandit.environments.synthetic": "misleading paper_benchmark stochastic switching "
         "zipf_benchmark",
         "crossbandit.environments.table": "from_coefficients from_table",

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.core.blocks import PacedRounds
+from crossbandit.core.streams import stream, uniforms
+from crossbandit.core.validation import MAX_SIZE, array, choice, integer, number, reject, verbatim
 from crossbandit.environments.contexts import FiniteContexts, UniformVectors
 from crossbandit.environments.environment import (
     BlockEnvironment,
@@ -17,12 +20,7 @@ from crossbandit.environments.environment import (
     register,
     row_block,
 )
-from crossbandit.graphs import FeedbackGraph, apple_tasting
-from crossbandit.limits import Budget, Pacer
-from crossbandit.limits.optima import Terms, best_maps
-from crossbandit.limits.state import GIVEN, LOG, SPENT
-from crossbandit.problem import Problem, set_fields
-from crossbandit.rules import (
+from crossbandit.environments.rules import (
     FEEDBACK,
     REPORTS,
     SALES_FEEDBACK,
@@ -30,14 +28,16 @@ from crossbandit.rules import (
     NewsvendorRules,
     SellerRules,
 )
-from crossbandit.streams import stream, uniforms
-from crossbandit.validation import MAX_SIZE, array, choice, integer, number, reject, verbatim
+from crossbandit.graphs import FeedbackGraph, apple_tasting
+from crossbandit.limits import Budget, Pacer
+from crossbandit.limits.optima import Terms, best_maps
+from crossbandit.limits.state import GIVEN, LOG, SPENT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.blocks import LossBlock
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Booleans, Floats, Integers
 
 
 @register("first-price", random_losses=True)

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.core.blocks import GraphBlock, graphs_of_matrices, joined
+from crossbandit.core.streams import uniforms
+from crossbandit.core.validation import array, boolean, choice, integer, number, reject, verbatim
 from crossbandit.environments.environment import BlockEnvironment, graph_block, register
 from crossbandit.environments.synthetic import stochastic
 from crossbandit.graphs import FeedbackGraph, singletons
-from crossbandit.problem import GRAPH_KINDS
-from crossbandit.streams import uniforms
-from crossbandit.validation import array, boolean, choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.blocks import LossBlock
-    from crossbandit.types import Booleans, Floats
+    from crossbandit.core.types import Booleans, Floats
 
 _CHANGING = tuple(kind for kind in GRAPH_KINDS if kind != "fixed")
 _CHUNK = 2**21  # the most entries of random adjacency matrices that are drawn at once

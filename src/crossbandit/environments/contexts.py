@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
-from crossbandit.problem import probabilities, set_fields
-from crossbandit.registry import Registry
-from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
+from crossbandit.algorithms.learners.problem import probabilities, set_fields
+from crossbandit.core.registry import Registry
+from crossbandit.core.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 _DISTRIBUTIONS = Registry("context distribution", "crossbandit.environments")
 register_distribution = _DISTRIBUTIONS.register

@@ -14,8 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_chec
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem, required_graph, set_fields
 from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, read_only, stacked
+from crossbandit.core.forms import ROUNDING, DenseForm, LinearForm
 from crossbandit.core.losses import add_totals, best_arms, first_outside, may_clip, write_rows
+from crossbandit.core.registry import Registry
+from crossbandit.core.streams import stream
+from crossbandit.core.validation import MAX_SIZE, integer, number, reject, verbatim
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.errors import (
     InvalidContextError,
@@ -24,12 +29,6 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.losses import DenseForm, LinearForm
-from crossbandit.losses.forms import ROUNDING
-from crossbandit.problem import Problem, required_graph, set_fields
-from crossbandit.registry import Registry
-from crossbandit.streams import stream
-from crossbandit.validation import MAX_SIZE, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.blocks import PacedRounds
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Booleans, Floats, Integers
 
 
 # Rounds in one batch: enough to make the overhead small, and few enough to react to an interrupt.
@@ -65,7 +64,7 @@ class Environment(Protocol):
     method `graph(round_)`, or `graph(round_, context)` if it depends on the context, which returns
     the `FeedbackGraph` of a round. A simulation reveals by this graph and no other. The graph of
     the problem then holds the edges that every round has.
-    `crossbandit.checks.check_environment` tests an environment.
+    `crossbandit.verify.checks.check_environment` tests an environment.
     """
 
     @property
@@ -338,7 +337,7 @@ def is_adaptive(environment: object) -> bool:
 def checked(check: Callable[..., object], **bounds: Any) -> dict[str, Any]:
     """Return what a field of an environment must be, as its metadata for `check_settings`.
 
-    `check` is a function of `crossbandit.validation`.
+    `check` is a function of `crossbandit.core.validation`.
     """
     return {"check": partial(check, **bounds)}
 

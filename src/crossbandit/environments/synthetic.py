@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem, required_graph, set_fields
 from crossbandit.core.blocks import LossBlock
+from crossbandit.core.streams import stream, uniforms
+from crossbandit.core.validation import MAX_SIZE, boolean, integer, number, reject, verbatim
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
 from crossbandit.environments.environment import (
     BlockEnvironment,
@@ -20,17 +23,14 @@ from crossbandit.environments.environment import (
 )
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import paper_ring
-from crossbandit.problem import Problem, required_graph, set_fields
-from crossbandit.streams import stream, uniforms
-from crossbandit.validation import MAX_SIZE, boolean, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.types import Floats, Integers
 
 
 PERIOD = 2000

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from crossbandit.algorithms.learners.problem import Problem, required_graph
+from crossbandit.core.forms import ROUNDING, feature_table
 from crossbandit.core.losses import first_outside
+from crossbandit.core.validation import array
 from crossbandit.environments.contexts import ContextDistribution, distribution_over
 from crossbandit.environments.environment import BlockEnvironment, row_block
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
-from crossbandit.losses.forms import ROUNDING, feature_table
-from crossbandit.problem import Problem, required_graph
-from crossbandit.validation import array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.blocks import LossBlock
+    from crossbandit.core.types import Floats
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.types import Floats
 
 
 class _Table(BlockEnvironment):

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from crossbandit.core.registry import Registry
+from crossbandit.core.validation import MAX_SIZE, boolean, choice, integer, number, reject, verbatim
 from crossbandit.graphs.graph import FeedbackGraph
 from crossbandit.graphs.neighborhoods import checked_numbers
-from crossbandit.registry import Registry
-from crossbandit.validation import MAX_SIZE, boolean, choice, integer, number, reject, verbatim
 
 # Graphs by name, for study files.
 _GRAPHS = Registry("graph")

@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.extras import require
+from crossbandit.core.extras import require
 from crossbandit.graphs.graph import weak_arms
 from crossbandit.graphs.neighborhoods import members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs.graph import FeedbackGraph
-    from crossbandit.types import Floats, Integers
 
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.core.notebook import card, counted, new_axes
 from crossbandit.graphs import neighborhoods
-from crossbandit.notebook import card, counted, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

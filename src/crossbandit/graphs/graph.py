@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from crossbandit.core.blocks import ArmRanges, ranges_of_graph
+from crossbandit.core.extras import installed, pip_line, require
 from crossbandit.core.ranges import range_masses
+from crossbandit.core.validation import choice, integer, reject, verbatim
 from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
-from crossbandit.extras import installed, pip_line, require
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.neighborhoods import self_loops, sizes
-from crossbandit.validation import choice, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

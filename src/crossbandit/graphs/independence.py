@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.extras import installed
+from crossbandit.core.extras import installed
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.clique_core import CliqueSearch
 from crossbandit.graphs.domination import integer_program, set_rows
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from crossbandit.core.blocks import ArmRanges
+    from crossbandit.core.types import Booleans, Integers
     from crossbandit.graphs.graph import FeedbackGraph
-    from crossbandit.types import Booleans, Integers
 
 
 TIME_LIMIT = 60.0  # seconds for the search of one graph

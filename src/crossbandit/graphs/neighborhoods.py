@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from crossbandit.core.blocks import ArmRanges
+from crossbandit.core.types import Booleans, Integers
+from crossbandit.core.validation import MAX_SIZE, array, as_array, integer, reject, verbatim
 from crossbandit.errors import InvalidGraphError
-from crossbandit.types import Booleans, Integers
-from crossbandit.validation import MAX_SIZE, array, as_array, integer, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ class. `GuardedLaw` follows either a law or a learner that assumes nothing: the 
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.laws.guard import GuardedAmountChoice, GuardedLaw

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.notebook import card
+from crossbandit.core.record import Field, add, fill
 from crossbandit.core.steps import at_once
+from crossbandit.core.validation import reject
 from crossbandit.laws.guard_core import GuardCore
 from crossbandit.laws.rounds import AmountChoice, declines, prepared, round_of, shown_by, weighed
 from crossbandit.laws.state import ABOVE, AT_MOST, TOLD, GuardState
-from crossbandit.notebook import card
-from crossbandit.record import Field, add, fill
-from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
-    from crossbandit.types import Floats, Integers
 
 # A win at a bid above its worth is a loss, so gains can be negative.
 _FIELDS = {name: Field(low=0.0) for name in GuardState._fields if name != "gains"}

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.record import add
+from crossbandit.core.validation import integer, number
 from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
 from crossbandit.laws.rounds import shown_by
 from crossbandit.laws.test_core import TestCore
-from crossbandit.record import add
-from crossbandit.validation import integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.core.types import Integers
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.rounds import AmountChoice
     from crossbandit.laws.state import TestState
-    from crossbandit.types import Integers
 
     _Place = tuple[float, tuple[Label, ...]]  # the context and the classes of a round
 

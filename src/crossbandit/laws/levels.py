@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.steps import at_once
+from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidContextError
-from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
-    from crossbandit.types import Integers
+    from crossbandit.core.types import Integers
 
 Label = str | int | bool
 _MOST_KEPT = 10_000

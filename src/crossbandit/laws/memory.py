@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.record import Field, add, check, fill
+from crossbandit.core.validation import array, reject
 from crossbandit.errors import CheckpointError
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.state import (
@@ -28,15 +30,13 @@ from crossbandit.laws.state import (
     TestState,
     waiting_rounds,
 )
-from crossbandit.record import Field, add, check, fill
-from crossbandit.validation import array, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 PAYOFFS = {
     "first-price": FIRST_PRICE,

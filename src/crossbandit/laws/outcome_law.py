@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
+from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
@@ -35,19 +37,17 @@ from crossbandit.laws.rounds import (
     weighed,
 )
 from crossbandit.laws.state import FEEDBACK_CODES, TOLD
-from crossbandit.streams import stream
-from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.laws.state import LawRules, LawState, Scratch
     from crossbandit.laws.view import LawView
-    from crossbandit.streams import Seed
-    from crossbandit.types import Floats, Integers
 
 
 class OutcomeLaw:

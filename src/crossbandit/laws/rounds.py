@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.core.validation import array, reject
+from crossbandit.core.validation import number as checked_number
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.laws.state import ABOVE, ALWAYS, AT_MOST, TOLD, TOLD_AFTER, WON_LOST
-from crossbandit.validation import array, reject
-from crossbandit.validation import number as checked_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.state import LawRules
-    from crossbandit.types import Floats, Integers
 
     # A round in which an amount is chosen: context, labels, worth, cost, first and last.
     Given = tuple[float, tuple[Label, ...], float, float, int, int]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 # After which outcomes the hidden number is told: if the amount did not reach it, if the amount
 # reached it, always, never.

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.core.notebook import GRAY, Line, card, chart, counted, new_axes
 from crossbandit.laws.rounds import context_of
 from crossbandit.laws.state import WON_LOST
-from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from crossbandit.core.types import Floats
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.state import LawRules, LawState
-    from crossbandit.types import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ several bidders.
 
 from typing import TYPE_CHECKING
 
-from crossbandit import lazy as _lazy
+from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer

@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 
 class Level(NamedTuple):

@@ -13,8 +13,9 @@ from zlib import crc32
 
 import numpy as np
 
-from crossbandit import record
+from crossbandit.core import record
 from crossbandit.core.steps import at_once
+from crossbandit.core.validation import array, number, reject
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
@@ -23,17 +24,16 @@ from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
 from crossbandit.limits.settings import KINDS, CostPer, Lease, Money, ReturnOnSpend, timed
 from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
-from crossbandit.validation import array, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
+    from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
     from crossbandit.limits.settings import Limit
-    from crossbandit.types import Booleans, Floats, Integers
 
 _DIGITS = 9  # digits of the highest bid after the first digit
 _MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits

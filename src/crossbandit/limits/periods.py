@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidContextError
 from crossbandit.limits import state as col
 from crossbandit.limits.settings import Budget, Lease, Money, timed
 from crossbandit.limits.state import BINS, as_money, in_units
-from crossbandit.validation import number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from decimal import Decimal
 
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.limits.pacer import Pacer
     from crossbandit.limits.settings import Per
-    from crossbandit.types import Floats, Integers
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # the half-life of the counts of auctions

@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from crossbandit.validation import choice, integer, number, reject, verbatim
+from crossbandit.core.validation import choice, integer, number, reject, verbatim
 
 if TYPE_CHECKING:
     from crossbandit.limits.shared import SharedBudget

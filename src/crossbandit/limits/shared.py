@@ -10,8 +10,9 @@ from functools import partial
 from threading import Lock
 from typing import Any, Self
 
-from crossbandit import forks
+from crossbandit.core import forks
 from crossbandit.core.steps import at_once
+from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits.periods import (
     check_jump,
@@ -22,7 +23,6 @@ from crossbandit.limits.periods import (
 )
 from crossbandit.limits.settings import Budget, Lease, parsed
 from crossbandit.limits.state import EXACT, MAX_JUMP
-from crossbandit.validation import number, reject
 
 _USUAL = timedelta(minutes=10)
 _FOREVER = 4e9

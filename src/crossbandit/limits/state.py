@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 if TYPE_CHECKING:
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 BUDGET, TARGET, LOOSE_TARGET = range(3)  # a loose target holds only in the long run
 # Columns of `PaceState.money`. A budget has its amount, what was spent, and what is reserved. A

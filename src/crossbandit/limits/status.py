@@ -13,9 +13,9 @@ from crossbandit.limits.settings import Lease, Money, named, timed
 from crossbandit.limits.state import EXACT, as_money
 
 if TYPE_CHECKING:
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.limits.pacer import PacedChoices, Pacer
     from crossbandit.limits.settings import Limit
-    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs.exchanges import EXCHANGES, JOINED, find_format, join_notices, with_names
 from crossbandit.logs.files import (
@@ -41,14 +42,14 @@ from crossbandit.logs.files import (
     recognize_file,
     sorted_copy,
 )
-from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crossbandit.applications.bidding.logs import FittingLog
+    from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.logs.exchanges import Exchange
     from crossbandit.logs.files import Columns
-    from crossbandit.types import Booleans, Floats, Integers
 
 
 # --- auctions ------------------------------------------------------------------------------------
@@ -868,3 +869,22 @@ class AuctionLog:
         if file is not None:
             texts += [FILE, ROW]
         return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"
+
+    def fitting(self, given: Mapping[str, Any]) -> FittingLog:
+        """Return the settings of a bidder that fit this log, and what `warm_up` takes.
+
+        Args:
+            given: The settings that are given. The others are chosen.
+
+        Returns:
+            The settings, and the columns of the log.
+
+        Raises:
+            LogError: The log cannot be read, or the auctions that were won or lost are missing.
+
+        Warns:
+            LogWarning: Values and bids seem to be in different units.
+        """
+        from crossbandit.logs.fitting import fitting_log
+
+        return fitting_log(self, given)

@@ -12,15 +12,15 @@ import duckdb
 import numpy as np
 import pandas as pd
 
+from crossbandit.core.streams import stream
+from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs.files import first_line, hide_progress, literal
-from crossbandit.streams import stream
-from crossbandit.validation import choice, integer, number, reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 HIGHEST_VALUE = 10.0
 _DAYS = 14.0

@@ -3,7 +3,7 @@
 It does not depend on the packages that use it.
 """
 
-from crossbandit import extras
+from crossbandit.core import extras
 
 extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.report")
 

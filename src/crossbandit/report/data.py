@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
     Numbers: TypeAlias = Sequence[float] | Floats | Integers
 

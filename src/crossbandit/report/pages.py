@@ -16,8 +16,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from crossbandit.core.files import write_file
 from crossbandit.errors import ResultsError
-from crossbandit.files import write_file
 from crossbandit.report import text
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from crossbandit.core.types import Floats
     from crossbandit.report.data import Chart, Series
-    from crossbandit.types import Floats
 
 # Okabe and Ito's colours can be told apart in print and by colour-blind readers. Markers tell the
 # series apart where there is no colour.

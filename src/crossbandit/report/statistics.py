@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.types import Floats
+    from crossbandit.core.types import Floats
 
 CONFIDENCE = 0.95
 

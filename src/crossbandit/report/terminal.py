@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from crossbandit import extras
+from crossbandit.core import extras
 
 extras.require("rich", extra="cli", owner="crossbandit.report.terminal")
 

@@ -4,36 +4,34 @@ A `Node` is one process of the service. `open_store` opens its store, an SQLite 
 PostgreSQL database.
 """
 
-from crossbandit import extras
+from typing import TYPE_CHECKING
 
-extras.require(
-    *("httptools", "msgspec", "psycopg", "starlette", "uvicorn"),
-    extra="serve",
-    owner="crossbandit.service",
-)
+from crossbandit.core import extras
+from crossbandit.core import lazy as _lazy
 
-from crossbandit.service.causes import (
-    BidderExistsError,
-    HeldElsewhereError,
-    NotReadyError,
-    OverloadedError,
-    PausedError,
-    ServiceError,
-    StoreError,
-    UnknownBidderError,
-    cause_of,
-)
-from crossbandit.service.contents import Decided, Outcome, Reported, RowError
-from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
-from crossbandit.service.node import Node
-from crossbandit.service.settings import (
-    BidderSettings,
-    BudgetSettings,
-    CostPerSettings,
-    ReturnOnSpendSettings,
-    settings_from,
-)
-from crossbandit.service.store import Store, open_store
+if TYPE_CHECKING:
+    from crossbandit.service.causes import (
+        BidderExistsError,
+        HeldElsewhereError,
+        NotReadyError,
+        OverloadedError,
+        PausedError,
+        ServiceError,
+        StoreError,
+        UnknownBidderError,
+        cause_of,
+    )
+    from crossbandit.service.contents import Decided, Outcome, Reported, RowError
+    from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
+    from crossbandit.service.node import Node
+    from crossbandit.service.settings import (
+        BidderSettings,
+        BudgetSettings,
+        CostPerSettings,
+        ReturnOnSpendSettings,
+        settings_from,
+    )
+    from crossbandit.service.store import Store, open_store
 
 __all__ = [
     "BidderExistsError",
@@ -61,3 +59,29 @@ __all__ = [
     "open_store",
     "settings_from",
 ]
+
+
+def _require() -> None:
+    extras.require(
+        *("httptools", "msgspec", "psycopg", "starlette", "uvicorn"),
+        extra="serve",
+        owner="crossbandit.service",
+    )
+
+
+# The client is a part of this package and needs NumPy only.
+_lazy.load_on_use(
+    __name__,
+    {
+        "crossbandit.service": "client",
+        "crossbandit.service.causes": "BidderExistsError HeldElsewhereError NotReadyError "
+        "OverloadedError PausedError ServiceError StoreError UnknownBidderError cause_of",
+        "crossbandit.service.contents": "Decided Outcome Reported RowError",
+        "crossbandit.service.figures": "BidderFigures DiagnosisFigures LimitFigures",
+        "crossbandit.service.node": "Node",
+        "crossbandit.service.settings": "BidderSettings BudgetSettings CostPerSettings "
+        "ReturnOnSpendSettings settings_from",
+        "crossbandit.service.store": "Store open_store",
+    },
+    before=_require,
+)

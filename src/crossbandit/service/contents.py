@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from crossbandit.algorithms.learners.law_decisions import KNOWN, code_of
 from crossbandit.applications import Bid
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.errors import IMPOSSIBLE_CONTENT
 from crossbandit.laws.rounds import shown_by
-from crossbandit.learners.law_decisions import KNOWN, code_of
 from crossbandit.service.settings import Budgets, Targets
 
 

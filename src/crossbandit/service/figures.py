@@ -11,11 +11,11 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.learners.missing_outcomes import OutcomeWatch
+    from crossbandit.core.types import Booleans, Floats
     from crossbandit.limits import LimitStatus
     from crossbandit.service.live import LiveBidder
-    from crossbandit.types import Booleans, Floats
 
 
 MINUTES = 24 * 60  # the number of minutes that are kept

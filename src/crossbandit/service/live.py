@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
+from crossbandit.algorithms.learners.law_decisions import KNOWN, reaches
+from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
 from crossbandit.applications.bidding.batches import as_bids
@@ -26,8 +28,6 @@ from crossbandit.errors import (
     LearnedBeforeError,
     MissingOutcomesError,
 )
-from crossbandit.learners.law_decisions import KNOWN, reaches
-from crossbandit.learners.tokens import Token
 from crossbandit.service.causes import ReportedOtherwiseError, cause_of
 from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
 from crossbandit.service.figures import Tally

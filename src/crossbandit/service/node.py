@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from crossbandit.algorithms.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.client.transport import address_parts
+from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
@@ -20,7 +21,6 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
@@ -30,6 +30,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
+from crossbandit.service.client.transport import address_parts
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -47,7 +48,6 @@ from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
 from crossbandit.service.store import CHANGE, LEASE, Append
 from crossbandit.service.writer import Writer
-from crossbandit.validation import reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
-from crossbandit.learners.tokens import checked_key
 from crossbandit.service.http import create_app
 from crossbandit.service.http.access import secret_bytes
 from crossbandit.service.http.answers import Refusal, send_answer

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 from crossbandit.service.causes import BidderExistsError
-from crossbandit.validation import reject
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ summary = run(study, "results/study")
 frame = load("results/study")
 """
 
-from crossbandit import extras
+from crossbandit.core import extras
 
 extras.require(
     "duckdb",
@@ -18,7 +18,7 @@ extras.require(
     owner="crossbandit.studies",
 )
 
-from crossbandit.modules import load_modules
+from crossbandit.core.modules import load_modules
 from crossbandit.studies.execute import (
     ChangedModulesWarning,
     FailedCellsWarning,

@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import crossbandit
-from crossbandit import backends
 from crossbandit.algorithms import from_json
+from crossbandit.core import backends
+from crossbandit.core.modules import load_modules, source_hashes
+from crossbandit.core.progress import ProgressLine, bar, duration
+from crossbandit.core.streams import fixed
 from crossbandit.environments.environment import horizon_of
+from crossbandit.environments.simulation import simulate
+from crossbandit.environments.simulation.simulate import play_through
 from crossbandit.errors import StudyError
-from crossbandit.modules import load_modules, source_hashes
-from crossbandit.progress import ProgressLine, bar, duration
-from crossbandit.simulation import simulate
-from crossbandit.simulation.simulate import play_through
-from crossbandit.streams import fixed
 from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
 from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.backends import Pool
+    from crossbandit.core.backends import Pool
+    from crossbandit.core.types import Integers
     from crossbandit.environments import Environment
     from crossbandit.studies.plan import Cell, Study
-    from crossbandit.types import Integers
 
 
 CURVE_POINTS = 200

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from crossbandit import algorithms, graphs
 from crossbandit.algorithms import Algorithm, from_json
+from crossbandit.core.modules import load_modules
+from crossbandit.core.validation import integer
 from crossbandit.environments import environment as environments
 from crossbandit.environments.contexts import build_distribution, registered_distributions
 from crossbandit.environments.environment import has_random_losses, horizon_of
 from crossbandit.errors import CrossbanditError, InvalidParameterError, StudyError, StudyFileError
 from crossbandit.graphs.builders import build as build_graph
-from crossbandit.modules import load_modules
-from crossbandit.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

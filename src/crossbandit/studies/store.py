@@ -32,10 +32,10 @@ import pandas as pd
 
 import crossbandit
 from crossbandit.core.building import fingerprint
+from crossbandit.core.validation import choice
 from crossbandit.errors import ResultsError
 from crossbandit.report.text import csv_safe
 from crossbandit.studies.plan import FORMAT, own_builders
-from crossbandit.validation import choice
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

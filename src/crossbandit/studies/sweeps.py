@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crossbandit.core.types import Floats
     from crossbandit.report.statistics import Estimate, PairedTest
-    from crossbandit.types import Floats
 
 _MOST_PANELS = 12
 

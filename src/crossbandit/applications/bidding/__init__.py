@@ -2,5 +2,5 @@
 
 `bids` defines what it returns. `inputs` checks what it is given. `batches` and `outcomes` handle
 many auctions at once. `spending` and `limited` keep its budgets and targets. `views` shows what it
-would do now. `logs` lets it learn from a log, and `fitting` chooses settings by a log.
+would do now. `logs` lets it learn from a log.
 """

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from crossbandit.algorithms.learners.batches import learn_many
+from crossbandit.algorithms.learners.law_decisions import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bids import Bid, Bids, Reasons, reason_of
 from crossbandit.applications.bidding.inputs import (
@@ -22,6 +24,7 @@ from crossbandit.applications.bidding.inputs import (
     rules_of,
 )
 from crossbandit.core.auctions import plain_numbers
+from crossbandit.core.validation import because_of
 from crossbandit.errors import (
     CrossbanditError,
     DecisionError,
@@ -30,9 +33,6 @@ from crossbandit.errors import (
     InvalidLossesError,
 )
 from crossbandit.laws.state import TOLD_AFTER
-from crossbandit.learners.batches import learn_many
-from crossbandit.learners.law_decisions import HELD, Made, repeated
-from crossbandit.validation import because_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
+    from crossbandit.algorithms.learners.law_learner import LawLearner
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
-    from crossbandit.learners.law_learner import LawLearner
-    from crossbandit.rules import AuctionRules
-    from crossbandit.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.environments.rules import AuctionRules
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason

@@ -1,5 +1,5 @@
 from crossbandit.laws.law_core cimport LawCore
-from crossbandit.learners.shell_core cimport LawShell
+from crossbandit.algorithms.learners.shell_core cimport LawShell
 from crossbandit.limits.pace_core cimport PaceCore
 
 cdef class BidCore:

@@ -13,8 +13,8 @@ except ImportError:
 if cython.compiled:
     from cython.cimports.cpython.object import PyObject_GenericSetAttr as set_field
 else:
+    from crossbandit.algorithms.learners.shell_core import LawShell
     from crossbandit.laws.law_core import LawCore
-    from crossbandit.learners.shell_core import LawShell
     from crossbandit.limits.pace_core import PaceCore
 
     set_field = object.__setattr__  # a bid is frozen

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
+from crossbandit.algorithms.learners.law_decisions import LawDecision, Made
 from crossbandit.applications.action import Action
 from crossbandit.errors import DecisionError
-from crossbandit.learners.law_decisions import LawDecision, Made
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Decision
+    from crossbandit.core.types import Floats, Integers
+    from crossbandit.environments.rules import AuctionRules
     from crossbandit.laws.levels import Label
-    from crossbandit.rules import AuctionRules
-    from crossbandit.types import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.core.validation import as_array, reject, verbatim
+from crossbandit.environments.rules import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
 from crossbandit.laws.levels import checked_label
 from crossbandit.laws.state import TOLD_AFTER
-from crossbandit.rules import FEEDBACK, AuctionRules
-from crossbandit.validation import as_array, reject, verbatim
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.bidding.bids import Bid
+    from crossbandit.core.types import Booleans, Floats
     from crossbandit.laws.levels import Label
-    from crossbandit.types import Booleans, Floats
 
 # Two amounts that differ by less than this share of them differ by rounding.
 _ROUNDING = 1e-9

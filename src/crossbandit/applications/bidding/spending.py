@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit import forks
+from crossbandit.algorithms.learners.law_decisions import KNOWN, LawDecision, Made, reaches
+from crossbandit.algorithms.learners.law_learner import LawDecider, Round
 from crossbandit.applications.bidding.bids import first_key, key_of
+from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
-from crossbandit.learners.law_decisions import KNOWN, LawDecision, Made, reaches
-from crossbandit.learners.law_learner import LawDecider, Round
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
 from crossbandit.limits.settings import Money, limits_of
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.bidding.bids import Bids
+    from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
-    from crossbandit.types import Booleans, Floats, Integers
 
     Time = float | datetime | None
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from crossbandit.extras import require
-from crossbandit.files import replacing
-from crossbandit.notebook import GRAY, Line, card, chart, counted, new_axes
+from crossbandit.core.extras import require
+from crossbandit.core.files import replacing
+from crossbandit.core.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
     import os
 
     from matplotlib.axes import Axes
 
-    from crossbandit.types import Floats, Integers
+    from crossbandit.core.types import Floats, Integers
 
 _LOW, _HIGH = 0.1, 0.9
 _INK, _COLOR = "#767676", "#0072B2"

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from crossbandit.client.transport import Transport, bidder_path
 from crossbandit.errors import ServiceAwayError
 from crossbandit.service.causes import HeldElsewhereError, PausedError
+from crossbandit.service.client.transport import Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
@@ -30,7 +30,7 @@ from crossbandit.service.settings import BidderSettings, Budgets, Targets
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from crossbandit.client.transport import Response
+    from crossbandit.service.client.transport import Response
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 

@@ -1,0 +1,189 @@
+"""Checks of what `act` and `learn` are given, and of what an algorithm passes to compiled code."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.algorithms.learners.decisions import compact
+from crossbandit.core.types import Floats
+from crossbandit.core.validation import reject, verbatim
+from crossbandit.errors import CheckFailedError, InvalidGraphError, InvalidLossesError
+from crossbandit.graphs import FeedbackGraph
+
+if TYPE_CHECKING:
+    from crossbandit.algorithms.learners.algorithm import Algorithm
+    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.core.forms import LossForm
+
+_FLOAT = np.dtype(np.float64)
+
+# Which call is given the graph of a round.
+_GIVEN_TO = {"informed": "act", "uninformed": "learn"}
+
+
+def checked_graph(
+    call: str, kind: str, algorithm: Algorithm, arms: int, graph: object
+) -> FeedbackGraph | None:
+    """Return the graph that `act` or `learn` was given; None if the call takes no graph."""
+    if _GIVEN_TO.get(kind) != call:
+        if graph is not None:
+            when = {
+                "fixed": "is fixed, and known to the learner",
+                "informed": "was given to act",
+                "uninformed": "is given to learn, after the round",
+                "unknown": "is unknown",
+            }[kind]
+            got = verbatim(f"one for a problem whose graph {when}")
+            reject(call, "graph", "left out here", got, error=InvalidGraphError)
+        return None
+    if not isinstance(graph, FeedbackGraph):
+        expected = f"the FeedbackGraph of the round: the problem's graphs are {kind}"
+        reject(call, "graph", expected, graph, error=InvalidGraphError)
+    if graph.arms != arms:
+        got = verbatim(f"one of {graph.arms} arms")
+        reject(call, "graph", f"a FeedbackGraph of {arms} arms", got, error=InvalidGraphError)
+    algorithm.require_graph(graph, kind)
+    return graph
+
+
+def neighbors(graph: FeedbackGraph, arm: int) -> Sequence[int]:
+    """Return the arms that playing `arm` reveals, ascending, in little memory."""
+    return compact(graph.out_neighbors(arm).tolist())
+
+
+def listed_arms(losses: object, arms: int) -> Sequence[int]:
+    """Return the arms for which an unknown graph revealed losses, ascending."""
+    if not isinstance(losses, Mapping):
+        expected = "a mapping from each revealed arm to its row, because the graph is unknown"
+        reject("learn", "losses", expected, losses, error=InvalidLossesError)
+    for arm in losses:
+        whole = isinstance(arm, numbers.Integral) and not isinstance(arm, bool)
+        if not whole or not 0 <= arm < arms:
+            expected = f"a mapping from arms, integers from 0 to {arms - 1}, to rows"
+            got = verbatim(f"a row for arm {arm!r}")
+            reject("learn", "losses", expected, got, error=InvalidLossesError)
+    return compact(sorted(int(arm) for arm in losses))
+
+
+def checked_rows(
+    form: LossForm, pending: PendingDecision, revealed: Sequence[int], losses: Any
+) -> Floats:
+    """Return a copy of the losses of the revealed arms as rows, or raise InvalidLossesError.
+
+    It is a copy, so that losses which were checked cannot change before they are used.
+    """
+    if type(losses) is not np.ndarray and isinstance(losses, Mapping):
+        losses = _in_order(losses, revealed, pending.arm)
+    expected = (len(revealed), form.columns)
+    rows = _numbers(losses)
+    if rows is None:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn must be an array of numbers of shape {expected}. "
+            f"Got {losses!r}."
+        )
+    if not revealed and rows.size == 0:
+        return np.empty(expected)  # nothing was revealed: [] and {} are right
+    if rows.shape != expected:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn must have shape {expected}: a row for each arm "
+            f"that arm {pending.arm} reveals, a column for each {form.column_name}. Got shape "
+            f"{rows.shape}."
+        )
+    form.check(rows, revealed, pending.context, pending.readout)
+    return rows
+
+
+def joined_rows(
+    form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
+) -> list[Floats]:
+    """Split one array with the rows of all decisions, in their order, into copies for each."""
+    numbers = _numbers(rows)
+    if numbers is None:
+        raise InvalidLossesError(
+            f"The 'losses' parameter of learn_many must be an array of numbers. Got {rows!r}."
+        )
+    ends = np.cumsum([len(own) for own in revealed])
+    parts = np.split(numbers, ends[:-1])
+    for one, own, part in zip(pending, revealed, parts, strict=True):
+        form.check(part, own, one.context, one.readout)
+    return parts
+
+
+def _numbers(losses: Any) -> Floats | None:
+    """Return a copy of losses as floats; None if they are text, complex, masked or ragged."""
+    if type(losses) is np.ndarray and losses.dtype == _FLOAT:  # the usual case, in every round
+        return losses.copy()
+    parts = losses if isinstance(losses, list | tuple) else [losses]
+    if losses is None or any(np.ma.is_masked(part) for part in parts):
+        return None
+    try:
+        given = np.asarray(losses)
+    except ValueError:
+        return None
+    if given.dtype.kind not in "biuf":
+        return None
+    return np.array(given, dtype=np.float64, order="C")
+
+
+def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> list[Any]:
+    """Return the rows of a mapping from arms to rows, in the order of `revealed`."""
+    for b in losses:
+        if b not in revealed:
+            raise InvalidLossesError(
+                f"Playing arm {arm} does not reveal arm {b!r}. Got losses for it; expected the "
+                f"arms {list(revealed)}."
+            )
+    rows = []
+    for b in revealed:
+        if b not in losses:
+            raise InvalidLossesError(
+                f"Playing arm {arm} reveals arm {b}. Got no losses for it; expected the arms "
+                f"{list(revealed)}."
+            )
+        row = _numbers(losses[b])
+        if row is None:
+            raise InvalidLossesError(
+                f"The row of arm {b} in the 'losses' parameter of learn must be numbers, none of "
+                f"them masked. Got {losses[b]!r}."
+            )
+        # A data frame of one row is that row.
+        rows.append(row[0] if row.ndim == 2 and len(row) == 1 else row)
+    return rows
+
+
+def check_sizes(
+    owner: str, arms: int, estimates: Any, pending: PendingDecision, rows: Any, revealed: int
+) -> None:
+    """Raise if compiled code, which does not check its input, would use an index out of range."""
+    weights: Any = pending.weights
+    if not _has_shape(weights, (arms,)) or weights.dtype != _FLOAT:
+        raise CheckFailedError(
+            f"The weights that {owner} puts on a pending decision must be a float for each of the "
+            f"{arms} arms, revealed or not: an array of shape {(arms,)}. Got "
+            f"{_described(weights)}. Set pending.weights in play."
+        )
+    if not isinstance(estimates, np.ndarray) or estimates.ndim != 2 or len(estimates) != arms:
+        raise CheckFailedError(
+            f"The estimates to which {owner} adds must be an array with a row for each of the "
+            f"{arms} arms. Got {_described(estimates)}."
+        )
+    expected = (revealed, estimates.shape[1])
+    if not _has_shape(rows, expected):
+        raise CheckFailedError(
+            f"The rows that {owner} adds must be an array of shape {expected}: a row for each arm "
+            f"that arm {pending.arm} reveals, as wide as its estimates. Got {_described(rows)}."
+        )
+
+
+def _has_shape(value: object, shape: tuple[int, ...]) -> bool:
+    return isinstance(value, np.ndarray) and value.shape == shape
+
+
+def _described(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return f"a {type(value).__name__}"

@@ -1,0 +1,539 @@
+"""`LawLearner`: a law that decides for an application and learns from the outcomes."""
+
+from __future__ import annotations
+
+import copyreg
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from crossbandit.algorithms.learners.law_decisions import (
+    DECLINED,
+    HELD,
+    KNOWN,
+    SCALE,
+    TOP,
+    TOTALS,
+    GuardPart,
+    LawDecision,
+    Made,
+    code_of,
+    outcome_of,
+    put_codes,
+    seen_before,
+)
+from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch, watched
+from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
+from crossbandit.algorithms.learners.shell import Shell, only_decides
+from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
+from crossbandit.algorithms.learners.tokens import LAW
+from crossbandit.core import record
+from crossbandit.core.steps import at_once
+from crossbandit.core.uniforms import Uniforms
+from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.laws import GuardedLaw, IndependenceTest
+from crossbandit.laws.independence import SAMPLE
+from crossbandit.laws.memory import law_arrays
+from crossbandit.laws.rounds import declines, shown_by
+from crossbandit.laws.state import TOLD_AFTER
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Mapping, Sequence
+    from typing import Protocol, Self
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms.learners.files import LawFiles
+    from crossbandit.algorithms.learners.seen_core import Page
+    from crossbandit.algorithms.learners.tokens import Token
+    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.laws import OutcomeLaw
+    from crossbandit.laws.levels import Label
+
+    class Money(Protocol):
+        """What accounts for the money of decisions."""
+
+        lock: Any
+
+        def settled(
+            self,
+            key: int,
+            value: float,
+            amount: float,
+            won: bool,  # noqa: FBT001
+            least: float,
+            /,
+        ) -> Sequence[Step]:
+            """Return the steps that account for an outcome, under `lock`."""
+
+        def corrected(
+            self, key: int, before: int, value: float, amount: float, /, *, won: bool
+        ) -> Sequence[Step]:
+            """Return the steps that account for one that replaces another."""
+
+
+Step = Callable[[], Any]  # see `at_once`
+LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
+
+
+class Round(NamedTuple):
+    """What a law knows about a round before it decides."""
+
+    context: float  # what the hidden number may depend on
+    worth: float  # a number that the payoff depends on; see `OutcomeLaw`
+    cost: float  # another number that the payoff depends on
+    labels: tuple[Label, ...]  # the classes, in the order of the law's features
+
+
+class LawDecider(LawShell, Shell):
+    """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
+
+    Any number of threads may call its methods: those that decide take turns. A copy has an id of
+    its own and new random numbers, and so has the decider in a forked process.
+    """
+
+    # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
+    # locks of learning and of money come before it.
+    locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
+
+    def __init__(
+        self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
+    ) -> None:
+        super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
+        self._set_up()
+        self.learner = self.id if learner is None else learner
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {**super().__getstate__(), **self.fields()}
+        return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Shell.__setstate__(self, state)  # not that of the compiled class
+
+    def after_fork(self) -> None:
+        """Take an id and random numbers of its own, in a forked process."""
+        self.id = new_id()
+        self.law.uniforms = Uniforms(np.random.default_rng())
+
+    def as_copy(self) -> None:
+        """Take an id and random numbers of its own, as a copy."""
+        self.after_fork()
+
+    algorithm = "law"  # the argument of an application
+
+    @property
+    def decider_name(self) -> str:
+        """What the text of an application calls it."""
+        return "law" if self.guard is None else "guarded-law"
+
+    def act(self, given: Round, first: int, last: int) -> LawDecision:
+        """Choose an amount."""
+        if self.guard is None:
+            return self.decide(*given, first, last)
+        with self.deciding:
+            arm, wanted, weight = self.guard.choose(*given, first, last)
+            law_amount = float(self.law.amounts[wanted])
+            part = GuardPart(given.worth, law_amount, weight, self.guard.chances)
+            decision = self.decided(arm, first, last, part)
+        return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
+
+    def follow(self, newer: LawDecider) -> None:
+        """Decide from now on as another one does, under the same id and with the same counters.
+
+        A process that takes new snapshots again and again thus remains one decider. Each decider
+        costs the learner a page of memory, so there should not be a new one every second.
+        """
+        with self.deciding:
+            self.law, self.guard = newer.law, newer.guard
+
+    def act_many(
+        self,
+        contexts: Floats,
+        labels: Mapping[str, npt.ArrayLike],
+        worths: Floats,
+        costs: Floats,
+        firsts: Integers,
+        lasts: Integers,
+    ) -> Made:
+        """Decide in n rounds, in one call of compiled code; not under a guard."""
+        count, law = contexts.size, self.law
+        arms, chances = np.empty(count, dtype=np.int64), np.empty(count)
+        with self.deciding:
+            slots = law.levels.table(labels, count, new=False)
+            uniforms = law.uniforms.rows(firsts <= lasts, 3)
+            given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
+            law.core.decide_all(*given, arms, chances)
+            return self.decided_many(arms, chances, firsts, lasts)
+
+    def decided_many(
+        self, arms: Integers, chances: Floats, firsts: Integers, lasts: Integers
+    ) -> Made:
+        """Return the decisions for amounts that were chosen. `deciding` must be held."""
+        count, declined = arms.size, (arms == 0) & declines(self.law)
+        active = (arms >= 0) & ~declined
+        chosen, width = int(np.count_nonzero(active)), lasts - firsts
+        scores = TOP * (arms - firsts) // np.maximum(width, 1)
+        scores[width == 0] = TOP // 2
+        scores += SCALE * (TOP * chances).astype(np.int64)
+        scores[~active] = 0
+        totals = (self.total + np.cumsum(scores) - scores) % TOTALS
+        rounds = self.round + np.cumsum(active) - 1
+        rounds[~active] = -1
+        silent = int(np.count_nonzero(declined))
+        rounds[declined] = DECLINED + self.declined + np.arange(silent)
+        self.round += chosen
+        self.declined += silent
+        self.total = (self.total + int(scores.sum())) % TOTALS
+        times = np.full(count, self.clock())
+        ids = (self.learner, self.id, self._key)
+        return Made(arms, rounds, scores, totals, times, *ids, run=0 < chosen == count)
+
+    def policy(self, given: Round, first: int, last: int) -> Floats:
+        """Return the probability of each amount, from a fixed grid of quantiles."""
+        classes = dict(zip(self.law.classes, given.labels, strict=True))
+        with self.deciding:
+            if self.guard is not None:
+                return self.guard.policy(
+                    given.context, worth=given.worth, first=first, last=last, **classes
+                )
+            limited = given.worth != given.context  # see `decide_in` of `PaceCore`
+            return self.law.policy(
+                given.context,
+                worth=given.worth,
+                cost=given.cost,
+                first=first,
+                last=last,
+                tried_from=0.5 * given.context if limited else 0.0,
+                **classes,
+            )
+
+    def expects(self, decision: Any) -> None:
+        """Refuse a decision, because a decider cannot learn."""
+        del decision
+        raise only_decides("settle")
+
+    def decision_in(self, token: Token, content: tuple[Any, ...]) -> LawDecision:
+        """Return the decision in the token of an action; content: what follows the action."""
+        if token.kind != LAW:
+            raise ValueError(f"it is of kind {token.kind}")
+        return LawDecision.unpack(token, content, self._key)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
+        rules, state, _ = self.law.parts
+        parts: dict[str, Any] = {"law": law_arrays(rules, state, without=LEFT_OUT)}
+        if self.guard is not None:
+            parts["guard"] = self.guard.arrays()
+        levels, limit = self.law.levels.entries(), self.law.class_limit
+        header = {"learner": self.learner, "levels": levels, "class_limit": limit}
+        return header, record.joined(parts)
+
+
+class LawLearner(LawDecider):
+    """A `LawDecider` that learns: from each decision once, wherever it was made.
+
+    A copy has an id of its own and the same random numbers. In a forked process it has an id of
+    its own and new random numbers.
+
+    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
+    expired. Nothing else is remembered of a decision.
+
+    Any number of threads may call its methods. Learning takes two locks, deciding only the second
+    one. So what reads the state for long, such as `save`, holds the first and delays no decision.
+    The lock of money comes between the two.
+
+    An interrupt, such as Ctrl-C, may come at any time. An outcome is then learned and remembered,
+    and its money accounted for, or nothing of that: all changes are made by one call of machine
+    code, or by `at_once`.
+    """
+
+    locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
+    learns: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        missing: str = "refuse",
+        words: tuple[str, str] = ("reached", "missed"),
+    ) -> None:
+        super().__init__(law, guarded=guarded)
+        self.test = IndependenceTest(law)
+        self.seen = SeenDecisions()
+        self.watch = OutcomeWatch(missing, words, self.clock)
+        self.former: set[str] = set()
+        self.own = {self.id}
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self.own = {*self.own, self.id}
+
+    def as_copy(self) -> None:
+        """Take an id of its own. The random numbers are those of its seed."""
+        self.id = new_id()
+        self.own = {*self.own, self.id}
+
+    @property
+    def answered(self) -> int:
+        """How many of its own decisions were learned from."""
+        return self.test.answered.item()
+
+    @answered.setter
+    def answered(self, decisions: int) -> None:
+        self.test.answered[0] = decisions
+
+    @property
+    def pending(self) -> int:
+        """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
+        return self.round - self.answered
+
+    def expects(self, decision: Any) -> None:
+        """Check that a decision was made for this learner."""
+        if decision.learner == self.learner and type(decision) is LawDecision:
+            return
+        if decision.learner not in self.former or type(decision) is not LawDecision:
+            raise ForeignDecisionError(
+                f"The decision of round {decision.round} was made by another learner "
+                f"({decision.learner}). Give it to the learner that made it, or drop it."
+            )
+
+    def code(self, decision: Any) -> int:
+        """Return the code of the outcome that was learned from a decision; see `outcome_codes`."""
+        with self.learning:
+            return int(self.seen.check(decision.decider, decision.round, decision.time))
+
+    def learn(
+        self,
+        decision: Any,
+        context: float,
+        labels: tuple[Label, ...],
+        amount: float,
+        *,
+        reached: bool,
+        number: float,
+        correction: bool = False,
+        money: Money | None = None,
+        key: int = 0,
+    ) -> None:
+        """Learn from the outcome of a decision."""
+        if len(labels) != self.features:
+            raise DecisionError(
+                f"The decision of round {decision.round} must come with its classes, "
+                f"{', '.join(self.law.classes)}. Got {labels}."
+            )
+        usual = money is None and not correction
+        if usual and self.learn_usual(decision, context, labels, amount, reached, number):
+            return
+        decider, round_ = decision.decider, decision.round
+        with self.learning:
+            page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
+            if correction:
+                given = (decision, context, labels, page.codes, at, amount, reached, number)
+                self._correct(*given, money, key)
+                return
+            steps: Sequence[Step] = ()
+            if page.codes[at] or self.watch.misled or is_watched(round_):  # rarely
+                steps = self._admitted(decision, page, reached)
+            # The law explores by itself. Bids that the guard chose do not count as its exploration.
+            part = decision.guard
+            own = decider in self.own and round_ < DECLINED
+            tried = part is None or amount == part.law_amount
+            outcome = (amount, reached, number, tried, own)
+            with nullcontext() if money is None else money.lock, self.deciding:
+                paid = money.settled(key, context, *outcome[:3]) if money else ()
+                learned = self._learning(page, at, context, labels, part, outcome)
+                at_once(*learned, *steps, *paid)
+        if steps:
+            self.watch.warn()
+
+    def _learning(
+        self,
+        page: Page,
+        at: int,
+        context: float,
+        labels: tuple[Label, ...],
+        part: GuardPart | None,
+        outcome: tuple[float, bool, float, bool, bool],
+    ) -> Sequence[Step]:
+        """Return the steps that learn from an outcome, and remember that it was learned.
+
+        outcome: the last arguments of `add_outcome`.
+        """
+        law = self.law
+        slots = law.levels.slots(labels, new=True, used=False) if labels else None
+        self.note(context, labels)
+        learned = partial(self.add_outcome, page, at, context, slots, *outcome)
+        if part is None or self.guard is None:
+            return (learned,)
+        amount, reached, number = outcome[:3]
+        played = part.places(law.amounts, amount)
+        kind, index, _ = law.core.shown(amount, reached, number)
+        if played is None or kind < 0:
+            return (learned,)
+        weighed = self.guard.weighing(part.worth, *played, part.weight, part.chances, kind, index)
+        return (learned, *weighed)
+
+    def _admitted(self, decision: LawDecision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
+        """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
+        round_, codes, watch = decision.round, page.codes, self.watch
+        before = codes[round_ % PAGE]
+        if before > HELD:
+            raise LearnedBeforeError(
+                f"The decision of round {round_} has been learned from before. Each counts once. "
+                "If its outcome was wrong, settle it with correction=True."
+            )
+        steps: list[Step] = []
+        if before != HELD and is_watched(round_):
+            watch = watch.copy()
+            made = (decision.decider, round_, decision.time, decision.score, decision.total)
+            watch.add(*made, reached=reached)
+            steps = [self.watch.taking(watch)]
+        if watch.misled:
+            at_once(*steps, partial(codes.__setitem__, round_ % PAGE, HELD))
+            raise watch.error()
+        return steps
+
+    def _correct(
+        self,
+        decision: LawDecision,
+        context: float,
+        labels: tuple[Label, ...],
+        codes: array[int],
+        at: int,
+        amount: float,
+        reached: bool,  # noqa: FBT001
+        number: float,
+        money: Money | None,
+        key: int,
+    ) -> None:
+        """Replace the learned outcome. codes: those of its page; at: its place there."""
+        if self.guard is not None:
+            raise DecisionError(
+                "A guard cannot take an outcome back: its estimates have been used since. Leave "
+                "the first outcome, or use a bidder with guarded=False."
+            )
+        before = codes[at]
+        if before < KNOWN:
+            found = "was learned on other amounts" if before > HELD else "was not learned from"
+            raise DecisionError(
+                f"The decision of round {decision.round} {found}, so there is nothing that could "
+                "be corrected. Settle it without 'correction', if it was not settled."
+            )
+        first, law = outcome_of(before), self.law
+        outcome = shown_by(law, amount, reached=reached, number=number)
+        steps: list[Step] = [partial(codes.__setitem__, at, code_of(outcome[0], outcome[1]))]
+        with nullcontext() if money is None else money.lock, self.deciding:
+            if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
+                given = (context, law.levels.slots(labels), *first, *outcome)
+                steps.append(partial(law.core.correct, self.test.core, *given))
+            if money is not None:
+                steps += money.corrected(key, before, context, amount, won=reached)
+            at_once(*steps)
+
+    def learn_many(
+        self,
+        made: Sequence[Made],
+        rows: Integers,
+        total: int,
+        contexts: Floats,
+        labels: Sequence[tuple[Label, ...]],
+        outcomes: tuple[Floats, Booleans, Floats],
+        lock: Any,
+        paid: Callable[[], Sequence[Step]],
+    ) -> None:
+        """Learn from many outcomes, in one call of compiled code; not under a guard."""
+        law, count = self.law, contexts.size
+        codes = np.empty(count, dtype=np.int64)
+        columns = {
+            name: np.array([one[i] for one in labels], dtype=object)
+            for i, name in enumerate(law.classes)
+        }
+        with self.learning:
+            before = seen_before(self.seen, made, rows, total)
+            # Change from the order of the rows to the order of the deciders.
+            order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else None
+            watch = self.watch.copy()
+            reached = outcomes[1] if order is None else outcomes[1][order]
+            _watch_many(watch, made, before, reached)
+            if watch.misled:
+                held = put_codes(self.seen, made, np.full(count, HELD))
+                at_once(self.watch.taking(watch), *held)
+                raise watch.error(count)
+            put: list[Step] = [self.watch.taking(watch)]
+            sorted_ = codes
+            if order is not None:
+                sorted_ = np.empty_like(codes)
+                put.append(partial(codes.take, order, None, sorted_))
+            put += put_codes(self.seen, made, sorted_)
+            mine = (one.rounds for one in made if one.decider in self.own)
+            own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
+            with lock, self.deciding:
+                slots, levels = law.levels.planned(columns, count)
+                counts = levels is law.levels
+                if not counts:  # the copy has counted
+                    put += law.levels.taking(levels)
+                amounts, reached, numbers = outcomes
+                given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
+                at_once(
+                    self._noting(contexts, labels, outcomes),
+                    partial(law.core.settle_all, self.test.core, *given, counts, codes),
+                    partial(self.test.answered.__iadd__, own),
+                    *put,
+                    *paid(),
+                )
+        self.watch.warn()
+
+    def _noting(
+        self,
+        contexts: Floats,
+        labels: Sequence[tuple[Label, ...]],
+        outcomes: tuple[Floats, Booleans, Floats],
+    ) -> Step:
+        """Return the step that tells the test of independence which rounds are added to it."""
+        amounts, reached, _ = outcomes
+        low, high = self.law.amounts[0], self.law.amounts[-1]
+        # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
+        found = np.where(reached, amounts <= high, amounts >= low)
+        found |= np.isin(reached, TOLD_AFTER[self.law.feedback])
+        known = np.flatnonzero(found)
+        last = known[-SAMPLE:]
+        latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
+        return self.test.seeing(known.size, contexts[last].tolist(), latest)
+
+    @property
+    def files(self) -> LawFiles:
+        """How an application keeps this learner in files."""
+        from crossbandit.algorithms.learners.files import LawFiles
+
+        return LawFiles(self)
+
+    def merge(self, other: Self) -> None:
+        """Add what another learner has learned. Outcomes of its decisions still go to it."""
+        first, second = sorted((self, other), key=id)
+        with first.learning, second.learning, self.deciding:
+            if self.guard is not None and other.guard is not None:
+                self.guard.merge(other.guard)
+            else:
+                self.law.merge(other.law)
+            self.test.merge(other.test)
+
+
+def _watch_many(
+    watch: OutcomeWatch, made: Sequence[Made], before: Integers, reached: Booleans
+) -> None:
+    """Let a watch see the outcomes of many decisions that it has not seen."""
+    start = 0
+    for one in made:
+        stop = start + one.rounds.size
+        new = before[start:stop] != HELD
+        for i in np.flatnonzero(new & watched(one.rounds)).tolist():
+            name = (one.decider, int(one.rounds[i]), float(one.times[i]))
+            scores = (int(one.scores[i]), int(one.totals[i]))
+            watch.add(*name, *scores, reached=bool(reached[start + i]))
+        start = stop

@@ -1,0 +1,947 @@
+"""A learner that uses a feedback graph: what its user calls, and what an algorithm overrides."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
+
+import numpy as np
+
+from crossbandit.algorithms.learners.decisions import (
+    Decision,
+    PendingDecision,
+    check_maker,
+    decoded,
+    expired_round,
+    foreign,
+    learned_before,
+)
+from crossbandit.algorithms.learners.feedback import (
+    check_sizes,
+    checked_graph,
+    checked_rows,
+    listed_arms,
+    neighbors,
+)
+from crossbandit.algorithms.learners.missing import FeedbackWatch
+from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
+from crossbandit.algorithms.learners.shell import Shell
+from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
+from crossbandit.core import record
+from crossbandit.core.forms import restricted
+from crossbandit.core.notebook import card, counted
+from crossbandit.core.steps import at_once
+from crossbandit.core.streams import Seed, stream
+from crossbandit.core.types import Floats, Integers
+from crossbandit.core.validation import integer, reject, verbatim
+from crossbandit.errors import (
+    CheckpointError,
+    DamagedTokenError,
+    DecisionError,
+    InvalidParameterError,
+)
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from threading import RLock
+
+    import numpy.typing as npt
+    from typing_extensions import TypeVar
+
+    from crossbandit.algorithms.learners.algorithm import Algorithm
+    from crossbandit.algorithms.learners.files import GraphFiles
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.algorithms.learners.snapshots import Snapshot
+    from crossbandit.core.forms import Context, Readout
+    from crossbandit.graphs import FeedbackGraph
+
+    AlgorithmT = TypeVar("AlgorithmT", bound=Algorithm, default=Any)
+    # The arrays of a state with copies of what they were, and counts.
+    _Before = tuple[list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], dict[str, int]]
+else:
+    from typing import TypeVar
+
+    AlgorithmT = TypeVar("AlgorithmT")
+
+Step = Callable[[], Any]  # see `at_once`
+_SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
+
+
+def draw(probabilities: Floats, uniform: float) -> int:
+    """Return the smallest arm whose cumulative probability exceeds `uniform`.
+
+    If rounding leaves none, return the last arm with a positive probability.
+    """
+    arm = int(np.searchsorted(np.cumsum(probabilities), uniform, side="right"))
+    return arm if arm < len(probabilities) else int(np.flatnonzero(probabilities)[-1])
+
+
+class Learner(Shell, ABC, Generic[AlgorithmT]):
+    """A running algorithm: `act` on a context, then `learn` from what was revealed.
+
+    Feedback may arrive late and out of order. The weight of a round's feedback is fixed when the
+    round is played, so a delay changes when a loss counts, never how much. A decision, or its
+    token, carries everything that `learn` needs, so `learn` works in another process and after a
+    restart. `learned_from` remembers which decisions were learned from, so that each counts once.
+    If the algorithm has `needs_memory`, the latest `max_pending` decisions are remembered as well,
+    and older ones expire.
+
+    Any number of threads may use a learner. One lock makes each call of `act`, `learn`, `policy`,
+    `expects`, `snapshot`, `merge`, `act_many` and `learn_many` one step; `save` holds it only while
+    it copies the state. `snapshot` returns an object that decides elsewhere.
+
+    Feedback may also be missing. Whether it is missing must then depend neither on the losses nor
+    on the arm that was played: most learners count a missing loss as 0, so they would prefer arms
+    whose feedback is missing. A learner that notices such arms warns with `MissingFeedbackWarning`.
+    `CrossGraphAdaptive` measures losses against their mean, so a missing loss counts as average: it
+    is not misled by feedback that is missing more often after some arms.
+
+    To write an algorithm, derive from `Learner[YourAlgorithm]` and override
+
+    - `distribution`, the policy of one context; or `sample`, with `samples_only = True`, if arms
+      can only be drawn, as in Thompson sampling;
+    - `update`, which learns from the rows of losses that a decision revealed;
+    - `state`, the arrays that hold everything learned;
+    - `play`, only if losses need weights;
+    - `check_state` and `tuned`, only if the state has indices or a rule sets parameters;
+    - `count_round`, `changed_by_play` and `additive_state`, only for snapshots and for `merge`.
+
+    These may use `algorithm`, `problem`, `graph`, `generator`, `round`, `readout`, `reveals`,
+    `revealed`, `add` and `feedback`. `crossbandit.verify.checks.check_algorithm` tests the result.
+
+    Args:
+        algorithm: The parameters of the algorithm.
+        problem: What is known before the first round.
+        seed: An int, a SeedSequence or a Generator (`crossbandit.core.streams.Seed`).
+        graph: What plays reveal; the graph of the problem if None.
+
+    Attributes:
+        algorithm: The parameters of the algorithm.
+        problem: What is known before the first round.
+        graph: What plays reveal to this learner. If graphs change: what every round reveals.
+        graph_kind: The problem's `graph_kind`; "fixed" if the algorithm ignores the graph.
+        generator: The random numbers of this learner. Use no others.
+        round: The number of rounds played, which is the number of the next round.
+        parameters: The parameters that it runs with, as its core takes them; None if it has none.
+        id: A name that is stored with its decisions.
+        learned_from: Which decisions were learned from. Its `window`, `limit` and `clock` may be
+            set.
+        samples_only: Whether arms can be drawn, but their probabilities are not known.
+        needs_all_feedback: Whether feedback that is missing more often for some arms misleads it.
+        changed_by_play: The arrays of the state that `play` changes, other than scratch arrays. A
+            snapshot undoes these changes.
+        additive_state: The arrays of the state that are sums over rounds. If all others are scratch
+            arrays, `merge` can add them.
+    """
+
+    locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
+    _lock: RLock
+    learns: ClassVar[bool] = True
+
+    algorithm: AlgorithmT
+    parameters: Any = None
+
+    samples_only: ClassVar[bool] = False
+    needs_all_feedback: ClassVar[bool] = True
+    changed_by_play: ClassVar[tuple[str, ...]] = ()
+    additive_state: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
+    ) -> None:
+        algorithm.require_playable(problem)
+        self.algorithm = algorithm
+        self.problem = problem
+        self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
+        self.graph = problem.graph if graph is None else graph
+        self.generator = stream(seed, "learner")
+        self._revealed: dict[int, Sequence[int]] = {}
+        self._arrays: dict[int, Integers] = {}
+        self.round = 0
+        self.learned_from = SeenDecisions()
+        self._former_ids: dict[str, int] = {}  # with the rounds that were counted under them
+        self._waiting = 0  # own decisions without feedback
+        self._max_pending = 100_000
+        self._last_expired = -1  # the latest round that is not remembered any more
+        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
+        self._watch: FeedbackWatch | None = None  # from the first decision on, if it is needed
+        self._before: _Before | None = None  # the state before an update that has not ended
+        self._set_up()
+
+    # --- what its user calls -------------------------------------------------------------------
+
+    def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
+        """Choose an arm.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each. No other arm is played. It is a
+                part of the context. None means all arms.
+            graph: The graph of the round, if the problem's `graph_kind` is "informed".
+
+        Returns:
+            The decision: its arm, and what `learn` needs later.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
+        """
+        plain, readout = self._read(context, available)
+        known = self._graph_of_round("act", graph)
+        with self._lock:
+            pending = self._new_decision(plain, readout)
+            pending.graph = known
+            probability = self.play(pending)
+            if known is not None:
+                pending.revealed = neighbors(known, pending.arm)
+            self._record(pending)
+        return self._decision(pending, probability)
+
+    def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
+        """Learn from the losses that a decision revealed.
+
+        Args:
+            decision: What `act` returned, of this learner or one of its snapshots; or its token, as
+                bytes or text. Each decision counts once.
+            losses: One row per arm of `decision.revealed`, in that order: a number per context
+                (dense losses) or a coefficient per feature (linear losses). Or a mapping from each
+                revealed arm to its row. If graphs are unknown, it must be such a mapping.
+            graph: The graph of the round, if the problem's `graph_kind` is "uninformed". The rows
+                are then those of the arms that it reveals, ascending.
+
+        Raises:
+            LearnedBeforeError: The decision was learned from before.
+            ExpiredDecisionError: The decision is older than what is remembered.
+            ForeignDecisionError: Another learner made the decision.
+            DamagedTokenError: The token is damaged or forged.
+            DecisionError: It is not a decision, or was changed.
+            InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
+            InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
+                The learner is then unchanged.
+        """
+        self.learn_with((), decision, losses, graph)
+
+    def learn_with(
+        self,
+        steps: Sequence[Step],
+        decision: Decision | bytes | str,
+        losses: Any,
+        graph: Any = None,
+    ) -> None:
+        """Do what `learn` does, and make other changes in the same step, which cannot be parted.
+
+        Args:
+            steps: The other changes; see `crossbandit.core.steps.at_once`.
+            decision: As in `learn`.
+            losses: As in `learn`.
+            graph: As in `learn`.
+
+        Raises:
+            DecisionError: As in `learn`; nothing has changed then.
+        """
+        with self._lock:
+            if self._before is not None:
+                self._recover()
+            pending = self._expected(decision)
+            known = self._graph_of_round("learn", graph)
+            revealed = self.revealed(pending)
+            if known is not None:
+                revealed = neighbors(known, pending.arm)
+            elif self.graph_kind == "unknown":
+                revealed = listed_arms(losses, self.problem.arms)
+            rows = checked_rows(self.problem.form, pending, revealed, losses)
+            if self.graph_kind in {"uninformed", "unknown"}:
+                pending.graph, pending.revealed = known, revealed
+            self._learn_one(pending, rows, steps)
+
+    def expects(self, decision: Decision | bytes | str) -> None:
+        """Check that `learn` would accept a decision now. Changes nothing.
+
+        Args:
+            decision: What `act` returned, or its token.
+
+        Raises:
+            DecisionError: As `learn` would raise it.
+        """
+        with self._lock:
+            self._expected(decision)
+
+    def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
+        """Choose an arm in each of many contexts, as `act` would one after the other.
+
+        If the algorithm has compiled code for it, this is one call of that code.
+
+        Args:
+            contexts: The contexts: numbers (n,), or feature vectors (n, features).
+            available: Which arms may be chosen in each (n, arms); None means all arms.
+
+        Returns:
+            The decisions. `learn_many` takes them, and `learn` takes each.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available. The
+                learner is then unchanged.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        from crossbandit.algorithms.learners.batches import act_many
+
+        return act_many(self, contexts, available)
+
+    def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
+        """Learn from the losses that many decisions revealed, as `learn` would one by one.
+
+        If the algorithm has compiled code for it, this is one call of that code.
+
+        Args:
+            decisions: What `act_many` returned; or a list of decisions and tokens.
+            losses: An entry for each decision, as `learn` takes it. Or one array with the rows of
+                all decisions, one after the other.
+
+        Raises:
+            DecisionError: As `learn` would raise it for one of them; its `rows` are all that are
+                wrong. The learner is then unchanged.
+            InvalidLossesError: Losses are not valid. The learner is then unchanged.
+        """
+        from crossbandit.algorithms.learners.batches import learn_many
+
+        learn_many(self, decisions, losses)
+
+    def policy(self, context: Any, available: Any = None) -> Floats:
+        """Return the distribution from which `act` would draw now. Changes nothing.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be chosen, a boolean for each; None means all arms.
+
+        Returns:
+            A probability for each arm. If `samples_only` is set, these are frequencies among 1,000
+            samples.
+
+        Raises:
+            InvalidContextError: The problem has no such context, or no arm is available.
+            InvalidParameterError: The algorithm cannot be told which arms are available.
+        """
+        plain, readout = self._read(context, available)
+        with self._lock:
+            if not self.samples_only:
+                return self.distribution(plain, readout)
+            generator = np.random.default_rng(0)
+            arms = [self.sample(plain, readout, generator) for _ in range(_SAMPLES)]
+        return np.bincount(arms, minlength=self.problem.arms) / _SAMPLES
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file. `crossbandit.load` returns a learner that resumes exactly.
+
+        The key of tokens is not written. Other threads wait only while the state is copied, and the
+        pending decisions if the algorithm needs memory.
+
+        Args:
+            path: Where to write it; an existing file is replaced in one step.
+        """
+        self.files.save(path, lambda: ({}, {}), "Learner")
+
+    def snapshot(self, seed: Seed | None = None) -> Snapshot:
+        """Return an object that decides as this learner would now, in any thread or process.
+
+        This learner can learn from the decisions of all its snapshots. Each decision keeps the
+        weights that were set when it was made.
+
+        Args:
+            seed: The seed of its random numbers. If None, they differ from those of all others.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            InvalidParameterError: The algorithm needs memory, so only the learner itself can
+                decide.
+        """
+        from crossbandit.algorithms.learners.snapshots import Snapshot
+
+        return Snapshot.of(self, seed)
+
+    @property
+    def pending(self) -> int:
+        """How many of its own decisions have no feedback so far.
+
+        Decisions of its snapshots are not counted: it does not know them until it learns from them.
+        """
+        return len(self._pending) if self.algorithm.needs_memory else self._waiting
+
+    @property
+    def max_pending(self) -> int:
+        """How many pending decisions are remembered, if the algorithm needs memory; may be set."""
+        return self._max_pending
+
+    @max_pending.setter
+    def max_pending(self, decisions: int) -> None:
+        self._max_pending = integer("Learner", "max_pending", decisions, at_least=0)
+
+    def decision_of(self, token: bytes | str) -> Decision:
+        """Return the decision of a token, whether it may still be learned from or not.
+
+        Args:
+            token: The token, as bytes or as text.
+
+        Raises:
+            DecisionError: It is damaged, or was made for another learner.
+        """
+        return self._decision(self._decoded(token), math.nan)
+
+    def merge(self, other: Learner[AlgorithmT]) -> None:
+        """Add what another learner has learned. This needs an algorithm that keeps only sums.
+
+        Both must have started with nothing, on the same problem with the same parameters. Then the
+        result is that of one learner which learned from all decisions of both. This learner then
+        also accepts the decisions of the other. Each learner can be merged once. An algorithm that
+        needs memory remembers its pending decisions by round, so the other must have none.
+
+        Args:
+            other: The other learner. It is not changed.
+
+        Raises:
+            InvalidParameterError: The algorithm keeps more than sums, or the two learners differ,
+                have decisions in common, or the other remembers pending decisions.
+        """
+        self._check_mergeable(other)
+        first, second = sorted((self, other), key=id)
+        with first._lock, second._lock:  # in one order: two merges never wait for each other
+            theirs = {**other._former_ids, other.id: other.round}
+            if theirs.keys() & {self.id, *self._former_ids}:
+                got = verbatim("one that comes from the same learner, or was merged before")
+                reject("merge", "other", "a learner with decisions of its own", got)
+            if other._pending:
+                got = verbatim(f"one with {len(other._pending)} of them; learn from them first")
+                reject("merge", "other", "a learner without pending decisions", got)
+            record.add(self.state(), other.state(), self.additive_state)
+            self.round += other.round
+            self._waiting += other._waiting
+            self._former_ids |= theirs
+            self.learned_from.merge(other.learned_from)
+            if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
+                self._start_watch(self.round)
+
+    def _check_mergeable(self, other: Learner[AlgorithmT]) -> None:
+        name = type(self.algorithm).__name__
+        if not self.additive_state:
+            raise InvalidParameterError(
+                f"Learners of {name} cannot be merged: their state is more than sums. Give all "
+                "tokens to one learner, and decide with its snapshots."
+            )
+        if type(other) is not type(self):
+            reject("merge", "other", f"a learner of {name}", other)
+        same = other.problem == self.problem and dict(other.tuned()) == dict(self.tuned())
+        if not same or other.algorithm != self.algorithm:
+            expected = f"a learner of {self.algorithm} on the same problem"
+            got = verbatim(f"one of {other.algorithm}, or another problem")
+            reject("merge", "other", expected, got)
+
+    # --- what an algorithm overrides -----------------------------------------------------------
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        """Return the policy of a context. Override it unless arms can only be sampled.
+
+        Args:
+            context: The context: a number, or a tuple of features.
+            readout: How the context reads rows, and which arms are available.
+
+        Returns:
+            A probability for each arm; 0 for those that are not available.
+
+        Raises:
+            NotImplementedError: The learner overrides neither this method nor `sample`.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must override distribution, or set samples_only = True and "
+            "override sample."
+        )
+
+    def sample(self, context: Context, readout: Readout, generator: np.random.Generator) -> int:
+        """Draw an arm. Override it if `samples_only` is True.
+
+        Args:
+            context: The context: a number, or a tuple of features.
+            readout: How the context reads rows, and which arms are available.
+            generator: The random numbers to use. The learner itself must not change.
+
+        Returns:
+            An available arm.
+        """
+        return draw(self.distribution(context, readout), generator.random())
+
+    def play(self, pending: PendingDecision) -> float:
+        """Play a round: set `pending.arm` and, if it is needed, `pending.weights`.
+
+        By default, an arm is drawn from `distribution`, or by `sample`, and losses have weight 1.
+
+        Args:
+            pending: The decision to be made, with its context.
+
+        Returns:
+            The probability with which the arm was drawn; NaN if it is not known.
+        """
+        pending.weights = np.ones(self.problem.arms)
+        if self.samples_only:
+            pending.arm = self.sample(pending.context, pending.readout, self.generator)
+            return math.nan
+        policy = self.distribution(pending.context, pending.readout)
+        pending.arm = draw(policy, self.generator.random())
+        return float(policy[pending.arm])
+
+    def count_round(self, pending: PendingDecision) -> None:
+        """Count a round that was not played here but by a snapshot, before `update` learns from it.
+
+        Override it if `play` changes the state: make the same changes, but draw no arm.
+
+        Args:
+            pending: The decision. Its round is at most the round played last.
+        """
+        del pending
+
+    @abstractmethod
+    def update(self, pending: PendingDecision, rows: Floats) -> None:
+        """Learn from the losses that a decision revealed. They are valid: `learn` has checked them.
+
+        Args:
+            pending: The decision, as `play` left it.
+            rows: A row for each arm of `self.revealed(pending)`: (revealed, columns).
+        """
+
+    def update_steps(
+        self, pending: PendingDecision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]] | None:
+        """Return the steps that `update` makes; see `crossbandit.core.steps.at_once`.
+
+        Override it together with `update` if that is a call of machine code. Then an interrupt
+        cannot come between learning and remembering that it was learned. Otherwise the state is
+        copied before `update`, and restored if there is an interrupt.
+
+        Args:
+            pending: As in `update`.
+            rows: As in `update`.
+            last: The round played last, when the round of the decision is counted.
+
+        Returns:
+            The steps; None if there are none.
+        """
+        del pending, rows, last
+        return None
+
+    def count_steps(self, pending: PendingDecision, last: int) -> Sequence[Callable[[], Any]]:
+        """Return the steps that `count_round` makes, as `update_steps` does.
+
+        Args:
+            pending: As in `count_round`.
+            last: As in `update_steps`.
+        """
+        del pending, last
+        return ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Use no steps of a base class in place of an `update` that was overridden."""
+        super().__init_subclass__(**options)
+        own = vars(cls)
+        if {"update", "count_round"} & own.keys() and "update_steps" not in own:
+            cls.update_steps = Learner.update_steps  # type: ignore[method-assign]
+
+    @abstractmethod
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the arrays that hold everything learned, by name.
+
+        Returns:
+            The arrays themselves, not copies: `crossbandit.load` fills them in place.
+        """
+
+    def tuned(self) -> Mapping[str, Any]:
+        """Return the parameters that a tuning rule has set, by name. A checkpoint stores them.
+
+        By default, these are the fields of `self.parameters`, a NamedTuple, if there is one.
+        """
+        rates = {} if self.parameters is None else self.parameters._asdict()
+        return {name: rate for name, rate in rates.items() if hasattr(self.algorithm, name)}
+
+    # --- what an algorithm may use -------------------------------------------------------------
+
+    def readout(self, context: Any, available: Any = None) -> Readout:
+        """Return how a context reads rows of losses and estimates.
+
+        Args:
+            context: The number of a context, or a feature vector.
+            available: Which arms may be played, a boolean for each; None means all arms.
+
+        Returns:
+            The readout: `readout.losses(rows, arms)` reads rows.
+        """
+        return self._read(context, available)[1]
+
+    def reveals(self, arm: int) -> Sequence[int]:
+        """Return the arms whose losses playing `arm` reveals to this learner, in ascending order.
+
+        Args:
+            arm: An arm.
+        """
+        revealed = self._revealed.get(arm)
+        if revealed is None:
+            revealed = self._revealed[arm] = neighbors(self.graph, arm)
+        return revealed
+
+    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+        """Return the arms whose losses a decision reveals, in ascending order.
+
+        Args:
+            pending: The decision, with its arm.
+
+        Returns:
+            The arms; none if the graph of the round is not known yet.
+        """
+        if pending.revealed is not None:
+            return pending.revealed
+        return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
+
+    def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
+        """Add the weighted rows of a decision to estimates, in place.
+
+        Args:
+            estimates: An array with a row for each arm (arms, columns).
+            pending: The decision, with its weights. If they are None, nothing is added.
+            rows: A row for each arm that was revealed (revealed, columns).
+
+        Raises:
+            CheckFailedError: An array has another shape, or weights are not floats.
+        """
+        if pending.weights is None:
+            return
+        owner, revealed = type(self).__name__, self.revealed(pending)
+        check_sizes(owner, self.graph.arms, estimates, pending, rows, len(revealed))
+        arms = list(revealed)
+        estimates[arms] += pending.weights[arms, None] * rows
+
+    def arms_of(self, pending: PendingDecision) -> Integers:
+        """Return `revealed(pending)` as an array, as cores take it.
+
+        Args:
+            pending: The decision.
+        """
+        if self.graph_kind != "fixed":
+            return np.array(self.revealed(pending), dtype=np.int64)
+        return self.revealed_arms(pending.arm)
+
+    def revealed_arms(self, arm: int) -> Integers:
+        """Return `reveals(arm)` as an array, as cores take it.
+
+        Args:
+            arm: An arm.
+        """
+        arms = self._arrays.get(arm)
+        if arms is None:
+            arms = self._arrays[arm] = np.array(self.graph.out_neighbors(arm), dtype=np.int64)
+        return arms
+
+    def require_state(self, name: str, condition: object, expected: str, got: object) -> None:
+        """Raise CheckpointError unless a number of the state is in its range.
+
+        Args:
+            name: The name of the number, for the message.
+            condition: Whether the number is valid.
+            expected: What the number must be.
+            got: What the number is.
+
+        Raises:
+            CheckpointError: The condition does not hold.
+        """
+        if not condition:
+            raise CheckpointError(f"{name!r} must be {expected}. Got {got}.")
+
+    def check_state(self) -> None:
+        """Check a state that was read from a file, before it is used.
+
+        Override it, and call `super().check_state()`, if compiled code uses a number of the state
+        as an index: it does not check indices, so one outside its array corrupts memory. Also
+        override it if a state may hold infinity.
+
+        Raises:
+            CheckpointError: A number is out of its range or not finite.
+        """
+        for name, array in self.state().items():
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise CheckpointError(f"The array {name!r} holds numbers that are not finite.")
+        self.require_state("round", self.round >= 0, "an integer of at least 0", self.round)
+        for one in (one for role in self.remembered().values() for one in role):
+            self._check_remembered(one)
+
+    def remembered(self) -> dict[str, list[PendingDecision]]:
+        """Return the decisions that are remembered, by their role. A checkpoint stores them.
+
+        Override it, and `restore`, if a learner keeps decisions in other places.
+        """
+        return {"pending": list(self._pending.values())}
+
+    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+        """Restore what `remembered` returned.
+
+        Args:
+            roles: The decisions by their role.
+        """
+        self._pending = {pending.round: pending for pending in roles["pending"]}
+
+    # --- private steps -------------------------------------------------------------------------
+
+    def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
+        plain, readout = self.problem.form.read(context)
+        if available is not None:
+            self.algorithm.require_availability()
+            readout = restricted(readout, available, self.problem.arms)
+        return plain, readout
+
+    def _new_decision(self, context: Context, readout: Readout) -> PendingDecision:
+        number, now = self.round, float(self.learned_from.clock())
+        return PendingDecision(
+            number, context, readout, -1, self.id, decider=self.id, counter=number, time=now
+        )
+
+    def _record(self, pending: PendingDecision) -> None:
+        """Record that a decision was made."""
+        self.round = pending.round + 1
+        self._waiting += 1
+        if self.needs_all_feedback:
+            watch = self._watch or self._start_watch(pending.round)
+            watch.count_decision(pending.round, pending.arm)
+        if not self.algorithm.needs_memory:
+            return
+        self._pending[pending.round] = pending
+        while len(self._pending) > self._max_pending:
+            self._last_expired = next(iter(self._pending))
+            del self._pending[self._last_expired]
+
+    def _record_many(self, arms: Integers) -> None:
+        """Record that decisions were made that need no memory."""
+        if self.needs_all_feedback:
+            watch = self._watch or self._start_watch(self.round)
+            for round_, arm in enumerate(arms.tolist(), self.round):
+                watch.count_decision(round_, arm)
+        self.round += arms.size
+        self._waiting += arms.size
+
+    def _start_watch(self, first: int) -> FeedbackWatch:
+        """Watch for missing feedback from a round on."""
+        self._watch = FeedbackWatch(self.problem.arms, first)
+        return self._watch
+
+    def _decision(self, pending: PendingDecision, probability: float) -> Decision:
+        revealed = self.revealed(pending)
+        # This is Decision(...), in half the time.
+        decision = tuple.__new__(
+            Decision,
+            (pending.round, pending.context, pending.arm, probability, revealed, pending.learner),
+        )
+        decision.carried = pending
+        if self._key is not None:
+            decision.key = self._key
+        if self.algorithm.needs_memory:
+            decision.remembered = True
+        return decision
+
+    def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
+        """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
+        if isinstance(decision, Decision):
+            if decision.learner != self.id:
+                check_maker(decision, self._former_ids)
+            pending = self._pending and self._remembered(decision.round, decision.learner)
+            if not pending:
+                return self._new(decision)
+            pending.check(decision, self._told(pending))
+            return pending
+        if not isinstance(decision, bytes | bytearray | memoryview | str):
+            raise DecisionError(
+                f"learn takes the Decision that act returned, or its token. Got {decision!r}."
+            )
+        read = self._decoded(decision)
+        pending = self._remembered(read.round, read.learner)
+        return self._unlearned(read) if pending is None else pending
+
+    def _remembered(self, round_: object, learner: str) -> PendingDecision | None:
+        pending = self._pending.get(round_) if isinstance(round_, int) else None
+        return pending if pending is not None and pending.learner == learner else None
+
+    def _new(self, decision: Decision) -> PendingDecision:
+        """Return what a decision carries, if the decision is not remembered."""
+        carried = decision.carried
+        if carried is None:
+            raise expired_round(decision.round, self.max_pending)
+        pending = self._decoded(carried) if isinstance(carried, bytes) else carried
+        pending.check(decision, self._told(pending))
+        return self._unlearned(pending)
+
+    def _told(self, pending: PendingDecision) -> Sequence[int]:
+        """Return the arms that a decision was told to reveal, when it was made."""
+        return () if self.graph_kind in {"uninformed", "unknown"} else self.revealed(pending)
+
+    def _decoded(self, data: bytes | str) -> PendingDecision:
+        token = Token.decode(data, self._key)
+        if token.learner != self.id and token.learner not in self._former_ids:
+            raise foreign(token.counter, token.learner)
+        if token.kind != GRAPH:
+            raise DamagedTokenError(
+                f"A token must be of a learner with a feedback graph. Got one of kind {token.kind}."
+            )
+        pending = decoded(token, self.problem, self.reveals)
+        own = token.decider == self.id or token.decider in self._former_ids
+        if own and pending.round != pending.counter:
+            raise DamagedTokenError(
+                f"A token of a learner's own decision must have its round as its counter, "
+                f"{token.counter}. Got the round {pending.round}."
+            )
+        return pending
+
+    def _unlearned(self, pending: PendingDecision) -> PendingDecision:
+        """Return a decision that is not remembered; raise unless it may be learned from."""
+        if not self.algorithm.needs_memory:
+            if self.learned_from.check(pending.decider, pending.counter, pending.time):
+                raise learned_before(pending.round)
+            return pending
+        if not self._is_counted(pending):
+            raise foreign(pending.round, pending.learner)
+        if pending.round > self._last_expired:
+            raise learned_before(pending.round)
+        raise expired_round(pending.round, self.max_pending)
+
+    def _is_counted(self, pending: PendingDecision, played: int | None = None) -> bool:
+        """Return whether a decision is one of the rounds that this learner has played.
+
+        played: how many rounds count as played; None for all.
+        """
+        own = self.round if played is None else played
+        rounds = own if pending.decider == self.id else self._former_ids.get(pending.decider)
+        return rounds is not None and pending.counter < rounds
+
+    def _learn_one(self, pending: PendingDecision, rows: Floats, also: Sequence[Step]) -> None:
+        """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
+        (marked,), counts, marks = self._marking([pending])
+        last = counts["round"] - 1
+        steps = self.update_steps(marked, rows, last)
+        new = marked is not pending
+        if steps is not None:
+            counted = self.count_steps(marked, last) if new else ()
+            at_once(partial(vars(self).update, counts), *counted, *steps, *marks, *also)
+            return
+        arrays = [(array, array.copy()) for array in self.state().values()]
+        self._before = arrays, {"round": self.round, "_waiting": self._waiting}
+        try:
+            vars(self).update(counts)
+            if new:
+                self.count_round(marked)
+            self.update(marked, rows)
+            at_once(*marks, *also, partial(vars(self).__setitem__, "_before", None))
+        except BaseException:
+            self._recover()
+            raise
+
+    def _recover(self) -> None:
+        """Undo an update that was interrupted. If this is interrupted, it can be called again."""
+        if self._before is not None:
+            arrays, counts = self._before
+            for array, before in arrays:
+                array[...] = before
+            vars(self).update(counts)
+            self._before = None
+
+    def _marking(
+        self, decisions: Sequence[PendingDecision]
+    ) -> tuple[list[PendingDecision], dict[str, int], list[Step]]:
+        """Prepare to mark decisions as learned from. Changes nothing."""
+        steps: list[Step] = []
+        marked, answered = [], []
+        round_, waiting = self.round, self._waiting
+        for one in decisions:
+            if self._pending and self._pending.get(one.round) is one:
+                steps.append(partial(self._pending.pop, one.round))
+            else:
+                page = self.learned_from.live_page(one.decider, one.counter, one.time)
+                steps.append(partial(page.codes.__setitem__, one.counter % PAGE, 1))
+            if self._is_counted(one, round_):
+                waiting -= 1
+                answered.append((one.round, one.arm))
+                marked.append(one)
+            else:
+                marked.append(replace(one, round=min(one.round, round_)))
+                round_ += 1
+        if self._watch is not None:
+            steps += self._watch.answering(answered)
+        return marked, {"round": round_, "_waiting": waiting}, steps
+
+    def _check_remembered(self, one: PendingDecision) -> None:
+        arms, where = self.graph.arms, f"round {one.round}"
+        right = 0 <= one.arm < arms
+        self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
+        right = one.rows is None or bool(np.isfinite(one.rows).all())
+        self.require_state(f"rows of {where}", right, "finite", one.rows)
+        right = one.baseline is None or math.isfinite(one.baseline)
+        self.require_state(f"baseline of {where}", right, "finite", one.baseline)
+
+    # --- for applications, as `LawLearner` has it ----------------------------------------------
+
+    @property
+    def decider_name(self) -> str:
+        """What the text of an application calls it."""
+        return self.algorithm.id
+
+    @property
+    def files(self) -> GraphFiles:
+        """How an application keeps this learner in files."""
+        from crossbandit.algorithms.learners.files import GraphFiles
+
+        return GraphFiles(self)
+
+    def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
+        """Return the decision in the token of an application's action.
+
+        Args:
+            token: The token.
+            content: What follows the fields of the action in it.
+
+        Raises:
+            DecisionError: The decision was made for another learner.
+            ValueError: It is the token of something else.
+        """
+        if token.kind != ACTION:
+            raise ValueError(f"it is of kind {token.kind}")
+        return self.decision_of(*content)
+
+    def _graph_of_round(self, call: str, graph: Any) -> FeedbackGraph | None:
+        if self.graph_kind == "fixed" and (graph is None or self.algorithm.needs_own_loss):
+            return None
+        return checked_graph(call, self.graph_kind, self.algorithm, self.problem.arms, graph)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.algorithm.id}, {self.round} rounds played)"
+
+    def _repr_html_(self) -> str:
+        problem = self.problem
+        facts = [
+            (self.algorithm.id, repr(self.algorithm)),
+            (counted(self.round, "round"), "how many were played"),
+            (f"{self.pending:,} pending", "decisions without feedback so far"),
+            (counted(problem.arms, "arm"), repr(problem)),
+            (f"observability: {self.graph.observability}", self.graph.observability_reason),
+        ]
+        return card(type(self).__name__, facts)
+
+    def after_fork(self) -> None:
+        """Take a new id and new random numbers, in a forked process.
+
+        Decisions that were made before the fork can be learned from in both processes.
+        """
+        self._former_ids[self.id] = self.round
+        self.id = new_id()
+        self.generator = np.random.default_rng()

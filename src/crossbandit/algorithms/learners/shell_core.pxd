@@ -1,0 +1,35 @@
+cimport cython
+
+from crossbandit.core.uniforms cimport Uniforms
+from crossbandit.laws.law_core cimport LawCore
+from crossbandit.laws.test_core cimport TestCore
+from crossbandit.algorithms.learners.seen_core cimport Page, SeenPages
+from crossbandit.limits.pace_core cimport PaceCore
+from crossbandit.limits.pace_core cimport WANTED
+
+@cython.no_gc  # a decision is in no cycle, and there may be very many
+cdef class DecisionFields:
+    cdef public long long round, arm, score, total
+    cdef public str learner, decider
+    cdef public double time
+    cdef public object guard, key
+    cdef tuple fields(self)
+
+cdef class LawShell:
+    cdef public object law, guard, decision, id, learner, _key, clock, deciding
+    cdef public long long round, declined, total
+    cdef public object learning, test, watch
+    cdef public set own
+    cdef public SeenPages seen
+    cdef public Py_ssize_t features
+    cpdef decide(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
+    cdef set_round(self, LawCore law, tuple labels)
+    cpdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part=*)
+    cdef make(self, long long number, Py_ssize_t arm, long long score, part)
+    cpdef bint learn_usual(self, decision, double context, tuple labels, double amount, bint reached, double number, money=*, key=*) except -1
+    cpdef note(self, double context, tuple labels)
+    cpdef add_outcome(self, Page page, Py_ssize_t at, double context, slots, double amount, bint reached, double number, bint tried, bint own)
+
+cpdef bint is_watched(long long number) noexcept
+cdef bint pays(reserved, key) except -1
+cdef pay(reserved, key, bint won, double least)

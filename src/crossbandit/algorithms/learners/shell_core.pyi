@@ -1,0 +1,90 @@
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
+from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
+from crossbandit.algorithms.learners.seen import SeenDecisions
+from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
+from crossbandit.laws.levels import Label
+
+def is_watched(number: int) -> bool: ...
+
+class DecisionFields:
+    round: int
+    arm: int
+    learner: str
+    decider: str
+    time: float
+    score: int
+    total: int
+    guard: GuardPart | None
+    key: Any
+    def __init__(
+        self,
+        round: int,  # noqa: A002
+        arm: int,
+        learner: str,
+        decider: str,
+        time: float,
+        score: int,
+        total: int,
+        guard: GuardPart | None = None,
+        key: Any = None,
+    ) -> None: ...
+
+class LawShell:
+    law: OutcomeLaw
+    guard: GuardedLaw | None
+    id: str
+    learner: str
+    deciding: Lock
+    learning: Lock
+    round: int
+    declined: int
+    total: int
+    test: IndependenceTest
+    watch: OutcomeWatch
+    seen: SeenDecisions
+    own: set[str]
+    features: int
+    clock: Callable[[], float]
+    _key: Any
+    def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
+    def fields(self) -> dict[str, Any]: ...
+    def decide(
+        self,
+        context: float,
+        worth: float,
+        cost: float,
+        labels: tuple[Label, ...],
+        first: int,
+        last: int,
+    ) -> LawDecision: ...
+    def decided(
+        self, arm: int, first: int, last: int, part: GuardPart | None = None
+    ) -> LawDecision: ...
+    def learn_usual(
+        self,
+        decision: LawDecision,
+        context: float,
+        labels: tuple[Label, ...],
+        amount: float,
+        reached: bool,
+        number: float,
+        money: Any = None,
+        key: Any = None,
+    ) -> bool: ...
+    def note(self, context: float, labels: tuple[Label, ...]) -> None: ...
+    def add_outcome(
+        self,
+        page: Any,
+        at: int,
+        context: float,
+        slots: Any,
+        amount: float,
+        reached: bool,
+        number: float,
+        tried: bool,
+        own: bool,
+    ) -> None: ...

@@ -1,0 +1,59 @@
+"""Packages that load a module when a name of it is first used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+class LazyPackage(ModuleType):
+    """A package whose names are in other modules, which are loaded when they are used."""
+
+    _homes: dict[str, str]
+    _before: Callable[[], None]
+
+    def __getattr__(self, name: str) -> object:
+        """Load a name when it is first used."""
+        home = self._homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if home == self.__name__:
+            return import_module(f"{home}.{name}")
+        self._before()
+        value = getattr(import_module(home), name)
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Set a name, but let no module hide a function that has the module's name.
+
+        Python sets the name of a module in its package when it has loaded the module.
+        """
+        if not isinstance(value, ModuleType) or self._homes.get(name) in (None, self.__name__):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        """Return all names, loaded or not."""
+        return sorted({*super().__dir__(), *self._homes})
+
+
+def load_on_use(
+    package: str, homes: Mapping[str, str], before: Callable[[], None] = lambda: None
+) -> None:
+    """Make a package load its names when they are first used, after a call of `before`."""
+    module = sys.modules[package]
+    vars(module)["_before"] = before
+    vars(module)["_homes"] = {name: home for home in homes for name in homes[home].split()}
+    module.__class__ = LazyPackage
+
+
+def load_all(package: str) -> None:
+    """Load all names of a package."""
+    found = import_module(package)
+    for name in found.__all__:
+        getattr(found, name)

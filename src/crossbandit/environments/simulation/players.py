@@ -1,0 +1,361 @@
+"""Ways to play a batch of rounds: compiled, and plain through `act` and `learn`.
+
+A simulation reveals what the environment's graph reveals, and nothing else (`FeedbackSource`).
+There is one exception. An algorithm that ignores the graph (`Algorithm.needs_own_loss`) is shown
+the loss of the arm that it played, if the problem allows it (`Problem.grants_own_loss`).
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from crossbandit.core.blocks import Rounds, read_only
+from crossbandit.core.losses import best_arms, losses_of
+from crossbandit.core.ranges import first_unobservable
+from crossbandit.environments import BlockEnvironment
+from crossbandit.environments.environment import (
+    availability,
+    block_of,
+    checked_block,
+    checked_graphs,
+    checked_rows,
+    graph_block,
+    graph_rule,
+    horizon_of,
+    row_block,
+)
+from crossbandit.errors import CheckFailedError, CrossbanditError
+from crossbandit.graphs import FeedbackGraph, singletons
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Algorithm, Decision, Learner
+    from crossbandit.core.blocks import ContextBlock, GraphBlock
+    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.environments import Environment
+
+
+@runtime_checkable
+class BatchPlayer(Protocol):
+    """A learner that can play a batch of rounds at once."""
+
+    algorithm: Algorithm
+
+    def simulate(self, rounds: Rounds) -> None:
+        """Play all rounds: fill in the arms that were played."""
+
+
+class BatchRecord(NamedTuple):
+    """What happened in consecutive rounds; one entry a round."""
+
+    contexts: npt.NDArray[Any]
+    arms: Integers
+    losses: Floats
+    comparator_arms: Integers
+    comparator_losses: Floats
+
+
+def compiled_player(
+    environment: BlockEnvironment, learner: BatchPlayer
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
+    """Return a function that plays the rounds from `start` on, in the given contexts."""
+    form, horizon = environment.problem.form, environment.problem.horizon
+    # Computing the comparator of every context is worth it only if most of them occur.
+    listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
+
+    # The last batch is kept until the next is made. Otherwise its memory would be returned to the
+    # system and allocated again, which takes a third of the time of the rounds.
+    held: list[object] = []
+    revealing = FeedbackSource(environment, learner)
+    limits = environment.limits()
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
+        available = availability(environment, contexts)
+        if available is not None:
+            learner.algorithm.require_availability()
+        block = form.block(contexts, available)
+        losses = checked_block(environment, start, start + len(contexts))
+        held[:] = [losses, block]
+        numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
+        graphs = revealing.block(start, contexts)
+        if limits is None:
+            rounds = Rounds.to_play(block, losses, numbers, graphs=graphs)
+        else:  # playing changes contexts and available arms
+            shown = form.block(contexts.copy(), block.available.copy())
+            paced = limits.rounds(start, contexts)
+            rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
+        learner.simulate(rounds)
+        _check_arms(learner, rounds, start, environment.problem.arms)
+        batch = _blank(contexts)._replace(arms=rounds.arms)
+        losses_of(batch.arms, losses, block, batch.losses)
+        if listed:
+            batch.comparator_arms[:] = environment.best_arms[contexts]
+        else:
+            _compare(environment, environment.totals, start, contexts, block, batch)
+        losses_of(batch.comparator_arms, losses, block, batch.comparator_losses)
+        return batch
+
+    return play
+
+
+def plain_player(
+    environment: Environment, learner: Learner, tell: Callable[[int], None]
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
+    """Return a function that plays the rounds from `start` on, in the given contexts."""
+    form = environment.problem.form
+    totals = _totals(environment, tell)
+    revealing = FeedbackSource(environment, learner)
+    limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
+        batch = _blank(contexts)
+        available = availability(environment, contexts)
+        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        paced = None if limits is None else limits.rounds(start, contexts)
+        limited = form.block(contexts.copy(), available)
+        auctions = None if paced is None else paced.core.auctions(paced, limited)
+        for i in range(len(contexts)):
+            now = slice(i, i + 1)
+            rows = checked_rows(environment, start + i)
+            context, mask = contexts[i], None if available is None else available[i]
+            if auctions is not None:
+                auctions.limit(i)
+                context, mask = limited.table[i, 0], limited.available[i]
+            arm = revealing.play(learner, start + i, context, mask, rows).arm
+            batch.arms[i] = arm
+            if auctions is not None:
+                auctions.settle(i, arm)
+            block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
+            losses_of(batch.arms[now], losses, block, batch.losses[now])
+            best = batch.comparator_arms[now]
+            losses_of(best, losses, block, batch.comparator_losses[now])
+        return batch
+
+    return play
+
+
+def _compare(
+    environment: Environment,
+    totals: Floats,
+    start: int,
+    contexts: npt.NDArray[Any],
+    block: ContextBlock,
+    batch: BatchRecord,
+) -> None:
+    """Set what the comparator plays."""
+    given = None
+    if isinstance(environment, BlockEnvironment):
+        given = environment.comparator(start, contexts)
+    if given is None:
+        best_arms(totals, block, batch.comparator_arms)
+    else:
+        batch.comparator_arms[:] = given
+
+
+def _blank(contexts: npt.NDArray[Any]) -> BatchRecord:
+    rounds = len(contexts)
+    return BatchRecord(
+        contexts,
+        np.empty(rounds, dtype=np.int64),
+        np.empty(rounds),
+        np.empty(rounds, dtype=np.int64),
+        np.empty(rounds),
+    )
+
+
+def _check_arms(learner: BatchPlayer, rounds: Rounds, start: int, count: int) -> None:
+    """Raise if compiled code, which does not check itself, played an arm that it must not."""
+    arms, available = rounds.arms, rounds.contexts.available
+    wrong = np.flatnonzero((arms < 0) | (arms >= count))
+    rule = f". Its compiled loop must play all rounds, and arms from 0 to {count - 1}."
+    if not wrong.size and available.size:
+        wrong = np.flatnonzero(~available[np.arange(arms.size), arms])
+        may_play = np.flatnonzero(available[wrong[0]]).tolist() if wrong.size else []
+        rule = f", but only {may_play} were available. Its compiled loop must read "
+        rule += "contexts.available."
+    if wrong.size:
+        i = int(wrong[0])
+        owner = type(learner.algorithm).__name__
+        raise CheckFailedError(f"{owner} played arm {arms[i]} in round {start + i}{rule}")
+
+
+def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
+    if isinstance(environment, BlockEnvironment):
+        return environment.totals
+    totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
+    for t in range(horizon_of(environment)):
+        totals += checked_rows(environment, t)
+        tell(0)
+    totals.flags.writeable = False  # as in a BlockEnvironment
+    return totals
+
+
+class FeedbackSource:
+    """Gives one learner the feedback of its plays in one environment."""
+
+    def __init__(self, environment: Environment, learner: Any) -> None:
+        self._environment = environment
+        self._learner = learner
+        self._owner = type(learner.algorithm).__name__
+        self._rule = graph_rule(environment)
+        problem = environment.problem
+        self._ignores_graph = learner.algorithm.needs_own_loss
+        self._kind = "fixed" if self._ignores_graph else problem.graph_kind
+        granted = learner.algorithm.uses_grant(problem)
+        self._all_rounds = singletons(problem.arms) if granted else problem.graph
+        claimed = getattr(learner, "graph", None)
+        if self._kind == "fixed" and isinstance(claimed, FeedbackGraph):
+            edge = claimed.edge_not_in(self._all_rounds)
+            if edge is not None:
+                raise self._refusal(*edge)
+        self._allowed: dict[int, object] = {}
+
+    def block(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
+        """Return what plays reveal in consecutive rounds, for compiled code."""
+        if self._kind == "fixed":
+            return graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
+        environment = self._environment
+        if isinstance(environment, BlockEnvironment):
+            given = environment.graphs(start, contexts)
+            block = checked_graphs(environment, given, len(contexts))
+        else:
+            block = block_of(self._rule, start, contexts)
+        self._check_observability(block)
+        return block
+
+    def _check_observability(self, block: GraphBlock) -> None:
+        """Raise if the algorithm cannot play on one of the graphs."""
+        algorithm, arms = self._learner.algorithm, self._environment.problem.arms
+        least = algorithm.least_observability(self._kind)
+        if least != "none":
+            bad = first_unobservable(block.in_ranges, arms, least == "strong")
+            if bad >= 0:
+                algorithm.require_graph(FeedbackGraph.from_block(block, bad, arms), self._kind)
+
+    def play(
+        self, learner: Learner, round_: int, context: Any, available: Booleans | None, rows: Floats
+    ) -> Decision:
+        """Let the learner act in one round, and show it what its play reveals."""
+        if self._kind == "fixed":
+            decision = learner.act(context, available)
+            self._check_claim(decision)
+            learner.learn(decision, rows[list(decision.revealed)])
+            return decision
+        graph = self._rule(round_, context)
+        if self._kind == "informed":
+            decision = learner.act(context, available, graph=graph)
+        else:
+            decision = learner.act(context, available)
+        revealed = graph.out_neighbors(decision.arm)
+        if self._kind == "unknown":
+            learner.learn(decision, {int(b): rows[b].copy() for b in revealed})
+        elif self._kind == "uninformed":
+            learner.learn(decision, rows[revealed], graph=graph)
+        else:
+            for b in decision.revealed:
+                if b not in revealed:
+                    raise self._refusal(decision.arm, b)
+            learner.learn(decision, rows[list(decision.revealed)])
+        return decision
+
+    def _check_claim(self, decision: Decision) -> None:
+        """Raise if a decision expects losses that the graph of all rounds does not reveal."""
+        arm, revealed = decision.arm, decision.revealed
+        # Learners list the neighbours of an arm once, and these types cannot change afterwards.
+        if isinstance(revealed, range | tuple) and self._allowed.get(arm) is revealed:
+            return
+        for b in np.setdiff1d(revealed, self._all_rounds.out_neighbors(arm)):
+            raise self._refusal(arm, int(b))
+        self._allowed[arm] = revealed
+
+    def _refusal(self, arm: int, other: int) -> CheckFailedError:
+        return CheckFailedError(
+            f"The learner of {self._owner} expects that playing arm {arm} reveals the loss of arm "
+            f"{other}. The graph of {type(self._environment).__name__} does not reveal it. A "
+            "learner must learn by problem.graph. If it ignores the graph and learns the loss of "
+            "the arm played, set needs_own_loss = True."
+        )
+
+
+MOST_POLICIES = 4096
+
+
+def adaptive_player(
+    environment: Any, learner: Learner, tell: Callable[[int], None]
+) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
+    """Return a function that plays all rounds in the given contexts.
+
+    All rounds are one batch: the comparator is not known before all losses are.
+    """
+    problem = environment.problem
+    revealing = FeedbackSource(environment, learner)
+
+    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
+        available = availability(environment, contexts)
+        totals = np.zeros((problem.arms, problem.form.columns))
+        met = np.empty((len(contexts), problem.arms))
+        arms: list[int] = []
+        for t, context in enumerate(contexts):
+            rows = checked_rows(environment, start + t, arms)
+            mask = None if available is None else available[t]
+            arms.append(int(revealing.play(learner, start + t, context, mask, rows).arm))
+            totals += rows
+            met[t] = problem.form.readout(context).losses(rows, range(problem.arms))
+            tell(t)
+        totals.flags.writeable = False
+        every, played = np.arange(len(contexts)), np.array(arms, dtype=np.int64)
+        best = np.empty_like(played)
+        best_arms(totals, problem.form.block(contexts, available), best)
+        return BatchRecord(contexts, played, met[every, played], best, met[every, best])
+
+    return play
+
+
+def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) -> Floats:
+    """Return the policy regret after each round of a run."""
+    if environment.problem.contexts is None:
+        raise CrossbanditError(
+            "Policy regret tries every policy, an arm for each context. The contexts of "
+            f"{type(environment).__name__} are continuous, so there is no list of policies."
+        )
+    occurring = np.unique(contexts)
+    count = environment.problem.arms ** len(occurring)
+    if count > MOST_POLICIES:
+        raise CrossbanditError(
+            f"Policy regret tries every policy, an arm for each context. There are {count} for "
+            f"{environment.problem.arms} arms and {len(occurring)} contexts, and at most "
+            f"{MOST_POLICIES} are tried. Use fewer contexts or arms."
+        )
+    available = availability(environment, occurring)
+    choices = [_choices(environment.problem.arms, available, i) for i in range(len(occurring))]
+    place = np.searchsorted(occurring, contexts)
+    best = min(
+        (
+            _losses_of_policy(environment, contexts, np.array(arms)[place])
+            for arms in product(*choices)
+        ),
+        key=lambda incurred: float(incurred.sum()),
+    )
+    return np.cumsum(losses - best)
+
+
+def _choices(arms: int, available: Booleans | None, i: int) -> Sequence[int]:
+    return range(arms) if available is None else np.flatnonzero(available[i]).tolist()
+
+
+def _losses_of_policy(
+    environment: Any, contexts: npt.NDArray[Any], arms: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the losses of playing these arms, with the reactions of the environment to them."""
+    form, history = environment.problem.form, arms.tolist()
+    incurred = np.empty(len(arms))
+    for t, context in enumerate(contexts):
+        row = checked_rows(environment, t, history[:t])[history[t]]
+        incurred[t] = form.readout(context).losses(row[None], [history[t]])[0]
+    return incurred

@@ -1,0 +1,631 @@
+"""Strategies, from fixed fractions of the value to learners, and the chunks that they bid in.
+
+A strategy is asked for its bids one chunk at a time, and uses from the chunk only what it would
+have been told: a learner uses what its feedback graph reveals, a best response what its own bids
+reveal. With limits, both bid for pseudo-values in place of values. Only the oracles
+(`crossbandit.logs.replay.oracles`) use more. They serve for comparison.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
+from crossbandit.applications.application import anchored_as, usual_algorithm
+from crossbandit.core.blocks import PacedRounds, Rounds
+from crossbandit.core.validation import choice, number, reject
+from crossbandit.environments.simulation.players import BatchPlayer
+from crossbandit.errors import InvalidInputError, InvalidParameterError
+from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
+from crossbandit.laws.price_core import PriceEstimate
+from crossbandit.laws.rounds import shown_to
+from crossbandit.laws.state import AFTER_LOSS, FEEDBACK_CODES, WON_LOST
+from crossbandit.logs.replay.limits import ReplayLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.blocks import ContextBlock, LossBlock
+    from crossbandit.core.types import Floats, Integers
+    from crossbandit.environments.rules import AuctionRules
+    from crossbandit.laws import Diagnosis
+    from crossbandit.limits import Pacer
+    from crossbandit.logs.log import Auctions
+
+
+KINDS = ("learner", "own", "fitted", "fixed", "oracle")  # in the order of tables
+
+
+class ReplaySetting(NamedTuple):
+    """What every strategy knows before the first auction."""
+
+    rules: AuctionRules
+    feedback: str
+    problem: Problem
+    features: int = 0  # the number of class columns
+    limits: ReplayLimits = ReplayLimits()
+
+    def pacer(self) -> Pacer | None:
+        """Return a pacer that keeps one strategy within the limits; None without limits."""
+        return self.limits.pacer(self.rules) if self.limits else None
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive auctions, with everything that more than one strategy needs.
+
+    Attributes:
+        values: What each auction is worth.
+        prices: What had to be beaten in each auction: the highest competing bid, or the auction's
+            own reserve if that is higher. A strategy must not use a price before its own bid.
+        cells: The index of the lowest bid that wins against each price, or the number of bids.
+        vectors: The contexts of the auctions.
+        contexts: The contexts, as cores read them.
+        losses: The losses of all bids, as cores read them.
+        own: What was bid, if the log has it.
+        classes: (n, columns + 1). The numbers of each auction's classes, and of their combination,
+            if the log has class columns.
+        times: Seconds since 1970, if the log has times.
+        sections: With limits, the section of each auction; see `ReplayLimits`.
+        parts: With limits, the number of the part of the log that should spend its own share.
+    """
+
+    values: Floats
+    prices: Floats
+    cells: Integers
+    vectors: Floats
+    contexts: ContextBlock
+    losses: LossBlock
+    own: Floats | None = None
+    classes: Integers | None = None
+    times: Floats | None = None
+    sections: Integers | None = None
+    parts: Integers | None = None
+
+
+class SharedBids(NamedTuple):
+    """Bids in the auctions of a chunk, and the share of each auction in which they are made."""
+
+    bids: Floats
+    shares: Floats | float = 1.0
+
+
+def make_chunk(
+    auctions: Auctions,
+    rules: AuctionRules,
+    problem: Problem,
+    limits: ReplayLimits | None = None,
+    start: int = 0,
+) -> Chunk:
+    """Return auctions in all the forms that strategies need; `start` is the number of the first."""
+    values, prices = auctions.values, prices_to_beat(auctions, rules)
+    vectors, stop = rules.contexts(values), start + values.size
+    return Chunk(
+        values=values,
+        prices=prices,
+        cells=rules.cells(prices),
+        vectors=vectors,
+        contexts=problem.form.block(vectors, rules.available(values)),
+        losses=rules.block(prices),
+        own=auctions.bids,
+        classes=auctions.classes,
+        times=auctions.times,
+        sections=limits.sections_at(start, stop) if limits else None,
+        parts=limits.parts(start, stop) if limits else None,
+    )
+
+
+def prices_to_beat(auctions: Auctions, rules: AuctionRules) -> Floats:
+    """Return the higher of price and reserve of each auction.
+
+    Where equal bids lose, the number just below a reserve stands for it, so that a bid that equals
+    the reserve and beats the price wins.
+    """
+    reserves = auctions.reserves
+    if reserves is None:
+        return auctions.prices
+    if rules.ties == "lose":
+        reserves = np.nextafter(reserves, -np.inf)
+    higher: Floats = np.maximum(auctions.prices, reserves)
+    return higher
+
+
+class Strategy(ABC):
+    """A way to bid. It may learn from chunk to chunk.
+
+    Attributes:
+        name: What tables call it.
+        kind: "learner", "own", "fitted", "fixed" or "oracle"; tables are grouped by it.
+        note: A short remark for tables.
+    """
+
+    kind: str = "fitted"
+    name: str
+    note: str = ""
+    pseudo: Floats | None = None  # with limits: the pseudo-values of the last chunk
+    throttled: Strategy | None = None  # with limits: the strategy of which it drops some bids
+
+    def entries(self, chunk: Chunk) -> list[SharedBids]:
+        """Bid as `bids` does; an oracle may make several bids, each in a share of an auction.
+
+        Args:
+            chunk: The auctions.
+
+        Returns:
+            Bids with their shares.
+        """
+        return [SharedBids(self.bids(chunk))]
+
+    @abstractmethod
+    def bids(self, chunk: Chunk) -> Floats:
+        """Bid in the auctions of the next chunk, and learn from them.
+
+        Args:
+            chunk: The auctions. The bid in an auction may depend on earlier auctions of the chunk,
+                as far as their feedback would have been told.
+
+        Returns:
+            One bid per auction, in money.
+        """
+
+    @abstractmethod
+    def curve(self, values: Floats) -> Floats:
+        """Return the average bid that the strategy would make now at some values.
+
+        Args:
+            values: What an auction could be worth.
+
+        Returns:
+            One bid per value; NaN where the bid does not depend on the value alone.
+        """
+
+
+class Shading(Strategy):
+    """Bid a fixed fraction of the value, not rounded to the grid.
+
+    Args:
+        fraction: Which part of the value to bid, above 0 and at most 1.
+
+    Raises:
+        InvalidParameterError: The fraction is invalid.
+
+    >>> Shading(0.25).name, Shading(1).name
+    ('shading 0.25', 'truthful')
+    """
+
+    kind = "fixed"
+
+    def __init__(self, fraction: float) -> None:
+        self.fraction = number("Shading", "fraction", fraction, above=0, at_most=1)
+        shown = max(f"{fraction:.2f}", f"{fraction:.15g}", key=len)
+        self.name = "truthful" if fraction == 1 else f"shading {shown}"
+        self.note = "bids the value, so never earns" if fraction == 1 else ""
+
+    def bids(self, chunk: Chunk) -> Floats:
+        return self.curve(chunk.values)
+
+    def curve(self, values: Floats) -> Floats:
+        return self.fraction * values
+
+
+class OwnBids(Strategy):
+    """The bids in the log; a bid of 0 means that no bid was made."""
+
+    kind = "own"
+    name = "the log's own bids"
+    note = "as they were made"
+
+    def bids(self, chunk: Chunk) -> Floats:
+        if chunk.own is None:
+            raise ValueError("A log without a column of bids has no bids of its own.")
+        return chunk.own
+
+    def curve(self, values: Floats) -> Floats:
+        return np.full(values.size, np.nan)  # the log has no bids at other values
+
+
+def best_on_grid(values: Floats, rules: AuctionRules, chances: Floats) -> Floats:
+    """Return the bids that earn most at some values if bid k wins with `chances[k]`."""
+    arms = np.empty(values.size, dtype=np.int64)
+    none = np.zeros(rules.arms + 1)
+    estimate = PriceEstimate(0, rules.amounts, none, none, np.array(chances))
+    estimate.best_bids(np.asarray(values, dtype=float), rules.first_winner, arms)
+    bids: Floats = rules.amounts[arms]
+    return bids
+
+
+TOLD, ALL_TOLD, TRUTHFUL = "best response", "best response, all told", "truthful"
+LAW, GUARDED = "price law", "guarded price law"
+_LAW_ENTRIES = 2**19  # the most classes times bids that a law distinguishes
+_MOST_CLASSES = 4096
+_SAMPLE = 16  # the number of auctions whose classes the curve is averaged over
+_NO_NOISE = (0.0, 0.0, 1.0 - 1e-9)  # random numbers with which a law does not explore
+
+
+class LearnerStrategy(Strategy):
+    """A learner of this library; it sees what its feedback graph reveals."""
+
+    kind = "learner"
+
+    def __init__(self, name: str, algorithm: Algorithm, setting: ReplaySetting, seed: int) -> None:
+        self.name = name
+        self.learner = algorithm.start(setting.problem, seed=seed)
+        self._rules = setting.rules
+        self._pacer = setting.pacer()
+
+    def bids(self, chunk: Chunk) -> Floats:
+        arms = np.empty(chunk.values.size, dtype=np.int64)
+        if self._pacer is None:
+            self._play(chunk.contexts, chunk.losses, None, arms)
+        else:
+            self.pseudo = np.empty(arms.size)
+            for now, paced in paced_rounds(chunk, self._pacer, self._rules):
+                # The limits change the contexts, and other strategies share the chunk.
+                available = np.ones((paced.values.size, self._rules.arms), dtype=np.bool_)
+                form = self.learner.problem.form
+                contexts = form.block(chunk.vectors[now].copy(), available)
+                losses = chunk.losses._replace(
+                    base=chunk.losses.base[now], coefficients=chunk.losses.coefficients[now]
+                )
+                self._play(contexts, losses, paced, arms[now])
+                self.pseudo[now] = paced.pseudo
+        bids: Floats = self._rules.amounts[arms]
+        return bids
+
+    def _play(
+        self, contexts: ContextBlock, losses: LossBlock, paced: PacedRounds | None, arms: Integers
+    ) -> None:
+        """Play consecutive auctions; `arms` is filled."""
+        if isinstance(self.learner, BatchPlayer):
+            rounds = Rounds.to_play(contexts, losses, limits=paced)
+            self.learner.simulate(rounds)
+            arms[:] = rounds.arms
+            return
+        auctions = None if paced is None else paced.core.auctions(paced, contexts)
+        for i in range(arms.size):  # the algorithm has no compiled loop
+            if auctions is not None:
+                auctions.limit(i)
+            decision = self.learner.act(contexts.table[i, 0], contexts.available[i])
+            self.learner.learn(decision, losses.base[i, list(decision.revealed)])
+            arms[i] = decision.arm
+            if auctions is not None:
+                auctions.settle(i, decision.arm)
+
+    def curve(self, values: Floats) -> Floats:
+        values = pseudo_values(self._pacer, values)
+        contexts, available = self._rules.contexts(values), self._rules.available(values)
+        masks = [None] * values.size if available is None else list(available)
+        policies = list(map(self.learner.policy, contexts, masks))
+        mean: Floats = np.array(policies) @ self._rules.amounts
+        return mean
+
+
+class LawStrategy(Strategy):
+    """An `OutcomeLaw` of the highest competing bid; it is told what its own bids reveal."""
+
+    kind = "learner"
+
+    def __init__(
+        self, setting: ReplaySetting, seed: int, *, guarded: bool = False, tested: bool = False
+    ) -> None:
+        rules = setting.rules
+        self.name = GUARDED if guarded else LAW
+        self.law = OutcomeLaw(
+            rules.amounts,
+            (0.0, rules.highest_value),
+            classes=[f"class_{i}" for i in range(setting.features)],
+            feedback=setting.feedback,
+            ties=rules.ties,
+            class_limit=min(_MOST_CLASSES, max(64, _LAW_ENTRIES // rules.arms)),
+            seed=seed,
+        )
+        self._player = GuardedLaw(self.law) if guarded else self.law
+        self._pacer = setting.pacer()
+        self._test = IndependenceTest(self.law) if tested else None
+        self._first = rules.first_winner
+        self._recent: list[tuple[int, ...]] = [()]
+
+    def bids(self, chunk: Chunk) -> Floats:
+        labels = None if chunk.classes is None else chunk.classes[:, :-1]
+        columns = {} if labels is None else dict(zip(self.law.classes, labels.T, strict=True))
+        firsts = np.full(chunk.values.size, self._first)
+        known: dict[str, Any] = {"firsts": firsts, "cells": chunk.cells, "classes": columns}
+        if self._pacer is None:
+            arms = self._player.play(chunk.values, chunk.prices, **known)
+        else:
+            arms, self.pseudo = self._pacer.play(
+                self._player, chunk.values, chunk.prices, times=chunk.times, **known
+            )
+        if labels is not None:
+            rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
+            self._recent = list(map(tuple, labels[rows].tolist()))
+        if self._test is not None:
+            made = arms >= 0
+            kinds, indices, _ = shown_to(self.law, chunk.cells[made], arms[made])
+            given = {name: column[made] for name, column in columns.items()}
+            played = arms[made]
+            self._test.learn_all(chunk.values[made], kinds, indices, played=played, classes=given)
+        bids: Floats = self.law.amounts[np.maximum(arms, 0)]  # amount 0 is no bid
+        return bids
+
+    def diagnosis(self) -> Diagnosis | None:
+        """Return whether prices depend on values, if that was tested."""
+        return None if self._test is None else self._test.diagnosis()
+
+    def curve(self, values: Floats) -> Floats:
+        worths = pseudo_values(self._pacer, values)
+        return np.array(list(map(self._mean_bid, values.tolist(), worths.tolist())))
+
+    def _mean_bid(self, value: float, worth: float) -> float:
+        """Return the bid at a value, averaged over classes of recent auctions."""
+        if self.law.highest(worth) < self._first:
+            return 0.0
+        amounts = [
+            self.law.decide(
+                value,
+                worth=worth,
+                first=self._first,
+                uniforms=_NO_NOISE,
+                **dict(zip(self.law.classes, labels, strict=True)),
+            ).amount
+            for labels in self._recent
+        ]
+        return float(np.mean(amounts))
+
+
+class BestResponse(Strategy):
+    """Bid what would earn most against the distribution of prices, estimated from the past.
+
+    It knows of the past what `feedback` would have told it. If losers are told, the estimate starts
+    from nothing: every bid above 0 is assumed to win until prices are known. Otherwise it starts
+    from one imagined auction whose price is uniform on the grid, because a bidder that is told
+    nothing about higher bids would never raise its bid.
+    """
+
+    def __init__(
+        self, rules: AuctionRules, feedback: str, name: str, note: str, pacer: Pacer | None = None
+    ) -> None:
+        self.name, self.note = name, note
+        self._rules, self._pacer = rules, pacer
+        code = FEEDBACK_CODES[feedback]
+        self._chances = np.empty(rules.arms)
+        counts = _first_counts(rules.arms, code)
+        self._estimate = PriceEstimate(code, rules.amounts, *counts, self._chances)
+        self._estimate.estimate()
+
+    def bids(self, chunk: Chunk) -> Floats:
+        arms = np.empty(chunk.values.size, dtype=np.int64)
+        amounts, first = self._rules.amounts, self._rules.first_winner
+        if self._pacer is None:
+            self._estimate.respond(chunk.values, chunk.cells, first, arms)
+        else:
+            self.pseudo = np.empty(arms.size)
+            for now, paced in paced_rounds(chunk, self._pacer, self._rules):
+                paced.core.auctions(paced).respond(first, self._estimate, arms[now])
+                self.pseudo[now] = paced.pseudo
+        bids: Floats = amounts[arms]
+        return bids
+
+    def curve(self, values: Floats) -> Floats:
+        return best_on_grid(pseudo_values(self._pacer, values), self._rules, self._chances)
+
+
+def _first_counts(arms: int, feedback: int) -> tuple[Floats, Floats]:
+    """Return the told and the hidden auctions with which an estimate begins."""
+    if feedback == AFTER_LOSS:
+        return (np.zeros(arms + 1), np.zeros(arms + 1))
+    if feedback != WON_LOST:
+        return (np.full(arms + 1, 1 / (arms + 1)), np.zeros(arms + 1))
+    rising = np.append(np.arange(1, arms + 1) / (arms + 1), 0.0) / arms
+    return (rising, 1 / arms - rising)
+
+
+def pseudo_values(pacer: Pacer | None, values: Floats) -> Floats:
+    """Return the pseudo-values of some values now; the values themselves without limits."""
+    if pacer is None:
+        return values
+    found = [pacer.reserved.core.pseudo_value(value) for value in values.tolist()]
+    return np.minimum(found, values)
+
+
+def paced_rounds(
+    chunk: Chunk, pacer: Pacer, rules: AuctionRules
+) -> Iterator[tuple[slice, PacedRounds]]:
+    """Yield the auctions of a chunk, split where periods begin, with their positions in it."""
+    times = np.zeros(chunk.values.size) if chunk.times is None else chunk.times
+    for start, stop in pacer.periods.pieces(times):
+        now = slice(start, stop)
+        yield (
+            now,
+            PacedRounds(
+                pacer.alone(),
+                bids=rules.amounts,
+                values=np.ascontiguousarray(chunk.values[now]),
+                cells=chunk.cells[now],
+                times=np.ascontiguousarray(times[now]),
+                pseudo=np.empty(stop - start),
+                factor=1.0 / rules.highest_value,
+            ),
+        )
+
+
+class ThrottledStrategy(Strategy):
+    """A strategy that knows nothing of limits, and a throttle that drops some of its bids.
+
+    A bid is not made if it could break a limit, or if the strategy has spent more than the plan of
+    a budget allows for up to now. The plan of a budget is even in time, or in the number of
+    auctions; with "asap" there is none. The strategy does not know which of its bids are dropped.
+    """
+
+    def __init__(self, strategy: Strategy, setting: ReplaySetting) -> None:
+        pacer = setting.pacer()
+        if pacer is None:
+            raise ValueError("Without limits, there is nothing to throttle.")
+        self.throttled = self._strategy = strategy
+        self._pacer, self._rules = pacer, setting.rules
+        self.name, self.kind, self.note = strategy.name, strategy.kind, strategy.note
+
+    def bids(self, chunk: Chunk) -> Floats:
+        wanted = np.asarray(self._strategy.bids(chunk), dtype=np.float64)
+        won = self._rules.wins(wanted, chunk.prices)
+        costs = np.ceil(wanted / self._pacer.rules.unit).astype(np.int64)
+        made = np.empty(wanted.size, dtype=np.bool_)
+        for now, paced in paced_rounds(chunk, self._pacer, self._rules):
+            auctions = paced.core.auctions(paced)
+            auctions.throttle(costs[now], won[now].view(np.uint8), made[now])
+        return np.where(made, wanted, 0.0)
+
+    def curve(self, values: Floats) -> Floats:
+        return self._strategy.curve(values)
+
+
+# --- who takes part ----------------------------------------------------------------------------
+
+LEARNERS, BEST_RESPONSES, FRACTIONS = "learners", "best responses", "fractions"
+USUAL = (LEARNERS, BEST_RESPONSES, FRACTIONS)
+USUAL_FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_SHADING = "shading "
+_LAWS = {"law": LAW, LAW: LAW, "guarded law": GUARDED, GUARDED: GUARDED}
+_GROUPS = {
+    BEST_RESPONSES: (TOLD, ALL_TOLD),
+    FRACTIONS: (*(f"{_SHADING}{fraction}" for fraction in USUAL_FRACTIONS), TRUTHFUL),
+}
+
+
+def build_strategies(
+    wanted: Sequence[str | Algorithm | Strategy], setting: ReplaySetting, seeds: Sequence[int]
+) -> tuple[list[Strategy], list[str]]:
+    """Return the strategies, one per seed for a learner, and notes on learners left out.
+
+    If a learner that was asked for cannot play the log, this raises; one of the usual learners is
+    left out. The adaptive learner plays like a `FirstPriceBidder`, unless it is given with
+    parameters.
+    """
+    found: dict[str, list[Strategy]] = {}
+    notes = []
+    usual = usual_algorithm(setting.feedback)
+    for one in _expand(wanted):
+        if one == LEARNERS:
+            found.setdefault(LAW, _laws(LAW, setting, seeds))
+            for algorithm in (usual, CrossGraph()):
+                name = name_of(algorithm, usual)
+                try:
+                    found.setdefault(name, _learners(name, algorithm, setting, seeds))
+                except InvalidInputError as error:
+                    notes.append(f"{name} cannot play this log and is left out. {error}")
+            continue
+        strategies = _build(one, usual, setting, seeds)
+        name = strategies[0].name
+        if name in found and isinstance(one, Strategy) and not isinstance(one, Shading):
+            reject("replay", "strategies", "strategies with different names", name)
+        found.setdefault(name, strategies)
+    players = [strategy for group in found.values() for strategy in group]
+    return [kept_to_limits(strategy, setting) for strategy in players], notes
+
+
+def kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
+    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
+    paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
+    return strategy if paces_itself or not setting.limits else ThrottledStrategy(strategy, setting)
+
+
+def _expand(wanted: Sequence[object]) -> Iterator[object]:
+    """Yield the wanted strategies, with the members of a group in place of its name."""
+    if isinstance(wanted, str) or not wanted:
+        reject("replay", "strategies", "a list of at least one strategy", wanted)
+    for one in wanted:
+        members = _GROUPS.get(one) if isinstance(one, str) else None
+        yield from members or (one,)
+
+
+def _build(
+    one: object, usual: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
+) -> list[Strategy]:
+    """Return a strategy; for a learner, one per seed."""
+    if isinstance(one, Strategy):
+        choice(type(one).__name__, "kind", one.kind, KINDS)
+        return [one]
+    if one == TOLD and setting.feedback != "always":
+        note = "to past prices, as far as told"
+        return [BestResponse(setting.rules, setting.feedback, TOLD, note, setting.pacer())]
+    if one in {TOLD, ALL_TOLD}:
+        note = "to all past prices"
+        return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
+    if isinstance(one, str) and one in _LAWS:
+        return _laws(_LAWS[one], setting, seeds)
+    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
+        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
+    algorithm = one if isinstance(one, Algorithm) else _named(one)
+    algorithm = anchored_as(usual, algorithm)
+    name = name_of(algorithm, usual)
+    try:
+        return _learners(name, algorithm, setting, seeds)
+    except InvalidInputError as error:
+        able = ", ".join(_able(usual, setting)) or "none"
+        raise type(error)(
+            f"{name} cannot play this log. {error} Algorithms that can: {able}."
+        ) from error
+
+
+def _learners(
+    name: str, algorithm: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
+) -> list[Strategy]:
+    return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
+
+
+def _laws(name: str, setting: ReplaySetting, seeds: Sequence[int]) -> list[Strategy]:
+    """Return a law per seed; the first one tests whether prices depend on values."""
+    return [
+        LawStrategy(setting, seed, guarded=name == GUARDED, tested=seed == seeds[0])
+        for seed in seeds
+    ]
+
+
+def _fraction(name: str) -> float:
+    try:
+        return float(name.removeprefix(_SHADING))
+    except ValueError:
+        raise InvalidParameterError(
+            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
+        ) from None
+
+
+def _named(name: object) -> Algorithm:
+    ids = list(registered())
+    if isinstance(name, str) and name in ids:
+        return from_json({"id": name})
+    names = ["law", "guarded law", *ids, *USUAL, TOLD, ALL_TOLD, TRUTHFUL]
+    near = get_close_matches(str(name), names, n=2)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise InvalidParameterError(
+        "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
+        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
+    )
+
+
+def _able(usual: Algorithm, setting: ReplaySetting) -> Iterator[str]:
+    """Yield the ids of the algorithms that can play."""
+    for id_ in registered():
+        try:
+            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
+        except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
+            continue
+        yield id_
+
+
+def name_of(algorithm: Algorithm, usual: Algorithm) -> str:
+    """Return the id of an algorithm, with the parameters that differ from the usual ones.
+
+    >>> from crossbandit import CrossGraphAdaptive
+    >>> name_of(CrossGraphAdaptive(half_life=1000), CrossGraphAdaptive())
+    'cross-graph-adaptive (half_life=1000.0)'
+    """
+    same = usual.to_json() if usual.id == algorithm.id else type(algorithm)().to_json()
+    own = [f"{name}={value}" for name, value in algorithm.to_json().items() if value != same[name]]
+    return f"{algorithm.id} ({', '.join(own)})" if own else algorithm.id

@@ -1,0 +1,608 @@
+"""Check that an algorithm, or an environment, follows the rules."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from crossbandit.algorithms import Algorithm, from_json, load
+from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.core.forms import ROUNDING, DenseForm
+from crossbandit.core.losses import write_rows
+from crossbandit.core.streams import stream
+from crossbandit.environments import BlockEnvironment, Environment, from_table
+from crossbandit.environments.environment import (
+    availability,
+    checked_block,
+    horizon_of,
+    longest_batch,
+)
+from crossbandit.environments.simulation import simulate
+from crossbandit.environments.simulation.players import BatchPlayer
+from crossbandit.errors import (
+    CheckFailedError,
+    DecisionError,
+    InvalidInputError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
+from crossbandit.graphs import FeedbackGraph, threshold
+from crossbandit.verify.checks.enumeration import check_estimator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy.typing as npt
+
+    from crossbandit.algorithms import Decision, Learner
+    from crossbandit.core.blocks import LossBlock
+    from crossbandit.core.types import Booleans, Floats
+
+_SAMPLES = 1000
+_EASY_ROUNDS = 2000
+_EASY_CONTEXTS = 2
+_LEAST = 0.8  # as a share of the regret of uniform play
+ROUNDS = 60
+CONTEXTS = 4
+DISTRIBUTION = [0.4, 0.3, 0.2, 0.1]  # the probabilities of the contexts
+
+
+def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
+    """Check that an algorithm follows the rules of `Algorithm` and `Learner`.
+
+    It plays a few rounds: with prompt, late and missing feedback, with bad losses, with both forms
+    of losses, after it was saved and loaded, and in a simulation. Losses that no play revealed must
+    not make a difference. Its regret on an easy problem must be less than that of uniform play. If
+    it declares what it adds to its estimates (`Algorithm.estimator`), `check_estimator` compares
+    the two exactly.
+
+    Args:
+        algorithm: The algorithm, which must be registered.
+        graph: The graph on which it is played; a threshold graph of 4 arms if None.
+
+    Raises:
+        CheckFailedError: It breaks a rule. The message says what was found, and the likely
+            mistake.
+    """
+    graph = threshold(4) if graph is None else graph
+    losses = np.random.default_rng(0).random((ROUNDS, CONTEXTS, graph.arms))
+    environment = from_table(losses, graph, DISTRIBUTION)
+    problem = environment.problem
+    if algorithm.needs_context_distribution:
+        problem = problem.with_distribution(DISTRIBUTION)
+    rows = losses.transpose(0, 2, 1)
+    _check_identity(algorithm)
+    _check_policy(algorithm, problem, rows)
+    _check_seeding(algorithm, problem, rows)
+    _check_linear_form(algorithm, problem, rows)
+    _check_availability(algorithm, problem, rows)
+    check_rejections(algorithm, problem, rows)
+    check_late_feedback(algorithm, problem, rows)
+    check_checkpoint(algorithm, problem, rows)
+    if not algorithm.needs_memory:
+        check_tokens(algorithm, problem, rows)
+        check_snapshot(algorithm, problem, rows)
+    check_simulation(algorithm, environment)
+    check_secrecy(algorithm, graph, losses, DISTRIBUTION)
+    if algorithm.estimator(problem) is not None:
+        check_estimator(algorithm, graph)
+    check_beats_uniform(algorithm, graph)
+
+
+def _check_identity(algorithm: Algorithm) -> None:
+    data = algorithm.to_json()
+    try:
+        again = from_json(json.loads(json.dumps(data)))
+    except Exception as error:
+        raise CheckFailedError(
+            f"{algorithm!r} cannot be made again from its JSON form {data}: {error} "
+            "Is its class registered, and are its parameters plain numbers and strings?"
+        ) from error
+    require(
+        again == algorithm and hash(again) == hash(algorithm),
+        f"{algorithm!r} was written as JSON, and read as {again!r}, which is not equal to it.",
+        "Is its class a frozen dataclass?",
+    )
+
+
+def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that `act` draws from what `policy` returns."""
+    learner = algorithm.start(problem, seed=2)
+    try:
+        inspect.signature(learner.policy).bind(0, None)
+    except TypeError as error:
+        raise CheckFailedError(
+            f"policy does not take a context and which arms are available: {error}. Its signature "
+            "is policy(self, context, available=None). Override distribution instead."
+        ) from error
+    for t in range(ROUNDS):
+        context = t % CONTEXTS
+        policy = learner.policy(context)
+        require_distribution(policy, problem.arms, f"In round {t}")
+        require(
+            np.array_equal(policy, learner.policy(context)),
+            f"In round {t}, asking for the policy changed it.",
+            "policy must leave the state and the generator alone.",
+        )
+        decision = learner.act(context)
+        check_round(learner, t)
+        _check_probability(learner, decision, policy)
+        learner.learn(decision, rows[t, list(decision.revealed)])
+    if learner.samples_only:
+        _check_frequencies(learner)
+
+
+def _check_probability(learner: Learner, decision: Decision, policy: Any) -> None:
+    t, probability = decision.round, decision.probability
+    if learner.samples_only:
+        require(
+            math.isnan(probability),
+            f"In round {t}, act returned a probability of {probability}, although samples_only is "
+            "True.",
+            "play must return NaN: the probability is not known.",
+        )
+        return
+    require(
+        abs(probability - policy[decision.arm]) < 1e-12,
+        f"In round {t}, act played arm {decision.arm} with probability {probability}, but policy "
+        f"had said {policy[decision.arm]}.",
+        "Both must come from the same distribution.",
+    )
+
+
+def _check_frequencies(learner: Learner) -> None:
+    """Compare the arms that `act` plays, without feedback, with those of `policy`."""
+    policy = learner.policy(0)
+    played = np.zeros(policy.size)
+    for _ in range(_SAMPLES):
+        played[learner.act(0).arm] += 1
+    # Both are means of 1,000 draws. They differ by more than this with probability below 1e-8.
+    allowed = 6.0 * np.sqrt(0.5 / _SAMPLES)
+    distance = np.abs(policy - played / _SAMPLES).max()
+    require(
+        distance < allowed,
+        f"act played the arms with frequencies {played / _SAMPLES}, but policy says {policy}.",
+        "Both must call sample, and playing without feedback must not change what is sampled.",
+    )
+
+
+def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    first = episode(algorithm.start(problem, seed=1), rows)
+    second = episode(algorithm.start(problem, seed=1), rows)
+    require(
+        first == second,
+        "The same seed gave different arms.",
+        "Does the learner draw from anything but its own generator?",
+    )
+
+
+def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check linear losses with an indicator feature for each context, which equal dense losses.
+
+    The features are not in the order of the contexts. An algorithm may refuse linear losses.
+    """
+    linear = Problem(
+        problem.graph,
+        features=np.eye(CONTEXTS)[::-1],
+        horizon=problem.horizon,
+        context_distribution=problem.context_distribution,
+    )
+    try:
+        learner = algorithm.start(linear, seed=8)
+    except InvalidInputError:
+        return
+    require(
+        episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
+        == episode(algorithm.start(problem, seed=8), rows),
+        "The same losses led to different arms in linear form and in dense form.",
+        "Read estimates through readout.losses, not by a context's number.",
+    )
+
+
+def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that only available arms are played."""
+    learner = algorithm.start(problem, seed=7)
+    if not algorithm.takes_availability:
+        require(
+            raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
+            "act accepted `available`, although takes_availability is False.",
+            "Do not override act, but distribution, sample or play.",
+        )
+        return
+    masks = np.random.default_rng(0).random((ROUNDS, problem.arms)) < 0.5
+    masks[np.arange(ROUNDS), np.arange(ROUNDS) % problem.arms] = True
+    for t, mask in enumerate(masks):
+        policy = learner.policy(t % CONTEXTS, mask)
+        require(
+            (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
+            f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
+            f"{policy}.",
+            "An arm that is not available must have probability 0, also in exploration.",
+        )
+        decision = learner.act(t % CONTEXTS, mask)
+        require(
+            mask[decision.arm],
+            f"In round {t}, act played arm {decision.arm}, but only {np.flatnonzero(mask)} were "
+            "available.",
+            "Read readout.available, or readout.may_play(arms), in distribution or sample.",
+        )
+        _check_probability(learner, decision, policy)
+        learner.learn(decision, rows[t, list(decision.revealed)])
+
+
+# --- bad and late feedback, checkpoints, tokens and snapshots ------------------------------------
+
+
+def check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that bad feedback is refused, and changes nothing."""
+    learner = algorithm.start(problem, seed=3)
+    reference = episode(algorithm.start(problem, seed=3), rows)
+    arms = []
+    for t in range(ROUNDS):
+        decision = learner.act(t % CONTEXTS)
+        losses = rows[t, list(decision.revealed)]
+        if losses.size:  # an arm may reveal nothing
+            _must_raise(InvalidLossesError, learner, decision, losses * np.nan, "losses of NaN")
+            _must_raise(InvalidLossesError, learner, decision, losses + 2, "losses above 1")
+            _must_raise(InvalidLossesError, learner, decision, losses[:, :-1], "a missing column")
+        learner.learn(decision, losses)
+        _must_raise(DecisionError, learner, decision, losses, "the same decision twice")
+        foreign = decision._replace(learner="another")
+        _must_raise(DecisionError, learner, foreign, losses, "another learner's decision")
+        arms.append(decision.arm)
+    require(
+        arms == reference,
+        "Rejected feedback changed which arms were played later.",
+        "Validate first, and change the state only if everything is valid.",
+    )
+
+
+def _must_raise(
+    error: type[Exception], learner: Learner, decision: Any, losses: Any, what: str
+) -> None:
+    require(
+        raises(error, lambda: learner.learn(decision, losses)),
+        f"learn accepted {what}.",
+        f"It must raise {error.__name__}: do not override learn, but update.",
+    )
+
+
+def check_late_feedback(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check late, unordered and missing feedback."""
+    learner = algorithm.start(problem, seed=4)
+    out = []
+    for t in range(ROUNDS):
+        decision = learner.act(t % CONTEXTS)
+        out.append((t, decision))
+        if t % 3 == 2:
+            t_late, late = out.pop(len(out) // 2)
+            learner.learn(late, rows[t_late, list(late.revealed)])
+    for t, decision in reversed(out[::2]):
+        learner.learn(decision, rows[t, list(decision.revealed)])
+    policy = learner.policy(0)
+    require(
+        np.isfinite(policy).all() and abs(policy.sum() - 1) < 1e-9,
+        f"After late, unordered and missing feedback the policy is {policy}.",
+        "Fix the weight of feedback when the round is played, and keep it in pending.weights.",
+    )
+
+
+def check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that a learner resumes exactly."""
+    for stop in (ROUNDS // 2, ROUNDS // 2 + 1):
+        learner = algorithm.start(problem, seed=5)
+        episode(learner, rows, range(stop))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "learner"
+            learner.save(path)
+            resumed = load(path)
+        rest = range(stop, ROUNDS)
+        require(
+            episode(resumed, rows, rest) == episode(learner, rows, rest),
+            "A learner that was saved and loaded played other arms than the original.",
+            "Does state return everything that is learned, as arrays that load can fill in place?",
+        )
+
+
+def check_tokens(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that late feedback with a token has the same effect as with the decision."""
+    one, other = (algorithm.start(problem, seed=9) for _ in range(2))
+    made = [(one.act(t % CONTEXTS).token, other.act(t % CONTEXTS)) for t in range(ROUNDS)]
+    for t, (token, decision) in reversed(list(enumerate(made))):
+        losses = rows[t, list(decision.revealed)]
+        one.learn(token, losses)
+        other.learn(decision, losses)
+    for context in range(CONTEXTS):
+        require(
+            np.array_equal(one.policy(context), other.policy(context)),
+            f"Learning from tokens gave the policy {one.policy(context)}, learning from decisions "
+            f"{other.policy(context)}, although needs_memory is False.",
+            "update may use only the round, context, readout, arm, weights and baseline of a "
+            "pending decision. If it needs more, set needs_memory = True.",
+        )
+
+
+def check_snapshot(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+    """Check that a snapshot decides as its learner would, and does not change."""
+    learner = algorithm.start(problem, seed=10)
+    episode(learner, rows, range(ROUNDS // 2))
+    snapshot = learner.snapshot(seed=1)
+    for t in range(20):
+        policy, expected = snapshot.policy(t % CONTEXTS), learner.policy(t % CONTEXTS)
+        require(
+            np.array_equal(policy, expected),
+            f"After {t} decisions, a snapshot has the policy {policy}, its learner {expected}.",
+            "state must be complete, and changed_by_play must list what play changes of it.",
+        )
+        snapshot.act(t % CONTEXTS)
+    for t in range(ROUNDS // 2, ROUNDS):
+        decision = learner.snapshot(seed=t).act(t % CONTEXTS)
+        learner.learn(decision.token, rows[t, list(decision.revealed)])
+        check_round(learner, t)
+        require_distribution(learner.policy(0), problem.arms, f"After a snapshot played round {t}")
+
+
+# --- simulations ---------------------------------------------------------------------------------
+
+
+def check_simulation(algorithm: Algorithm, environment: BlockEnvironment) -> None:
+    """Check that the compiled and the plain simulation play the same arms.
+
+    If the algorithm can be told which arms are available, this is repeated with a missing arm.
+    """
+    learner = algorithm.start(environment.problem.with_distribution(DISTRIBUTION), seed=6)
+    masked = [_MaskedEnvironment(environment)] if algorithm.takes_availability else []
+    for one in (environment, *masked):
+        run = simulate(algorithm, one, seed=6, show_progress=False)
+        require(
+            np.isfinite(run.final_regret),
+            f"A simulation ended with a regret of {run.final_regret}.",
+            "Look for an overflow.",
+        )
+        if isinstance(learner, BatchPlayer):
+            plain = simulate(algorithm, one, seed=6, compiled=False, show_progress=False)
+            require(
+                np.array_equal(run.arms, plain.arms),
+                "The compiled and the plain simulation played different arms.",
+                "Do both use the same steps, and draw the same numbers in the same order?",
+            )
+
+
+class _MaskedEnvironment(BlockEnvironment):
+    """An environment in which one arm is not available in each context but the last."""
+
+    def __init__(self, whole: BlockEnvironment) -> None:
+        self._whole, self.problem = whole, whole.problem
+        self.context_distribution = whole.context_distribution
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return self._whole.block(start, stop)
+
+    def available(self, contexts: npt.NDArray[Any]) -> Booleans:
+        missing = contexts[:, None] % self.problem.arms == np.arange(self.problem.arms)
+        mask: Booleans = ~missing | (contexts[:, None] == CONTEXTS - 1)
+        return mask
+
+
+def check_secrecy(
+    algorithm: Algorithm, graph: FeedbackGraph, losses: Floats, distribution: list[float]
+) -> None:
+    """Check that losses which no play revealed make no difference.
+
+    A run is repeated with other losses wherever nothing was revealed. If the algorithm then plays
+    other arms, it has read losses that were not revealed. Compiled code can do that by mistake: it
+    is given the losses of all arms.
+    """
+    environment = from_table(losses, graph, distribution)
+    first = simulate(algorithm, environment, seed=9, show_progress=False)
+    revealed = graph.adjacency[first.arms]
+    if algorithm.needs_own_loss:  # it ignores the graph
+        revealed = np.eye(graph.arms, dtype=np.bool_)[first.arms]
+    changed = np.where(revealed[:, None, :], losses, 1.0 - losses)
+    second = simulate(
+        algorithm, from_table(changed, graph, distribution), seed=9, show_progress=False
+    )
+    require(
+        np.array_equal(first.arms, second.arms),
+        "Other losses where nothing was revealed led to other arms.",
+        "Learn from what feedback_of returns, not from rounds.losses.",
+    )
+
+
+def check_beats_uniform(algorithm: Algorithm, graph: FeedbackGraph) -> None:
+    """Check that an algorithm has clearly less regret than uniform play on an easy problem.
+
+    In all 2,000 rounds the best arm of a context loses 0.2 and the others 0.8. The two contexts
+    have different best arms. Its regret must be below 0.8 times that of uniform play. Uniform play
+    itself passes with a probability of at most exp(-2 T (0.2 (K - 1) / K)^2), by Hoeffding's
+    inequality: below 1e-17 for two arms or more. The seed is fixed.
+
+    Nothing is checked if the algorithm promises nothing: if some arm is not observable, or if it is
+    for stochastic losses and some arm has no self-loop.
+    """
+    hidden = graph.observability == "none" and not algorithm.needs_own_loss
+    unproved = algorithm.stochastic_only and graph.arms_without_self_loop
+    if graph.arms < 2 or hidden or unproved:
+        return
+    losses = np.full((_EASY_CONTEXTS, graph.arms), 0.8)
+    losses[np.arange(_EASY_CONTEXTS), [1, 0]] = 0.2
+    table = np.broadcast_to(losses, (_EASY_ROUNDS, *losses.shape))
+    environment = from_table(table, graph)
+    regret = simulate(algorithm, environment, seed=3, show_progress=False).final_regret
+    uniform = 0.6 * (1.0 - 1.0 / graph.arms) * _EASY_ROUNDS
+    require(
+        regret < _LEAST * uniform,
+        f"In {_EASY_ROUNDS} rounds in which the best arm of a context loses 0.2 and all others 0.8,"
+        f" its regret is {regret:.1f}; uniform play has {uniform:.1f}.",
+        "Does it prefer arms with small estimates, and do estimates have the right sign?",
+    )
+
+
+# --- a few rounds --------------------------------------------------------------------------------
+
+
+def require(condition: object, found: str, hint: str) -> None:
+    """Raise CheckFailedError with what was found and the likely mistake, unless `condition`."""
+    if not condition:
+        raise CheckFailedError(f"{found} {hint}")
+
+
+def episode(learner: Learner, rows: Any, rounds: range = range(ROUNDS)) -> list[int]:
+    """Play rounds with prompt feedback; return the arms that were played."""
+    arms = []
+    for t in rounds:
+        decision = learner.act(t % CONTEXTS)
+        check_round(learner, t)
+        losses = rows[t, list(decision.revealed)]
+        before = losses.copy()
+        learner.learn(decision, losses)
+        require(
+            np.array_equal(losses, before),
+            "learn changed the losses that it was given.",
+            "Copy before changing in place.",
+        )
+        arms.append(decision.arm)
+    return arms
+
+
+def check_round(learner: Learner, t: int) -> None:
+    """Check that a learner has counted round `t`."""
+    require(
+        learner.round == t + 1,
+        f"After {t + 1} rounds were played, round is {learner.round}.",
+        "It is the number of rounds played, which act counts: do not override act or round.",
+    )
+
+
+def require_distribution(policy: Any, arms: int, when: str) -> None:
+    """Check that a policy is a distribution over the arms."""
+    require(
+        np.shape(policy) == (arms,)
+        and bool((policy >= 0).all())
+        and abs(float(policy.sum()) - 1) < 1e-9,
+        f"{when}, policy is not a distribution over the arms: {policy}.",
+        "Subtract the least score before exponentiating, and normalise.",
+    )
+
+
+def raises(error: type[Exception], call: Callable[[], object]) -> bool:
+    """Return whether a call raises this error."""
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
+# --- environments --------------------------------------------------------------------------------
+
+
+def check_environment(environment: Environment, rounds: int = 50) -> None:
+    """Check that an environment follows the rules of `Environment`.
+
+    Args:
+        environment: The environment.
+        rounds: The number of rounds to check, spread over the horizon.
+
+    Raises:
+        CheckFailedError: It breaks a rule. The message says what was found, and the likely
+            mistake.
+
+    >>> from crossbandit import environments
+    >>> check_environment(environments.paper_benchmark(100, alpha=4, contexts=5))
+    """
+    if not isinstance(environment, Environment):
+        raise CheckFailedError(
+            f"{environment!r} is not an Environment: it needs the attributes problem and "
+            "context_distribution, and a method losses(round)."
+        )
+    try:
+        horizon = horizon_of(environment)
+        _check_contexts(environment, min(horizon, 1000))
+        for t in np.unique(np.linspace(0, horizon - 1, min(rounds, horizon)).astype(int)):
+            _check_losses(environment, int(t))
+        if isinstance(environment, BlockEnvironment):
+            _check_block(environment, horizon)
+    except InvalidInputError as error:  # what a simulation would refuse
+        raise CheckFailedError(str(error)) from error
+
+
+def _check_contexts(environment: Environment, count: int) -> None:
+    distribution, form = environment.context_distribution, environment.problem.form
+    contexts = distribution.draw(stream(0, "contexts"), count)
+    require(
+        len(contexts) == count,
+        f"context_distribution.draw(generator, {count}) returned {len(contexts)} contexts.",
+        "It must return one for each round.",
+    )
+    for context in contexts:
+        try:
+            form.readout(context)
+        except ValueError as error:
+            raise CheckFailedError(
+                f"The context distribution drew something that is not a context: {error}"
+            ) from None
+    generator = stream(0, "contexts")
+    halves = count // 2, -(-count // 2)
+    pieces = np.concatenate([distribution.draw(generator, half) for half in halves])
+    require(
+        np.array_equal(contexts, pieces),
+        "Contexts drawn in two pieces differ from contexts drawn at once.",
+        "Then a shorter run is not the beginning of a longer one. Draw a fixed number of uniform "
+        "numbers per context.",
+    )
+    if distribution.probabilities is not None:
+        require(
+            form.contexts is None or len(distribution.probabilities) == form.contexts,
+            f"The context distribution has {len(distribution.probabilities)} probabilities.",
+            f"The problem has {form.contexts} contexts.",
+        )
+
+
+def _check_losses(environment: Environment, t: int) -> None:
+    problem = environment.problem
+    rows = np.array(environment.losses(t))
+    expected = (problem.arms, problem.form.columns)
+    require(
+        rows.shape == expected,
+        f"losses({t}) has shape {rows.shape}.",
+        f"It must have shape {expected}: arms by {problem.form.column_name}s.",
+    )
+    require(
+        np.array_equal(rows, environment.losses(t), equal_nan=True),
+        f"losses({t}) gave different answers when asked twice.",
+        "Losses must depend on the number of the round alone.",
+    )
+    met = rows if isinstance(problem.form, DenseForm) else _at_contexts(environment, rows)
+    require(
+        bool(((met >= -ROUNDING) & (met <= 1 + ROUNDING)).all()),
+        f"Losses of round {t} range from {met.min()} to {met.max()}.",
+        "They must lie in [0, 1]: scale and shift them.",
+    )
+
+
+def _at_contexts(environment: Environment, rows: Any) -> Any:
+    contexts = environment.context_distribution.draw(stream(1, "contexts"), 200)
+    block = environment.problem.form.block(contexts)
+    met = (rows * block.table[block.entry]).sum(axis=2)
+    available = availability(environment, contexts)
+    return met if available is None else met[available]
+
+
+def _check_block(environment: BlockEnvironment, horizon: int) -> None:
+    start, rows = horizon // 2, np.empty(environment.totals.shape)
+    stop = min(horizon, start + longest_batch(environment))
+    block = checked_block(environment, start, stop)
+    for t in {start, (start + stop) // 2, stop - 1}:
+        write_rows(block, t - start, rows)
+        require(
+            np.allclose(rows, environment.losses(t), rtol=0, atol=1e-12),
+            f"Round {t} has other losses in block({start}, {stop}) than in block({t}, {t + 1}).",
+            "A block begins with the losses of its own first round.",
+        )

@@ -1,0 +1,36 @@
+"""Checks of the implementation against the paper: exact distributions, runs, rates.
+
+>>> from crossbandit.verify import theory
+>>> [result.passed for result in theory.verify(only="Lemma 13, proof")]
+[True]
+"""
+
+from crossbandit.core import extras
+
+extras.require(
+    "jinja2", "joblib", "pandas", "scipy", extra="studies", owner="crossbandit.verify.theory"
+)
+
+from crossbandit.verify.theory.decomposition import DeclaredDecomposition, Decomposition, decompose
+from crossbandit.verify.theory.statements import (
+    CheckProgress,
+    CheckResult,
+    Effort,
+    Figure,
+    Series,
+    Shape,
+)
+from crossbandit.verify.theory.verify import verify
+
+__all__ = [
+    "CheckProgress",
+    "CheckResult",
+    "DeclaredDecomposition",
+    "Decomposition",
+    "Effort",
+    "Figure",
+    "Series",
+    "Shape",
+    "decompose",
+    "verify",
+]

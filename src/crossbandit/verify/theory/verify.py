@@ -1,0 +1,257 @@
+"""Run all checks or some of them, on several cores, and write their page."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from crossbandit.algorithms import Algorithm
+from crossbandit.core.validation import integer, reject
+from crossbandit.errors import InvalidParameterError
+from crossbandit.report import check_folder, csv_text, render, write_files
+from crossbandit.verify.theory import decomposition, exact, rates, runs
+from crossbandit.verify.theory.declared import verify_declared
+from crossbandit.verify.theory.statements import (
+    CheckProgress,
+    CheckResult,
+    Effort,
+    Statement,
+    Subject,
+    proofs_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+# Every check, in the order of the paper.
+STATEMENTS = (
+    Statement(rates.regret_has_the_rate, ("Theorem 1: the rate in T, in alpha and in M",)),
+    Statement(rates.regret_is_below_the_proved_bound, ("Theorem 1: the machine-checked bound",)),
+    Statement(
+        exact.learner_is_algorithm_1,
+        ("Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat"),
+    ),
+    Statement(rates.algorithm_1_has_its_bound, ("Proposition 2: bound",)),
+    Statement(
+        exact.policies_are_those_of_the_definition,
+        ("Equation 2", "Algorithm 2", "Section 3.3: q, the fallback, s_{e+2} = p_{eL}"),
+        "exact",
+    ),
+    Statement(
+        exact.retained_output_has_its_law,
+        ("Appendix A: law of the retained output", "Equation 3"),
+        "exact",
+    ),
+    Statement(
+        exact.samples_are_fresh_and_apart,
+        (
+            "Section 3.3: what_e is unbiased",
+            "Section 3.3: W_e and j_e",
+            "Appendix A: D_e is independent of G_e",
+        ),
+        "exact",
+    ),
+    Statement(
+        exact.estimates_have_their_means,
+        ("Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate"),
+        "exact",
+    ),
+    Statement(
+        decomposition.terms_add_up,
+        ("Section 4: pair reduction and regret decomposition",),
+        "terms",
+    ),
+    Statement(runs.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)),
+    Statement(exact.pairs_reduce_to_their_loss_round, ("Section 4: pair reduction",), "exact"),
+    Statement(
+        exact.policies_do_not_see_translations, ("Section 4: translation invariance",), "exact"
+    ),
+    Statement(
+        runs.good_events_hold,
+        ("Appendix C: the events F, L and S, and the probability of Q",),
+        "events",
+    ),
+    Statement(
+        runs.snapshots_are_stable,
+        ("Lemma 8: its conclusion on real runs", "Section 3.3: how often the fallback acts"),
+        "events",
+    ),
+    Statement(
+        decomposition.biases_are_bounded,
+        (
+            "Lemma 10 (Bias 1)",
+            "Lemma 11 (Bias 2, regular arms)",
+            "Lemma 12 (Bias 3, regular arms)",
+            "Appendix H.2: Bias 3 on the special arm, V and Vtilde",
+            "Lemma 13 (Bias 4, regular arms)",
+            "Lemma 14 (Bias 4, special arm)",
+            "Lemma 15 (pessimistic cancellation)",
+        ),
+        "terms",
+    ),
+    Statement(decomposition.graph_sum_leaves_out_the_special_arm, ("Lemma 13, proof",)),
+    Statement(decomposition.signs_hold_with_a_factor_of_two, ("Lemma 15, proof",)),
+    Statement(
+        decomposition.theorem_is_assembled,
+        ("Appendix K: Lemma 16 and the local norms, on runs", "Appendix L: assembly, on runs"),
+        "terms",
+    ),
+)
+
+
+def verify(
+    subject: Algorithm | None = None,
+    effort: Effort = Effort.QUICK,
+    *,
+    only: str = "",
+    jobs: int | None = None,
+    progress: Callable[[CheckProgress], None] | None = None,
+) -> list[CheckResult]:
+    """Check the paper's statements on Algorithm 2, or another algorithm by its declared estimator.
+
+    If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
+    its estimator (`Algorithm.estimator`). Then everything that it can do on tiny instances is
+    enumerated. Its policies must be FTRL on its estimates. What a round adds must have the declared
+    mean, variance and second moment, with prompt and late feedback. The terms of its regret must
+    add up, on every path and in expectation.
+
+    Args:
+        subject: The algorithm under test; None means `CrossGraph()`.
+        effort: How much to compute.
+        only: Check only parts of the paper whose names contain this text, such as "Lemma 13". For
+            another algorithm, return only lines that contain it.
+        jobs: The number of processes; None means one for each core. Other algorithms are checked in
+            this process.
+        progress: Called with the number of finished checks after each group of checks.
+
+    Returns:
+        The results in the order of the paper. A check that ends with an error is a failed result.
+
+    Raises:
+        InvalidParameterError: An argument is not valid, the algorithm declares no estimator, or no
+            part contains `only`.
+
+    >>> [result.passed for result in verify(only="Lemma 13, proof")]
+    [True]
+    >>> from crossbandit.algorithms import Exp3IX
+    >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
+    ['Penalty']
+    """
+    subject = Subject() if subject is None else subject
+    if not isinstance(subject, Algorithm):
+        reject("verify", "subject", "an algorithm", subject)
+    if not isinstance(effort, Effort):
+        reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
+    if not isinstance(only, str):
+        reject("verify", "only", "a part of the paper, such as 'Lemma 13'", only)
+    cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
+    if not isinstance(subject, Subject):
+        return verify_declared(subject, effort, only, progress)
+    groups = _groups(only)
+    total = sum(map(len, groups))
+    workers = min(cores, len(groups))
+    found: dict[int, list[CheckResult]] = {}
+    for results in _results(groups, subject, effort, workers):
+        found |= results
+        if progress is not None:
+            progress(CheckProgress(len(found), total))
+    ordered = [result for place in sorted(found) for result in found[place]]
+    # A check may cover several lemmas: return the requested ones, and those that failed.
+    named = [only.lower() in result.statement.lower() for result in ordered]
+    if not any(named):
+        return ordered
+    return [one for one, fits in zip(ordered, named, strict=True) if fits or not one.passed]
+
+
+def _groups(only: str) -> list[list[int]]:
+    """Return the wanted checks by their place in `STATEMENTS`, group by group."""
+    wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)  # Lemma 1 is not Lemma 12
+    groups: dict[str, list[int]] = {}
+    for i, one in enumerate(STATEMENTS):
+        if any(map(wanted.search, one.parts)):
+            groups.setdefault(one.group or one.parts[0], []).append(i)
+    if not groups:
+        parts = "; ".join(part for one in STATEMENTS for part in one.parts)
+        proofs = ", ".join(map(str, proofs_of(only)))
+        proved = f" It is proved, in general, in {proofs}." if proofs else ""
+        raise InvalidParameterError(
+            f"No checked part of the paper contains {only!r}.{proved} Checked parts: {parts}."
+        )
+    return list(groups.values())
+
+
+def _results(
+    groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
+) -> Iterator[dict[int, list[CheckResult]]]:
+    if workers == 1:
+        for group in groups:
+            yield _check(group, subject, effort)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    yield from parallel(delayed(_check)(group, subject, effort) for group in groups)
+
+
+def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
+    return {i: STATEMENTS[i].run(subject, effort) for i in group}
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+WRITTEN = ("index.html", "statements.csv")
+_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
+_STYLES = {
+    "measured": "not-judged",
+    "failed": "not-met",
+    "passed": "met",
+    "corrected": "not-judged",
+}
+
+
+def write(
+    results: Sequence[CheckResult],
+    folder: Path,
+    facts: Iterable[tuple[str, str]],
+    subject: str = "",
+) -> list[Path]:
+    """Write the page, and the same lines as CSV, into a new folder or that of an earlier page.
+
+    `facts` say how the page was made; `subject` is the algorithm, "" for that of the paper.
+    """
+    check_folder(folder, WRITTEN, "an earlier verify")
+    rows = ([getattr(result, name) for name in _COLUMNS] for result in results)
+    texts = (page(results, facts, subject), csv_text(_COLUMNS, rows))
+    return write_files(folder, dict(zip(WRITTEN, texts, strict=True)))
+
+
+def page(
+    results: Sequence[CheckResult], facts: Iterable[tuple[str, str]], subject: str = ""
+) -> str:
+    """Return the page."""
+    charts = [result.figure for result in results if result.figure is not None]
+    return render(
+        "crossbandit.verify.theory",
+        "verify.html",
+        title=f"{subject}: estimates and regret" if subject else "The paper's statements, checked",
+        subject=subject,
+        kind="verification",
+        charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
+        tally=tally(results),
+        lines=[(result, _STYLES[result.verdict], result.verdict) for result in results],
+        facts=list(facts),
+    )
+
+
+def tally(results: Sequence[CheckResult]) -> str:
+    """Return how many checks passed, failed and were corrected, in a sentence."""
+    judged = [result.passed for result in results if result.judged]
+    said = f"{sum(judged)} of {len(judged)} checks passed"
+    if not all(judged):
+        said += f", {judged.count(False)} failed"
+    corrected = sum(not result.as_written for result in results)
+    if corrected:
+        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} only in a corrected form"
+    return f"{said}."
