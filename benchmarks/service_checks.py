@@ -122,7 +122,7 @@ def replayed(session: Session, bidder: int, first: Checkpoint) -> tuple[LiveBidd
             bid = live.repeat(decisions[at])
             if bid is None:
                 made |= {(decider, i) for i in range(lost, live.bidder.learner.round)}
-            elif bid.decision is not None:
+            elif bid.amount is not None:
                 made.add(bid.text)
             at += 1
         if at == len(decisions):
