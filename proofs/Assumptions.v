@@ -1,16 +1,7 @@
-(** Asks Coq on which axioms the theorems rest. The script check-assumptions reads the answer. *)
-From Crossbandit Require Import Statement Main Tuning Missing Late Example Corrections.
-Definition checked1 : Proposition2_explicit := proposition2_explicit.
-Definition checked2 : Proposition2 := proposition2.
-Definition checked3 : Theorem1_explicit := theorem1_explicit.
-Definition checked4 : Theorem1 := theorem1.
-Print Assumptions checked1.
-Print Assumptions checked2.
-Print Assumptions checked3.
-Print Assumptions checked4.
-Print Assumptions theorem_tuning.
-Print Assumptions missing1.
-Print Assumptions missing2.
-Print Assumptions late1.
-Print Assumptions late2.
-Print Assumptions two_arms.
+(** The theorems are those that Statement states. Nothing is imported, so that no notation of another file can
+    change what a name means here. The script check-assumptions compiles this file. *)
+Require Crossbandit.Statement Crossbandit.Main.
+Definition checked1 : Crossbandit.Statement.Proposition2_explicit := Crossbandit.Main.proposition2_explicit.
+Definition checked2 : Crossbandit.Statement.Proposition2 := Crossbandit.Main.proposition2.
+Definition checked3 : Crossbandit.Statement.Theorem1_explicit := Crossbandit.Main.theorem1_explicit.
+Definition checked4 : Crossbandit.Statement.Theorem1 := Crossbandit.Main.theorem1.
