@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms import tuning
-from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, VaryingCore
+from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, PairShell, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
 from crossbandit.algorithms.learners.algorithm import register
 from crossbandit.algorithms.learners.core_learner import CoreLearner
@@ -142,11 +142,11 @@ class CrossGraph(EpochAlgorithm):
         return tuning.tuned(self.tuning, problem)._asdict()
 
 
-class EpochLearner(Learner[AlgorithmT]):
-    """The learner of algorithms with epochs. It plays both rounds of a pair from one policy.
+class EpochLearner(PairShell, Learner[AlgorithmT]):  # type: ignore[misc]
+    """The learner of algorithms with epochs."""
 
-    So it keeps feedback that arrives between the two rounds until the second round is played.
-    """
+    kept: ClassVar[tuple[str, ...]] = (*Learner.kept, "_open", "_held")
+    usual = True
 
     def __init__(
         self,
@@ -162,11 +162,10 @@ class EpochLearner(Learner[AlgorithmT]):
         self.parameters = parameters
         form = problem.form
         estimates = zeros(owner, (3, problem.arms, form.columns), form.dtype)
-        self.core: Any = self._core(estimates, core_problem(problem, graph))
+        self.core = self._core(estimates, core_problem(problem, graph))
         self._weights: Floats | None = None  # of the epoch that `_weights_of` names
         self._weights_of = -1
-        self._open: PendingDecision | None = None
-        self._held: list[PendingDecision] = []
+        self._open, self._held = None, []
 
     def _core(self, estimates: Floats, known: CoreProblem) -> EpochCore:
         return EpochCore(estimates, known, self.parameters, np.zeros(0))
@@ -192,18 +191,8 @@ class EpochLearner(Learner[AlgorithmT]):
         if first is None:
             self._open = pending
         else:
-            self._close_pair(first, pending)
+            self.close_pair(first, pending)
         return float(probability)
-
-    def _close_pair(self, first: PendingDecision, second: PendingDecision) -> None:
-        self._open = None
-        loss_side, retained = self.core.pair()
-        if retained:
-            (first, second)[loss_side].weights = self._epoch_weights(second.round)
-        held, self._held = self._held, []
-        for pending in held:
-            if pending.rows is not None:
-                at_once(*self._learning(pending, pending.rows))
 
     def _epoch_weights(self, round_: int) -> Floats:
         """Return the weights of the epoch of a round. All decisions of the epoch share one copy."""

@@ -1,4 +1,5 @@
 from crossbandit.core.arithmetic cimport Batch, Contexts, Losses, Ranges
+from crossbandit.algorithms.learners.graph_core cimport GraphShell, PendingFields
 from crossbandit.core.rounds cimport RoundCore
 
 cdef class EpochCore(RoundCore):
@@ -19,6 +20,7 @@ cdef class EpochCore(RoundCore):
     cdef long long[::1] pair_restricted  # (1,): how many of `pair_available` are used: K, or 0
     cdef Py_ssize_t loss_side  # the pair's loss-estimation round: 0, 1, or -1 while it is open
     cdef bint retained  # whether its feedback is kept
+    cdef void learn_given(self, Py_ssize_t arm) noexcept
     cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
     cdef Py_ssize_t choose(self) noexcept nogil
     cdef void set_policy(self, Py_ssize_t out) noexcept nogil
@@ -44,3 +46,10 @@ cdef class VaryingCore(EpochCore):
     cdef void close_pair(self) noexcept nogil
     cdef void count_pair(self, Ranges ranges, Py_ssize_t shift, Ranges counted, Py_ssize_t counted_shift) noexcept nogil
     cdef Py_ssize_t special_arm(self, Ranges ranges, Py_ssize_t shift) noexcept nogil
+
+cdef class PairShell(GraphShell):
+    cdef public object _open  # the decision of the pair's first round, or None
+    cdef public list _held  # decisions whose feedback came while it was open
+    cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
+    cpdef close_pair(self, PendingFields first, PendingFields second)
+    cdef learn_here(self, PendingFields one, losses)

@@ -15,6 +15,7 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
+    from crossbandit.algorithms.learners.graph_core import GraphShell, PendingFields
     from crossbandit.core.arithmetic import Contexts, Losses, Ranges
     from crossbandit.core.rounds import RoundCore
 
@@ -79,16 +80,17 @@ class EpochCore(RoundCore):
 
     # --- what a learner calls ------------------------------------------------------------------
 
-    def pair(self):
-        """Return the loss round of the pair, 0 or 1 (-1 if it is open), and whether it is kept."""
-        return self.loss_side, self.retained
-
     def learn(self, weights: cython.const[cython.double][::1], arms, rows) -> None:
         """Add weighted losses to the estimates of all contexts."""
         losses: Losses = self.read_feedback(weights, GIVEN, arms, rows)
         if losses.base.shape[2] != self.columns:
             raise ValueError("rows have another size than the estimates")
         self.add_revealed(LIVE, losses, 0, GIVEN, losses.base.shape[1], False)
+
+    def learn_given(self, arm):
+        """Add the losses in `given`, with the weights in GIVEN."""
+        count: cython.Py_ssize_t = self.list_neighbors(self.out_ranges, 0, arm)
+        self.add_revealed(LIVE, self.feedback, 0, GIVEN, count, False)
 
     # --- steps ---------------------------------------------------------------------------------
 
@@ -312,6 +314,51 @@ class VaryingCore(EpochCore):
             if candidate and (special < 0 or self.rows[HEAVIEST, a] > self.rows[HEAVIEST, special]):
                 special = a
         return special
+
+
+@cython.cclass
+class PairShell(GraphShell):
+    """A learner that plays both rounds of a pair from one policy.
+
+    So it keeps feedback that arrives between the two until the second round is played.
+    """
+
+    def play_usual(self, one, context):
+        core: EpochCore = self.core
+        first: PendingFields = self._open
+        one.arm = core.play_usual(one.round, context, self.uniforms, 1 if first is None else 3)
+        if first is None:
+            self._open = one
+        else:
+            self.close_pair(first, one)
+        return core.probability
+
+    def close_pair(self, first, second):
+        """Give weights to the round that is learned from, and learn what was held."""
+        core: EpochCore = self.core
+        self._open = None
+        if core.retained:
+            kept: PendingFields = second if core.loss_side == 1 else first
+            kept.factors = self._epoch_weights(second.round)
+        held: list = self._held
+        self._held = []
+        for pending in held:
+            one: PendingFields = pending
+            if one.rows is None or one.factors is None:
+                continue
+            if self.quick > 0 and self.read_feedback(one, one.rows):
+                core.learn_given(one.arm)
+            else:
+                core.learn(one.weights, self.arms_of(one), one.rows)
+
+    def learn_here(self, one, losses):
+        core: EpochCore = self.core
+        if self._open is None:
+            if one.factors is not None:
+                core.learn_given(one.arm)
+        elif one.factors is not None or one is self._open:
+            one.rows = losses.copy()
+            self._held.append(one)
 
 
 @cython.cfunc

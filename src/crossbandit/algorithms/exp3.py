@@ -169,6 +169,7 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
 class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
     """Exponential weights with exploration, learned in all contexts or in each separately."""
 
+    usual = True  # it plays in another way only if the graph is given to `learn`
     changed_by_play = ("bias", "rates", "entropies")
     additive_state: ClassVar[tuple[str, ...]] = ("estimates", "bias")
 
@@ -198,7 +199,7 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         graph, chosen = pending.graph, pending.weights
         if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
             weights = self.core.weigh_again(chosen, graph, pending.arm)
-            pending = replace(pending, weights=weights)
+            pending = pending.changed(weights=weights)
         return super().core_steps(pending, rows, last)
 
     def check_state(self) -> None:

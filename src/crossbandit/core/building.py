@@ -31,6 +31,7 @@ CORES = (
     "laws.law_core",
     "laws.price_core",
     "laws.test_core",
+    "algorithms.learners.graph_core",
     "algorithms.learners.seen_core",
     "algorithms.learners.shell_core",
     "applications.bidding.bid_core",

@@ -127,6 +127,15 @@ class LossForm(ABC):
             InvalidLossesError: A row cannot be the losses of its arm.
         """
 
+    def limits(self) -> tuple[Any, ...]:
+        """Return what cores need to read a context and to check losses.
+
+        Returns:
+            How many contexts there are, -1 if they are vectors; their vectors and the box around
+            these, None if there is no table; whether features are weights.
+        """
+        return -1 if self.contexts is None else self.contexts, None, None, None, False
+
     def listed(self) -> Integers:
         """Return the numbers of all contexts.
 
@@ -327,6 +336,11 @@ class LinearForm(LossForm):
             return ContextBlock(offset, writable(contexts, np.int64), self._entries, may_play)
         vectors = writable(contexts, np.float64)
         return ContextBlock(offset, np.arange(len(contexts)), vectors[:, None], may_play)
+
+    def limits(self) -> tuple[Any, ...]:
+        if self.table is None:
+            return super().limits()
+        return self.contexts, self.table, *self._box, self._holds_shares
 
     def check(self, rows: Floats, arms: Sequence[int], context: Context, readout: Readout) -> None:
         bad, where = self._first_bad_here(rows, arms, readout), context

@@ -113,14 +113,7 @@ def best_arms(
                 out[i] = a
 
 
-def first_beyond_box(
-    rows: cython.const[cython.double][:, :],
-    arms: cython.const[cython.longlong][:],
-    least: cython.const[cython.double][:, :],
-    most: cython.const[cython.double][:, :],
-    low: cython.double,
-    high: cython.double,
-) -> int:
+def first_beyond_box(rows, arms, least, most, low, high):
     """Return the first row that reads a loss outside [low, high] somewhere in a box, or -1.
 
     rows: (n, width), of `arms` (n,). least, most: (K or 1, width), the bounds of the values.
@@ -138,9 +131,7 @@ def first_beyond_box(
     return -1
 
 
-def first_outside(
-    rows: cython.const[cython.double][:, :], low: cython.double, high: cython.double
-) -> int:
+def first_outside(rows, low, high):
     """Return the flat index of the first entry that is not in [low, high], NaN included, or -1."""
     for j in range(rows.shape[0]):
         for m in range(rows.shape[1]):
@@ -149,13 +140,7 @@ def first_outside(
     return -1
 
 
-def first_loss_outside(
-    rows: cython.const[cython.double][:, :],
-    values: cython.const[cython.double][:, :],
-    low: cython.double,
-    high: cython.double,
-    most: cython.double,
-) -> int:
+def first_loss_outside(rows, values, low, high, most):
     """Return the first row in which `values` reads a loss not in [low, high], or NaN; else -1.
 
     A row with an entry that is larger than `most`, or smaller than its negative, counts too.

@@ -1,7 +1,11 @@
+cdef struct Bits:  # the `bitgen_t` of NumPy
+    void *state
+    void *next_uint64
+    void *next_uint32
+    double (*next_double)(void *) noexcept nogil
+    void *next_raw
+
 cdef class Uniforms:
-    cdef object generator, before, array
-    cdef const double[::1] block
-    cdef Py_ssize_t used, size
-    cdef begin(self)
-    cdef draw(self)
-    cdef double next(self) except? -1.0
+    cdef object generator, source
+    cdef Bits *bits
+    cdef double next(self) noexcept

@@ -1,4 +1,4 @@
-"""Random numbers for single rounds: drawn in blocks, taken a few at a time."""
+"""Random numbers for single rounds."""
 
 from __future__ import annotations
 
@@ -7,66 +7,49 @@ try:
 except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
-import numpy as np
+if cython.compiled:
+    from cython.cimports.cpython.pycapsule import PyCapsule_GetPointer
 
-BLOCK = cython.declare(cython.Py_ssize_t, 1024)  # numbers that are drawn at a time
+import numpy as np
 
 
 @cython.cclass
 class Uniforms:
-    """Random numbers from [0, 1), drawn in blocks: taking a few is faster than calling a generator.
+    """The random numbers from [0, 1) of a generator, one at a time or many.
+
+    Machine code takes them from its bit generator, by the functions that NumPy offers for that:
+    a call of the generator would take a hundred times as long. Its lock is not taken: the owner of
+    the generator must have one.
 
     >>> uniforms = Uniforms(np.random.default_rng(7))
     >>> [*uniforms.take(2), *uniforms.take(1)] == np.random.default_rng(7).random(3).tolist()
     True
     """
 
-    def __init__(self, generator, before=None, block=None, used=0) -> None:
-        self.generator = generator
-        self.begin()
-        if block is not None:
-            self.before, self.array, self.used = before, block, used
-            self.block, self.size = block, len(block)
+    def __init__(self, generator) -> None:
+        self.generator, self.source = generator, generator.bit_generator
+        if cython.compiled:
+            pointer = PyCapsule_GetPointer(self.source.capsule, b"BitGenerator")
+            self.bits = cython.cast("Bits *", pointer)
 
     def __reduce__(self):
-        return type(self), (self.generator, self.before, self.array, self.used)
-
-    def begin(self):
-        self.before = self.generator.bit_generator.state  # when the block was drawn
-        self.array = np.zeros(0)
-        self.block = self.array
-        self.used = self.size = 0
-
-    def draw(self):
-        self.before = self.generator.bit_generator.state
-        self.array = self.generator.random(BLOCK)
-        self.block = self.array
-        self.used, self.size = 0, BLOCK
+        return type(self), (self.generator,)
 
     def next(self):
         """Return the next number."""
-        if self.used == self.size:
-            self.draw()
-        self.used += 1
-        return self.block[self.used - 1]
+        if cython.compiled:
+            return self.bits.next_double(self.bits.state)
+        else:  # noqa: RET505 - what follows a return would be unreachable in machine code
+            return self.generator.random()
 
-    def take(self, count: cython.Py_ssize_t):
-        """Return the next numbers. The caller must not change the array."""
-        start: cython.Py_ssize_t = self.used
-        if start + count <= self.size:
-            self.used = start + count
-            return self.array[start : self.used]
-        self.rewind()
-        if count > BLOCK:
-            return self.generator.random(count)
-        self.draw()
-        self.used = count
-        return self.array[:count]
+    def take(self, count):
+        """Return the next numbers."""
+        return self.generator.random(count)
 
     def rows(self, active, each: cython.Py_ssize_t):
-        """Return the next numbers for some of n rounds. The caller must not change the array."""
+        """Return the next numbers for some of n rounds."""
         count: cython.Py_ssize_t = np.count_nonzero(active)
-        drawn = self.take(each * count).reshape(-1, each)
+        drawn = self.take((count, each))
         if count == active.size:
             return drawn
         found = np.zeros((active.size, each))
@@ -75,18 +58,9 @@ class Uniforms:
 
     @property
     def state(self):
-        """The state of the generator after the numbers that were taken; may be set."""
-        self.rewind()
-        return dict(self.generator.bit_generator.state)
+        """The state of the generator; may be set."""
+        return dict(self.source.state)
 
     @state.setter
     def state(self, state):
-        self.generator.bit_generator.state = state
-        self.begin()
-
-    def rewind(self):
-        """Set the generator to its state after the numbers that were taken."""
-        if self.size > 0:
-            self.generator.bit_generator.state = self.before
-            self.generator.random(self.used)
-        self.begin()
+        self.source.state = state

@@ -191,7 +191,7 @@ def learn_many(
             read_only(LossBlock(base, *none, clip=False)),
         )
         step = compiled.update_many_step(*_block(learner, read), last, answers)
-        at_once(partial(vars(learner).update, changed), step, *marks, *also())
+        at_once(partial(learner.set_counts, *changed), step, *marks, *also())
 
 
 def _compiled(learner: Learner) -> BatchLearner | None:

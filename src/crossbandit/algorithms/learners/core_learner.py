@@ -31,6 +31,7 @@ class CoreLearner(Learner[AlgorithmT]):
 
     stored: ClassVar[tuple[str, ...]] = ()  # the arrays that `state` returns; all if empty
     weighted: ClassVar[bool] = True
+    usual: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from crossbandit.algorithms.learners.graph_core import PendingFields
 from crossbandit.algorithms.learners.tokens import (
     ACTION,
     GRAPH,
@@ -87,12 +87,10 @@ class Decision(_Fields):
     >>> learner.learn(token, [[0.5], [0.25]])  # hours later, perhaps after a restart
     """
 
-    # What learning needs, or a token that came from JSON; and what the token needs. They are not
-    # fields: two decisions are equal if their fields are.
     by_law: ClassVar[bool] = False
+    # What learning needs, or a token that came from JSON. It is not a field: two decisions are
+    # equal if their fields are.
     carried: PendingDecision | bytes | None = None
-    key: bytes | None = None
-    remembered: bool = False
 
     @property
     def token(self) -> bytes:
@@ -112,7 +110,7 @@ class Decision(_Fields):
         learner, decider = pending.learner, pending.decider
         payload = encoded(pending, self.revealed)
         token = Token(GRAPH, learner, decider, pending.counter, pending.time, payload)
-        return token.encode(self.key)
+        return token.encode(pending.key)
 
     @property
     def text(self) -> str:
@@ -135,8 +133,9 @@ class Decision(_Fields):
             DecisionError: This decision has no token.
         """
         inner = self.token
-        known = Token.decode(inner, self.key)
-        return known._replace(kind=ACTION, payload=packed((*values, inner))).encode(self.key)
+        key = self.carried.key if isinstance(self.carried, PendingDecision) else None
+        known = Token.decode(inner, key)
+        return known._replace(kind=ACTION, payload=packed((*values, inner))).encode(key)
 
     def _replace(self, /, **changes: Any) -> Decision:
         changed: Decision = super()._replace(**changes)
@@ -152,7 +151,8 @@ class Decision(_Fields):
         """
         probability = None if math.isnan(self.probability) else self.probability
         data = {**self._asdict(), "revealed": list(self.revealed), "probability": probability}
-        kept = self.remembered or self.carried is None
+        carried = self.carried
+        kept = carried.remembered if isinstance(carried, PendingDecision) else carried is None
         return data if kept else {**data, "token": self.text}
 
     @classmethod
@@ -194,8 +194,7 @@ def is_written(data: object) -> bool:
     return isinstance(data, Mapping) and names <= set(data) <= {*names, "token"}
 
 
-@dataclass(slots=True)
-class PendingDecision:
+class PendingDecision(PendingFields):
     """What a learner remembers of a decision until its feedback comes.
 
     Attributes:
@@ -214,21 +213,21 @@ class PendingDecision:
         time: When it was made, in seconds.
         graph: The graph of the round, if graphs change and it is known.
         revealed: The arms whose losses are revealed, if graphs change and they are known.
+        key: The key of its token, or None.
+        remembered: Whether its learner remembers it, so that it needs no token.
     """
 
-    round: int
-    context: Context
-    readout: Readout
-    arm: int
-    learner: str
-    weights: Floats | None = None
-    baseline: float | None = None
-    rows: Floats | None = None
-    decider: str = ""
-    counter: int = -1
-    time: float = 0.0
-    graph: FeedbackGraph | None = None
-    revealed: Sequence[int] | None = None
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"PendingDecision{self.fields()[:-2]}"  # without the key
+
+    def changed(self, **changes: Any) -> PendingDecision:
+        """Return a copy with other attributes."""
+        other = PendingDecision(*self.fields())
+        for name, one in changes.items():
+            setattr(other, name, one)
+        return other
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
         """Raise DecisionError if `decision` was changed.

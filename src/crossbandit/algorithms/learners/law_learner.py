@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -100,6 +99,10 @@ class LawDecider(LawShell, Shell):
     # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
     # locks of learning and of money come before it.
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
+    kept: ClassVar[tuple[str, ...]] = tuple(
+        "id _key law guard decision clock round declined total test watch seen own features "
+        "learner".split()
+    )
 
     def __init__(
         self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
@@ -107,13 +110,6 @@ class LawDecider(LawShell, Shell):
         super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
         self._set_up()
         self.learner = self.id if learner is None else learner
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        state = {**super().__getstate__(), **self.fields()}
-        return copyreg.__newobj__, (type(self),), state  # type: ignore[attr-defined]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Shell.__setstate__(self, state)  # not that of the compiled class
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""

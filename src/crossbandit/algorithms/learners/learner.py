@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -27,6 +26,7 @@ from crossbandit.algorithms.learners.feedback import (
     listed_arms,
     neighbors,
 )
+from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.algorithms.learners.shell import Shell
@@ -62,13 +62,18 @@ if TYPE_CHECKING:
 
     AlgorithmT = TypeVar("AlgorithmT", bound=Algorithm, default=Any)
     # The arrays of a state with copies of what they were, and counts.
-    _Before = tuple[list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], dict[str, int]]
+    _Before = tuple[list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], tuple[int, int]]
 else:
     from typing import TypeVar
 
     AlgorithmT = TypeVar("AlgorithmT")
 
 Step = Callable[[], Any]  # see `at_once`
+# What an algorithm may override that the usual case does not call.
+_STEPS = frozenset(
+    "play random_numbers update update_steps core_steps count_round revealed reveals".split()
+)
+_MOST_USUAL = 1 << 14  # numbers of feedback: more take longer than all calls
 _SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
 
@@ -81,7 +86,7 @@ def draw(probabilities: Floats, uniform: float) -> int:
     return arm if arm < len(probabilities) else int(np.flatnonzero(probabilities)[-1])
 
 
-class Learner(Shell, ABC, Generic[AlgorithmT]):
+class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     """A running algorithm: `act` on a context, then `learn` from what was revealed.
 
     Feedback may arrive late and out of order. The weight of a round's feedback is fixed when the
@@ -140,8 +145,13 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
     """
 
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
-    _lock: RLock
+    kept: ClassVar[tuple[str, ...]] = tuple(
+        "id _key core generator learned_from round _max_pending _pending _revealed _waiting "
+        "_watch".split()
+    )
     learns: ClassVar[bool] = True
+    # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.
+    usual: ClassVar[bool] = False
 
     algorithm: AlgorithmT
     parameters: Any = None
@@ -165,7 +175,7 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
         self.graph_kind = "fixed" if algorithm.needs_own_loss else problem.graph_kind
         self.graph = problem.graph if graph is None else graph
         self.generator = stream(seed, "learner")
-        self._revealed: dict[int, Sequence[int]] = {}
+        self._revealed = {}
         self._arrays: dict[int, Integers] = {}
         self.round = 0
         self.learned_from = SeenDecisions()
@@ -173,9 +183,11 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
         self._waiting = 0  # own decisions without feedback
         self._max_pending = 100_000
         self._last_expired = -1  # the latest round that is not remembered any more
-        self._pending: dict[int, PendingDecision] = {}  # those that are remembered
-        self._watch: FeedbackWatch | None = None  # from the first decision on, if it is needed
+        self._pending = {}  # those that are remembered
+        self._watch = None  # from the first decision on, if it is needed
         self._before: _Before | None = None  # the state before an update that has not ended
+        self.core = None  # that of an algorithm follows
+        self.quick = 0
         self._set_up()
 
     # --- what its user calls -------------------------------------------------------------------
@@ -197,6 +209,10 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm cannot be told which arms are available.
             InvalidGraphError: The graph of the round is missing, or the algorithm cannot play it.
         """
+        if available is None and graph is None:
+            decision = self.act_usual(context)
+            if decision is not None:
+                return decision
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
@@ -230,7 +246,8 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
             InvalidLossesError: Losses have another shape, are masked, not finite, or not in [0, 1].
                 The learner is then unchanged.
         """
-        self.learn_with((), decision, losses, graph)
+        if graph is not None or not self.learn_usual(decision, losses):
+            self.learn_with((), decision, losses, graph)
 
     def learn_with(
         self,
@@ -549,11 +566,13 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
         return ()
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Use no steps of a base class in place of an `update` that was overridden."""
+        """Use no steps of a base class in place of those that were overridden."""
         super().__init_subclass__(**options)
         own = vars(cls)
         if {"update", "count_round"} & own.keys() and "update_steps" not in own:
             cls.update_steps = Learner.update_steps  # type: ignore[method-assign]
+        if _STEPS & own.keys() and "usual" not in own:
+            cls.usual = False
 
     @abstractmethod
     def state(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -697,6 +716,21 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
 
     # --- private steps -------------------------------------------------------------------------
 
+    def as_copy(self) -> None:
+        """Find out again what is usual."""
+        self.quick = 0
+
+    def _usual_parts(self) -> tuple[Any, ...] | None:
+        """Return what `GraphShell` needs to know; None if no round of this learner is usual."""
+        form, arms = self.problem.form, self.problem.arms
+        fixed = self.graph_kind == self.problem.graph_kind == "fixed"
+        small = arms * form.columns <= _MOST_USUAL and form.shape[0] == 1
+        if not (self.usual and fixed and small):
+            return None
+        weighted = getattr(self, "weighted", True)
+        needs = (self.algorithm.needs_memory, self.needs_all_feedback, weighted)
+        return (PendingDecision, Decision), form, form.limits(), *needs
+
     def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
         plain, readout = self.problem.form.read(context)
         if available is not None:
@@ -746,10 +780,7 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
             (pending.round, pending.context, pending.arm, probability, revealed, pending.learner),
         )
         decision.carried = pending
-        if self._key is not None:
-            decision.key = self._key
-        if self.algorithm.needs_memory:
-            decision.remembered = True
+        pending.key, pending.remembered = self._key, self.algorithm.needs_memory
         return decision
 
     def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
@@ -828,21 +859,21 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
     def _learn_one(self, pending: PendingDecision, rows: Floats, also: Sequence[Step]) -> None:
         """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
         (marked,), counts, marks = self._marking([pending])
-        last = counts["round"] - 1
+        last = counts[0] - 1
         steps = self.update_steps(marked, rows, last)
         new = marked is not pending
         if steps is not None:
             counted = self.count_steps(marked, last) if new else ()
-            at_once(partial(vars(self).update, counts), *counted, *steps, *marks, *also)
+            at_once(partial(self.set_counts, *counts), *counted, *steps, *marks, *also)
             return
         arrays = [(array, array.copy()) for array in self.state().values()]
-        self._before = arrays, {"round": self.round, "_waiting": self._waiting}
+        self._before = arrays, (self.round, self._waiting)
         try:
-            vars(self).update(counts)
+            self.set_counts(*counts)
             if new:
                 self.count_round(marked)
             self.update(marked, rows)
-            at_once(*marks, *also, partial(vars(self).__setitem__, "_before", None))
+            at_once(*marks, *also, partial(setattr, self, "_before", None))
         except BaseException:
             self._recover()
             raise
@@ -853,12 +884,12 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
             arrays, counts = self._before
             for array, before in arrays:
                 array[...] = before
-            vars(self).update(counts)
+            self.set_counts(*counts)
             self._before = None
 
     def _marking(
         self, decisions: Sequence[PendingDecision]
-    ) -> tuple[list[PendingDecision], dict[str, int], list[Step]]:
+    ) -> tuple[list[PendingDecision], tuple[int, int], list[Step]]:
         """Prepare to mark decisions as learned from. Changes nothing."""
         steps: list[Step] = []
         marked, answered = [], []
@@ -874,11 +905,11 @@ class Learner(Shell, ABC, Generic[AlgorithmT]):
                 answered.append((one.round, one.arm))
                 marked.append(one)
             else:
-                marked.append(replace(one, round=min(one.round, round_)))
+                marked.append(one.changed(round=min(one.round, round_)))
                 round_ += 1
         if self._watch is not None:
             steps += self._watch.answering(answered)
-        return marked, {"round": round_, "_waiting": waiting}, steps
+        return marked, (round_, waiting), steps
 
     def _check_remembered(self, one: PendingDecision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"

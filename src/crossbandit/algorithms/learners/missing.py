@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms.learners.graph_core import WatchCounts
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
 from crossbandit.errors import MissingFeedbackWarning
@@ -30,7 +31,7 @@ _MADE, _ANSWERED = 0, 1
 _FIELDS = {"watch": record.Field(low=0, rows="cohorts")}
 
 
-class FeedbackWatch:
+class FeedbackWatch(WatchCounts):
     """Warns a learner's user, once, if the feedback of some arms is missing more often.
 
     It counts the decisions of each arm, and how many of them were answered. Rounds are counted in
@@ -49,7 +50,7 @@ class FeedbackWatch:
     def __init__(self, arms: int, start: int = 0, first: int = _FIRST) -> None:
         self._arms, self._start, self._first = arms, start, first
         self._active = True
-        self._cohorts: list[tuple[list[int], list[int]]] = []
+        self._cohorts = []
         self._begin, self._end = 0, 0  # the latest cohort, counted from the start
 
     def count_decision(self, round_: int, arm: int) -> None:

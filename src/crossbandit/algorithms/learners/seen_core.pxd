@@ -1,3 +1,17 @@
+cimport cython
+
+cdef enum: ON_PAGE = 1023  # counter & ON_PAGE is the place of a decision on its page
+
+cdef class ShellCore:
+    cdef public object id, _key
+
+@cython.no_gc  # a decision is in no cycle, and there may be very many
+cdef class MadeFields:
+    cdef public long long round, arm
+    cdef public str learner, decider
+    cdef public double time
+    cdef public object key
+
 cdef class Page:
     cdef public object codes
     cdef public double newest

@@ -1,4 +1,4 @@
-"""Pages of decisions that were learned from, and how to find that of a decision."""
+"""What all learners have in machine code: decisions, and pages of those that were learned from."""
 
 from __future__ import annotations
 
@@ -7,8 +7,26 @@ try:
 except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
+if not cython.compiled:
+    ON_PAGE = 1023  # as in the .pxd
+
+import copyreg
+
 SHIFT = cython.declare(cython.longlong, 10)  # a page has 2**SHIFT decisions
 SKEW = cython.declare(cython.double, 60.0)  # seconds by which clocks of machines may differ
+
+
+@cython.cclass
+class ShellCore:
+    """The id and the key of a learner or a snapshot; see `Shell`."""
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
+
+
+@cython.cclass
+class MadeFields:
+    """What every decision has: its number and arm, who made it, for whom and when, and a key."""
 
 
 @cython.cclass

@@ -6,17 +6,19 @@ from threading import RLock
 from typing import Any, ClassVar
 
 from crossbandit.algorithms.learners.seen import new_id
+from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
 
 
-class Shell:
+class Shell(ShellCore):
     """What decides, and perhaps learns, for any number of threads.
 
     Attributes:
         locks: The names of its locks, in the order of `crossbandit.core.forks`; None where it has
             none.
+        kept: The attributes of its machine code, which `vars` does not list.
         learns: Whether it learns. A snapshot only decides.
         law: The law that it decides by; None if it uses a feedback graph.
         guard: The guard of that law, or None.
@@ -24,6 +26,7 @@ class Shell:
     """
 
     locks: ClassVar[tuple[str | None, ...]]
+    kept: ClassVar[tuple[str, ...]] = ("id", "_key")
     learns: ClassVar[bool] = False
     law: Any = None
     guard: Any = None
@@ -31,7 +34,7 @@ class Shell:
     def _set_up(self) -> None:
         """Take an id and locks, and expect forks; the last step of a constructor."""
         self.id = new_id()
-        self._key: bytes | None = None
+        self._key = None
         self._take_locks()
 
     def _take_locks(self) -> None:
@@ -41,7 +44,8 @@ class Shell:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the locks: a copy has its own."""
-        return {name: one for name, one in vars(self).items() if name not in self.locks}
+        names = dict.fromkeys((*vars(self), *self.kept))
+        return {name: getattr(self, name) for name in names if name not in self.locks}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, one in state.items():

@@ -3,20 +3,18 @@ cimport cython
 from crossbandit.core.uniforms cimport Uniforms
 from crossbandit.laws.law_core cimport LawCore
 from crossbandit.laws.test_core cimport TestCore
-from crossbandit.algorithms.learners.seen_core cimport Page, SeenPages
+from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
 from crossbandit.limits.pace_core cimport PaceCore
 from crossbandit.limits.pace_core cimport WANTED
 
-@cython.no_gc  # a decision is in no cycle, and there may be very many
-cdef class DecisionFields:
-    cdef public long long round, arm, score, total
-    cdef public str learner, decider
-    cdef public double time
-    cdef public object guard, key
+@cython.no_gc
+cdef class DecisionFields(MadeFields):
+    cdef public long long score, total
+    cdef public object guard
     cdef tuple fields(self)
 
-cdef class LawShell:
-    cdef public object law, guard, decision, id, learner, _key, clock, deciding
+cdef class LawShell(ShellCore):
+    cdef public object law, guard, decision, learner, clock, deciding
     cdef public long long round, declined, total
     cdef public object learning, test, watch
     cdef public set own

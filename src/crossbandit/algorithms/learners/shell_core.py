@@ -12,7 +12,7 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.algorithms.learners.seen_core import Page
+    from crossbandit.algorithms.learners.seen_core import ON_PAGE, MadeFields, Page, ShellCore
     from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.law_core import LawCore
     from crossbandit.laws.test_core import TestCore
@@ -20,7 +20,6 @@ if not cython.compiled:  # the .pxd names what machine code imports
     from crossbandit.limits.state import WANTED
 
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
-ON_PAGE = cython.declare(cython.longlong, 1023)  # the number of a decision on its page
 HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the highest chance
 SCALE = cython.declare(cython.longlong, 1048576)  # see `LawDecision`
 DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `LawDecision`
@@ -41,7 +40,7 @@ def is_watched(number):
 
 
 @cython.cclass
-class DecisionFields:
+class DecisionFields(MadeFields):
     """What a decision of a law carries; see `LawDecision`."""
 
     def __init__(
@@ -97,7 +96,7 @@ def pay(reserved, key, won, least):
 
 
 @cython.cclass
-class LawShell:
+class LawShell(ShellCore):
     """The counters of a decider, and what a decision and an outcome change."""
 
     def __init__(self, law, guard, decision, clock) -> None:
@@ -105,12 +104,6 @@ class LawShell:
         self.round = self.declined = self.total = 0
         self.learning = self.test = self.watch = self.seen = None  # set if it learns
         self.own, self.features = set(), len(law.classes)
-
-    def fields(self):
-        """Return its fields by name, without locks, for a copy."""
-        names = ("law", "guard", "decision", "clock", "round", "declined", "total", "test", "watch")
-        more = ("seen", "own", "features", "id", "learner", "_key")
-        return {name: getattr(self, name) for name in (*names, *more)}
 
     def decide(self, context, worth, cost, labels, first, last):
         """Choose an amount; not under a guard."""

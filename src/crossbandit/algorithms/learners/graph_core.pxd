@@ -1,0 +1,46 @@
+cimport cython
+
+from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.core.losses cimport first_beyond_box, first_loss_outside, first_outside
+from crossbandit.core.rounds cimport RoundCore, copy_floats
+from crossbandit.core.uniforms cimport Uniforms
+
+@cython.no_gc
+cdef class PendingFields(MadeFields):
+    cdef public long long counter
+    cdef public bint remembered
+    cdef public object context, baseline, rows, graph, revealed
+    cdef public object form, reading, factors  # until `readout` and `weights` are asked for
+    cpdef tuple fields(self)
+
+cdef class WatchCounts:
+    cdef public long long _start, _first, _begin, _end
+    cdef public list _cohorts
+    cdef bint is_latest(self, long long round_) noexcept
+    cdef Py_ssize_t cohort_of(self, long long round_) except -2
+    cdef count(self, Py_ssize_t cohort, Py_ssize_t kind, Py_ssize_t arm)
+
+cdef class GraphShell(ShellCore):
+    cdef public object _lock, _watch, _max_pending, core
+    cdef public dict _pending, _revealed
+    cdef public long long round, _waiting
+    cdef public SeenPages learned_from
+    cdef object numbers
+    cdef Uniforms uniforms
+    cdef public int quick  # 1 if rounds may be usual, -1 if not, 0 if that is not known
+    cdef RoundCore usual_core
+    cdef object types, limits, form, pending_type, decision_type
+    cdef bint remembers, watches, weighted, shares
+    cdef Py_ssize_t contexts  # -1 if they are vectors
+    cdef const double[:, :, ::1] entries  # the vectors of numbered contexts
+    cdef const double[:, :] least, most  # the box around them
+    cdef bint prepare(self) except -1
+    cpdef set_counts(self, long long number, long long waiting)
+    cpdef act_usual(self, context)
+    cdef read_usual(self, context)
+    cdef decided(self, context, WatchCounts watch)
+    cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
+    cpdef bint learn_usual(self, decision, losses) except -1
+    cdef bint is_same(self, decision, PendingFields one) except -1
+    cdef bint read_feedback(self, PendingFields one, losses) except -1
+    cdef learn_here(self, PendingFields one, losses)

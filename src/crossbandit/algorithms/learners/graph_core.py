@@ -1,0 +1,327 @@
+"""What a learner with a feedback graph does for every decision, in one call of machine code.
+
+No interrupt can come between the steps of such a call: Python handles signals between instructions
+of Python code.
+"""
+
+from __future__ import annotations
+
+try:
+    import cython
+except ImportError:
+    from crossbandit.core import shim as cython  # type: ignore[no-redef]
+
+if cython.compiled:
+    from cython.cimports.libc.math import isfinite, isnan
+else:  # the .pxd names the other modules
+    from math import isfinite, isnan
+
+    from crossbandit.algorithms.learners.seen_core import ON_PAGE, MadeFields, Page, ShellCore
+    from crossbandit.core.losses import first_beyond_box, first_loss_outside, first_outside
+    from crossbandit.core.rounds import RoundCore, copy_floats
+    from crossbandit.core.uniforms import Uniforms
+
+from math import inf, nan
+
+import numpy as np
+
+WEIGHTS = cython.declare(cython.Py_ssize_t, 0)  # as in `RoundCore`
+GIVEN = cython.declare(cython.Py_ssize_t, 2)
+GENERATOR = cython.declare(object, np.random.Generator)
+INTEGER = cython.declare(object, np.int64)
+
+
+@cython.cclass
+class PendingFields(MadeFields):
+    """What learning from a decision needs; see `PendingDecision`."""
+
+    def __init__(
+        self,
+        round,  # noqa: A002
+        context,
+        readout,
+        arm,
+        learner,
+        weights=None,
+        baseline=None,
+        rows=None,
+        decider="",
+        counter=-1,
+        time=0.0,
+        graph=None,
+        revealed=None,
+        key=None,
+        remembered=False,
+    ) -> None:
+        self.round, self.context, self.arm, self.learner = round, context, arm, learner
+        self.form, self.reading, self.factors, self.baseline = None, readout, weights, baseline
+        self.rows, self.decider, self.counter, self.time = rows, decider, counter, time
+        self.graph, self.revealed, self.key, self.remembered = graph, revealed, key, remembered
+
+    @property
+    def readout(self):
+        if self.reading is None:
+            self.reading = self.form.readout(self.context)
+        return self.reading
+
+    @property
+    def weights(self):
+        if type(self.factors) is bytes:
+            self.factors = np.frombuffer(self.factors).copy()
+        return self.factors
+
+    @weights.setter
+    def weights(self, weights):
+        self.factors = weights
+
+    def fields(self):
+        """Return what the constructor takes."""
+        first = (self.round, self.context, self.readout, self.arm, self.learner, self.weights)
+        more = (self.baseline, self.rows, self.decider, self.counter, self.time, self.graph)
+        return (*first, *more, self.revealed, self.key, self.remembered)
+
+    def __reduce__(self):
+        return type(self), self.fields()
+
+
+@cython.cclass
+class WatchCounts:
+    """How many decisions were made and answered; see `FeedbackWatch`."""
+
+    def is_latest(self, round_):
+        """Return whether a round is of the latest cohort."""
+        return self._begin <= round_ - self._start < self._end
+
+    def cohort_of(self, round_):
+        """Return the number of a round's cohort, -1 if it is not counted."""
+        times: cython.longlong = (round_ - self._start) // self._first
+        cohort: cython.Py_ssize_t = 0
+        while times > 0:
+            times >>= 1
+            cohort += 1
+        return cohort if round_ >= self._start and cohort < len(self._cohorts) else -1
+
+    def count(self, cohort, kind, arm):
+        """Count a decision of a cohort. kind: 0 if it was made, 1 if it was answered."""
+        counts: list = self._cohorts[cohort][kind]
+        counts[arm] += 1
+
+
+@cython.cclass
+class GraphShell(ShellCore):
+    """The counters of a learner, and what a decision and its feedback change."""
+
+    @property
+    def generator(self):
+        return self.numbers
+
+    @generator.setter
+    def generator(self, generator):
+        self.numbers = generator
+        self.uniforms = Uniforms(generator) if type(generator) is GENERATOR else None
+
+    def set_counts(self, number, waiting):
+        """Set how many rounds were played, and how many wait for feedback, in one step."""
+        self.round, self._waiting = number, waiting
+
+    def prepare(self):
+        """Find out whether a round can be usual, before the first one; return it."""
+        parts = self._usual_parts()
+        self.quick = -1 if parts is None else 1
+        if parts is not None:
+            self.types, self.form, self.limits, self.remembers, self.watches, self.weighted = parts
+            self.pending_type, self.decision_type = self.types
+            self.contexts, self.entries, self.least, self.most, self.shares = self.limits
+            self.usual_core = self.core
+            self.usual_core.make_room(self.form.columns)
+        return parts is not None
+
+    # --- decisions -----------------------------------------------------------------------------
+
+    def act_usual(self, context):
+        """Return a decision; None if anything is unusual, and then nothing has changed."""
+        lock = self._lock
+        lock.acquire()
+        try:
+            if self.quick < 0 or self.uniforms is None or (self.quick == 0 and not self.prepare()):
+                return None
+            watch: WatchCounts = self._watch
+            if self.watches and (watch is None or not watch.is_latest(self.round)):
+                return None
+            if self.remembers and not len(self._pending) < self._max_pending:
+                return None
+            plain = self.read_usual(context)
+            if plain is None:
+                return None
+            return self.decided(plain, watch)
+        finally:
+            lock.release()
+
+    def read_usual(self, context):
+        """Read a context; return it in plain form, or None if it is unusual."""
+        core: RoundCore = self.usual_core
+        if self.contexts >= 0:
+            if type(context) is INTEGER:
+                context = int(context)
+            if type(context) is not int or not 0 <= context < self.contexts:
+                return None
+            index: cython.Py_ssize_t = context
+            core.now.restricted = False
+            core.now_offset[0] = index
+            if self.entries is not None:
+                core.now_offset[0] = 0
+                for v in range(core.now_table.shape[2]):
+                    core.now_table[0, 0, v] = self.entries[index, 0, v]
+            return context
+        width: cython.Py_ssize_t = core.now_table.shape[2]
+        if type(context) is tuple:
+            if len(context) != width:
+                return None
+            for v in range(width):
+                if type(context[v]) is not float:
+                    return None
+                core.now_table[0, 0, v] = context[v]
+        elif not copy_floats(context, 1, 1, width, core.now_table[0]):
+            return None
+        for v in range(width):
+            if not isfinite(core.now_table[0, 0, v]):
+                return None
+        core.now_offset[0] = 0
+        core.now.restricted = False
+        if type(context) is tuple:
+            return context
+        return tuple([core.now_table[0, 0, v] for v in range(width)])
+
+    def decided(self, context, watch):
+        """Make a decision in the context that was read."""
+        number: cython.longlong = self.round
+        one: PendingFields = self.pending_type.__new__(self.pending_type)
+        one.form, one.context, one.round, one.counter = self.form, context, number, number
+        one.learner = one.decider = self.id
+        one.time, one.key, one.remembered = self.learned_from.clock(), self._key, self.remembers
+        probability: cython.double = self.play_usual(one, context if self.contexts >= 0 else 0)
+        revealed = self._revealed.get(one.arm)
+        if revealed is None:
+            revealed = self.reveals(one.arm)
+        self.round = number + 1
+        self._waiting += 1
+        if self.watches:
+            watch.count(len(watch._cohorts) - 1, 0, one.arm)
+        if self.remembers:
+            self._pending[number] = one
+        # This is `Decision(...)`, in half the time.
+        fields = (number, context, one.arm, probability, revealed, one.learner)
+        decision = tuple.__new__(self.decision_type, fields)
+        decision.carried = one
+        return decision
+
+    def play_usual(self, one, context):
+        """Play a round; return the probability of its arm."""
+        core: RoundCore = self.usual_core
+        one.arm = core.play_usual(one.round, context, self.uniforms, 1)
+        one.baseline = None if isnan(core.baseline) else core.baseline
+        if self.weighted:
+            one.factors = core.packed_weights()
+        return core.probability
+
+    # --- feedback ------------------------------------------------------------------------------
+
+    def learn_usual(self, decision, losses):
+        """Learn from the feedback of a decision, and mark it, in the usual case; else return False.
+
+        It is unusual that the decision was changed, was not made here by `act_usual`, or was
+        learned from before, that its page must be made, and that losses are no array of floats in
+        their range. Nothing has changed then.
+        """
+        if type(decision) is not self.decision_type:
+            return False
+        carried = decision.carried
+        if type(carried) is not self.pending_type:
+            return False
+        one: PendingFields = carried
+        lock = self._lock
+        lock.acquire()
+        try:
+            if self.quick <= 0 or one.form is not self.form or one.decider != self.id:
+                return False
+            if one.learner != self.id or not one.counter < self.round:
+                return False
+            if not self.is_same(decision, one):
+                return False
+            page: Page = None
+            place: cython.longlong = one.counter & ON_PAGE
+            if self.remembers:
+                if self._pending.get(one.round) is not one:
+                    return False
+            else:
+                page = self.learned_from.find(one.decider, one.counter, one.time)
+                if page is None or page.table[place] != 0:
+                    return False
+            if not self.read_feedback(one, losses):
+                return False
+            self.learn_here(one, losses)
+            self._waiting -= 1
+            if self.watches:
+                watch: WatchCounts = self._watch
+                cohort: cython.Py_ssize_t = watch.cohort_of(one.round)
+                if cohort >= 0:
+                    watch.count(cohort, 1, one.arm)
+            if self.remembers:
+                del self._pending[one.round]
+            else:
+                page.table[place] = 1
+        finally:
+            lock.release()
+        return True
+
+    def is_same(self, decision, one):
+        """Return whether a decision says what was decided."""
+        if len(decision) != 6:
+            return False
+        number, context, arm, _, revealed, maker = cython.cast(tuple, decision)
+        return (
+            context is one.context
+            and maker == one.learner
+            and one.revealed is None
+            and type(number) is int
+            and number == one.round
+            and type(arm) is int
+            and arm == one.arm
+            and revealed is self._revealed.get(arm)
+        )
+
+    def read_feedback(self, one, losses):
+        """Read the context and the losses of a decision; return False if they are unusual."""
+        core: RoundCore = self.usual_core
+        revealed = self._revealed.get(one.arm)
+        if revealed is None or not 0 <= one.arm < core.arms:
+            return False
+        if self.read_usual(one.context) is None:
+            return False
+        count: cython.Py_ssize_t = len(revealed)
+        if not copy_floats(losses, 2, count, core.given.shape[1], core.given):
+            return False
+        if one.factors is not None and not core.give_weights(one.factors):
+            return False
+        low: cython.double = -1e-9  # as `LossForm.check`, which also says what is wrong
+        high: cython.double = 1.0 + 1e-9
+        if self.contexts >= 0 and self.entries is None:
+            return first_outside(core.given[:count], low, high) < 0
+        largest: cython.double = inf if self.contexts >= 0 else 1e100
+        if first_loss_outside(core.given[:count], core.now_table[0], low, high, largest) >= 0:
+            return False
+        if self.contexts < 0 or (self.shares and first_outside(core.given[:count], 0.0, 1.0) < 0):
+            return True
+        arms = core.revealed[:count]  # any: all have the same box
+        return first_beyond_box(core.given[:count], arms, self.least, self.most, low, high) < 0
+
+    def learn_here(self, one, losses):
+        """Learn from the feedback that was read."""
+        core: RoundCore = self.usual_core
+        if one.factors is None:
+            if self.weighted:  # it is not used
+                return
+            core.copy_row(WEIGHTS, GIVEN)
+        baseline: cython.double = nan if one.baseline is None else one.baseline
+        context: cython.Py_ssize_t = one.context if self.contexts >= 0 else 0
+        core.learn_usual(one.round, context, self.round - 1, one.arm, baseline)
