@@ -142,11 +142,13 @@ class CrossGraph(EpochAlgorithm):
         return tuning.tuned(self.tuning, problem)._asdict()
 
 
-class EpochLearner(PairShell, Learner[AlgorithmT]):  # type: ignore[misc]
+class EpochLearner(PairShell, Learner[AlgorithmT]):
     """The learner of algorithms with epochs."""
 
     kept: ClassVar[tuple[str, ...]] = (*Learner.kept, "_open", "_held")
     usual = True
+    _open: PendingDecision | None
+    _held: list[PendingDecision]
 
     def __init__(
         self,
@@ -191,7 +193,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):  # type: ignore[misc]
         if first is None:
             self._open = pending
         else:
-            self.close_pair(first, pending)
+            self.close_pair(first, pending)  # type: ignore[no-untyped-call]
         return float(probability)
 
     def _epoch_weights(self, round_: int) -> Floats:

@@ -67,7 +67,7 @@ def copy_floats(given, dimensions, rows, columns, out):
         if fits:
             out[:rows] = given
         return fits
-    view: Py_buffer
+    view = cython.declare("Py_buffer")
     try:
         PyObject_GetBuffer(given, cython.address(view), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)
     except ValueError:

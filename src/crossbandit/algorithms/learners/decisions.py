@@ -28,7 +28,6 @@ from crossbandit.algorithms.learners.tokens import (
     token_bytes,
 )
 from crossbandit.core.forms import restricted
-from crossbandit.core.types import Floats
 from crossbandit.core.validation import reject
 from crossbandit.errors import (
     DamagedTokenError,
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.forms import Context, Readout
     from crossbandit.core.types import Booleans
-    from crossbandit.graphs import FeedbackGraph
 
 _START = struct.Struct("<Bqi")
 _NUMBER = struct.Struct("<q")

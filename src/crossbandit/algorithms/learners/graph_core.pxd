@@ -38,9 +38,11 @@ cdef class GraphShell(ShellCore):
     cpdef set_counts(self, long long number, long long waiting)
     cpdef act_usual(self, context)
     cdef read_usual(self, context)
+    cdef read_vector(self, context)
     cdef decided(self, context, WatchCounts watch)
     cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
     cpdef bint learn_usual(self, decision, losses) except -1
-    cdef bint is_same(self, decision, PendingFields one) except -1
+    cdef bint is_own(self, decision, PendingFields one) except -1
     cdef bint read_feedback(self, PendingFields one, losses) except -1
+    cdef bint accepts(self, Py_ssize_t count) noexcept
     cdef learn_here(self, PendingFields one, losses)

@@ -159,24 +159,27 @@ class GraphShell(ShellCore):
 
     def read_usual(self, context):
         """Read a context; return it in plain form, or None if it is unusual."""
+        if self.contexts < 0:
+            return self.read_vector(context)
         core: RoundCore = self.usual_core
-        if self.contexts >= 0:
-            if type(context) is INTEGER:
-                context = int(context)
-            if type(context) is not int or not 0 <= context < self.contexts:
-                return None
-            index: cython.Py_ssize_t = context
-            core.now.restricted = False
-            core.now_offset[0] = index
-            if self.entries is not None:
-                core.now_offset[0] = 0
-                for v in range(core.now_table.shape[2]):
-                    core.now_table[0, 0, v] = self.entries[index, 0, v]
-            return context
+        if type(context) is INTEGER:
+            context = int(context)
+        if type(context) is not int or not 0 <= context < self.contexts:
+            return None
+        index: cython.Py_ssize_t = context
+        core.now.restricted = False
+        core.now_offset[0] = index
+        if self.entries is not None:
+            core.now_offset[0] = 0
+            for v in range(core.now_table.shape[2]):
+                core.now_table[0, 0, v] = self.entries[index, 0, v]
+        return context
+
+    def read_vector(self, context):
+        core: RoundCore = self.usual_core
         width: cython.Py_ssize_t = core.now_table.shape[2]
-        if type(context) is tuple:
-            if len(context) != width:
-                return None
+        plain: cython.bint = type(context) is tuple and len(context) == width
+        if plain:
             for v in range(width):
                 if type(context[v]) is not float:
                     return None
@@ -186,17 +189,16 @@ class GraphShell(ShellCore):
         for v in range(width):
             if not isfinite(core.now_table[0, 0, v]):
                 return None
-        core.now_offset[0] = 0
         core.now.restricted = False
-        if type(context) is tuple:
-            return context
-        return tuple([core.now_table[0, 0, v] for v in range(width)])
+        core.now_offset[0] = 0
+        return context if plain else tuple([core.now_table[0, 0, v] for v in range(width)])
 
     def decided(self, context, watch):
         """Make a decision in the context that was read."""
         number: cython.longlong = self.round
         one: PendingFields = self.pending_type.__new__(self.pending_type)
         one.form, one.context, one.round, one.counter = self.form, context, number, number
+        one.reading = one.factors = one.baseline = one.rows = one.graph = one.revealed = None
         one.learner = one.decider = self.id
         one.time, one.key, one.remembered = self.learned_from.clock(), self._key, self.remembers
         probability: cython.double = self.play_usual(one, context if self.contexts >= 0 else 0)
@@ -233,31 +235,25 @@ class GraphShell(ShellCore):
         learned from before, that its page must be made, and that losses are no array of floats in
         their range. Nothing has changed then.
         """
-        if type(decision) is not self.decision_type:
+        if self.quick <= 0 or type(decision) is not self.decision_type:
             return False
         carried = decision.carried
         if type(carried) is not self.pending_type:
             return False
         one: PendingFields = carried
+        page: Page = None
+        place: cython.longlong = one.counter & ON_PAGE
         lock = self._lock
         lock.acquire()
         try:
-            if self.quick <= 0 or one.form is not self.form or one.decider != self.id:
+            if not self.is_own(decision, one):
                 return False
-            if one.learner != self.id or not one.counter < self.round:
-                return False
-            if not self.is_same(decision, one):
-                return False
-            page: Page = None
-            place: cython.longlong = one.counter & ON_PAGE
             if self.remembers:
-                if self._pending.get(one.round) is not one:
-                    return False
+                new: cython.bint = self._pending.get(one.round) is one
             else:
                 page = self.learned_from.find(one.decider, one.counter, one.time)
-                if page is None or page.table[place] != 0:
-                    return False
-            if not self.read_feedback(one, losses):
+                new = page is not None and page.table[place] == 0
+            if not new or not self.read_feedback(one, losses):
                 return False
             self.learn_here(one, losses)
             self._waiting -= 1
@@ -274,15 +270,16 @@ class GraphShell(ShellCore):
             lock.release()
         return True
 
-    def is_same(self, decision, one):
-        """Return whether a decision says what was decided."""
-        if len(decision) != 6:
+    def is_own(self, decision, one):
+        """Return whether a decision was made here, by `act_usual`, and was not changed."""
+        if one.form is not self.form or one.decider != self.id or not one.counter < self.round:
+            return False
+        if len(decision) != 6 or one.revealed is not None:
             return False
         number, context, arm, _, revealed, maker = cython.cast(tuple, decision)
         return (
             context is one.context
-            and maker == one.learner
-            and one.revealed is None
+            and maker == one.learner == self.id
             and type(number) is int
             and number == one.round
             and type(arm) is int
@@ -296,14 +293,18 @@ class GraphShell(ShellCore):
         revealed = self._revealed.get(one.arm)
         if revealed is None or not 0 <= one.arm < core.arms:
             return False
-        if self.read_usual(one.context) is None:
-            return False
         count: cython.Py_ssize_t = len(revealed)
-        if not copy_floats(losses, 2, count, core.given.shape[1], core.given):
-            return False
-        if one.factors is not None and not core.give_weights(one.factors):
-            return False
-        low: cython.double = -1e-9  # as `LossForm.check`, which also says what is wrong
+        return (
+            self.read_usual(one.context) is not None
+            and copy_floats(losses, 2, count, core.given.shape[1], core.given)
+            and (one.factors is None or core.give_weights(one.factors))
+            and self.accepts(count)
+        )
+
+    def accepts(self, count):
+        """Return whether losses are in their range, as `LossForm.check` would find it."""
+        core: RoundCore = self.usual_core
+        low: cython.double = -1e-9
         high: cython.double = 1.0 + 1e-9
         if self.contexts >= 0 and self.entries is None:
             return first_outside(core.given[:count], low, high) < 0

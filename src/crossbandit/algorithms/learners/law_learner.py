@@ -99,9 +99,9 @@ class LawDecider(LawShell, Shell):
     # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
     # locks of learning and of money come before it.
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
-    kept: ClassVar[tuple[str, ...]] = tuple(
-        "id _key law guard decision clock round declined total test watch seen own features "
-        "learner".split()
+    kept: ClassVar[tuple[str, ...]] = (
+        *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),
+        *("test", "watch", "seen", "own", "features", "learner"),
     )
 
     def __init__(

@@ -48,7 +48,6 @@ from crossbandit.errors import (
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from threading import RLock
 
     import numpy.typing as npt
     from typing_extensions import TypeVar
@@ -70,9 +69,10 @@ else:
 
 Step = Callable[[], Any]  # see `at_once`
 # What an algorithm may override that the usual case does not call.
-_STEPS = frozenset(
-    "play random_numbers update update_steps core_steps count_round revealed reveals".split()
-)
+_STEPS = {
+    *("play", "random_numbers", "update", "update_steps", "core_steps", "count_round"),
+    *("revealed", "reveals"),
+}
 _MOST_USUAL = 1 << 14  # numbers of feedback: more take longer than all calls
 _SAMPLES = 1000  # from which the policy of a learner that only samples is estimated
 
@@ -145,9 +145,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     """
 
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
-    kept: ClassVar[tuple[str, ...]] = tuple(
-        "id _key core generator learned_from round _max_pending _pending _revealed _waiting "
-        "_watch".split()
+    kept: ClassVar[tuple[str, ...]] = (
+        *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
+        *("_revealed", "_waiting", "_watch"),
     )
     learns: ClassVar[bool] = True
     # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.

@@ -1,6 +1,18 @@
 from array import array
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
+
+class ShellCore:
+    id: str
+    _key: bytes | None
+
+class MadeFields:
+    round: int
+    arm: int
+    learner: str
+    decider: str
+    time: float
+    key: Any
 
 class Page:
     codes: array[int]

@@ -5,21 +5,16 @@ from typing import Any
 from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
 from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
+from crossbandit.algorithms.learners.seen_core import MadeFields, ShellCore
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 
 def is_watched(number: int) -> bool: ...
 
-class DecisionFields:
-    round: int
-    arm: int
-    learner: str
-    decider: str
-    time: float
+class DecisionFields(MadeFields):
     score: int
     total: int
     guard: GuardPart | None
-    key: Any
     def __init__(
         self,
         round: int,  # noqa: A002
@@ -33,10 +28,9 @@ class DecisionFields:
         key: Any = None,
     ) -> None: ...
 
-class LawShell:
+class LawShell(ShellCore):
     law: OutcomeLaw
     guard: GuardedLaw | None
-    id: str
     learner: str
     deciding: Lock
     learning: Lock
@@ -49,9 +43,7 @@ class LawShell:
     own: set[str]
     features: int
     clock: Callable[[], float]
-    _key: Any
     def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
-    def fields(self) -> dict[str, Any]: ...
     def decide(
         self,
         context: float,
