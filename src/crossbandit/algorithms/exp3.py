@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -199,7 +200,8 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         graph, chosen = pending.graph, pending.weights
         if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
             weights = self.core.weigh_again(chosen, graph, pending.arm)
-            pending = pending.changed(weights=weights)
+            pending = copy.copy(pending)
+            pending.weights = weights
         return super().core_steps(pending, rows, last)
 
     def check_state(self) -> None:

@@ -21,7 +21,8 @@ LONGER = -1  # no call of a learner that says so is usual
 def vectors(algorithm: Algorithm) -> Learner:
     problem = Problem(graphs.threshold(3), features=2, horizon=100)
     learner = algorithm.start(problem, seed=1)
-    learner.learn(learner.act((1.0, 0.5)), [[0.25, 0.25]] * 3)  # makes the first page
+    decision = learner.act((1.0, 0.5))
+    learner.learn(decision, [[0.25, 0.25]] * len(decision.revealed))  # makes the first page
     return learner
 
 
@@ -71,7 +72,7 @@ def test_vectors_and_tuples_are_the_same_context(algorithm: Algorithm) -> None:
         np.full((3, 2), 2.0),
         np.full((3, 2), np.nan),
         np.full((3, 2), 0.25, dtype=complex),
-        np.ma.masked_all((3, 2)),
+        np.ma.array(np.full((3, 2), 0.25), mask=True),
         np.full((3, 2, 1), 0.25),
     ],
 )

@@ -213,19 +213,43 @@ class PendingDecision(PendingFields):
         revealed: The arms whose losses are revealed, if graphs change and they are known.
         key: The key of its token, or None.
         remembered: Whether its learner remembers it, so that it needs no token.
+        optional: The attributes that need not be given, with their defaults.
+
+    Args:
+        round: As above.
+        context: As above.
+        readout: As above.
+        arm: As above.
+        learner: As above.
+        more: Those of the other attributes that are not as by default.
     """
 
     __slots__ = ()
+    optional: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(("weights", "baseline", "rows", "graph", "revealed", "key")),
+        "decider": "",
+        "counter": -1,
+        "time": 0.0,
+        "remembered": False,
+    }
+
+    def __init__(
+        self,
+        round: int,  # noqa: A002
+        context: Context,
+        readout: Readout,
+        arm: int,
+        learner: str,
+        **more: Any,
+    ) -> None:
+        self.round, self.context, self.arm, self.learner = round, context, arm, learner
+        self.form, self.reading = None, readout
+        self.__setstate__({**self.optional, **more})
 
     def __repr__(self) -> str:
-        return f"PendingDecision{self.fields()[:-2]}"  # without the key
-
-    def changed(self, **changes: Any) -> PendingDecision:
-        """Return a copy with other attributes."""
-        other = PendingDecision(*self.fields())
-        for name, one in changes.items():
-            setattr(other, name, one)
-        return other
+        shown = ("round", "context", "readout", "arm", "learner", *self.optional)
+        parts = (f"{name}={getattr(self, name)!r}" for name in shown if name != "key")
+        return f"PendingDecision({', '.join(parts)})"
 
     def check(self, decision: Decision, revealed: Sequence[int]) -> None:
         """Raise DecisionError if `decision` was changed.

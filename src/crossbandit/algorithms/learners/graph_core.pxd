@@ -11,7 +11,6 @@ cdef class PendingFields(MadeFields):
     cdef public bint remembered
     cdef public object context, baseline, rows, graph, revealed
     cdef public object form, reading, factors  # until `readout` and `weights` are asked for
-    cpdef tuple fields(self)
 
 cdef class WatchCounts:
     cdef public long long _start, _first, _begin, _end

@@ -35,29 +35,6 @@ INTEGER = cython.declare(object, np.int64)
 class PendingFields(MadeFields):
     """What learning from a decision needs; see `PendingDecision`."""
 
-    def __init__(
-        self,
-        round,  # noqa: A002
-        context,
-        readout,
-        arm,
-        learner,
-        weights=None,
-        baseline=None,
-        rows=None,
-        decider="",
-        counter=-1,
-        time=0.0,
-        graph=None,
-        revealed=None,
-        key=None,
-        remembered=False,
-    ) -> None:
-        self.round, self.context, self.arm, self.learner = round, context, arm, learner
-        self.form, self.reading, self.factors, self.baseline = None, readout, weights, baseline
-        self.rows, self.decider, self.counter, self.time = rows, decider, counter, time
-        self.graph, self.revealed, self.key, self.remembered = graph, revealed, key, remembered
-
     @property
     def readout(self):
         if self.reading is None:
@@ -74,14 +51,13 @@ class PendingFields(MadeFields):
     def weights(self, weights):
         self.factors = weights
 
-    def fields(self):
-        """Return what the constructor takes."""
-        first = (self.round, self.context, self.readout, self.arm, self.learner, self.weights)
-        more = (self.baseline, self.rows, self.decider, self.counter, self.time, self.graph)
-        return (*first, *more, self.revealed, self.key, self.remembered)
-
     def __reduce__(self):
-        return type(self), self.fields()
+        first = (self.round, self.context, self.readout, self.arm, self.learner)
+        return type(self), first, {name: getattr(self, name) for name in self.optional}
+
+    def __setstate__(self, state) -> None:
+        for name, one in state.items():
+            setattr(self, name, one)
 
 
 @cython.cclass

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Any
 
@@ -21,27 +21,11 @@ class PendingFields(MadeFields):
     graph: FeedbackGraph | None
     revealed: Sequence[int] | None
     remembered: bool
-    def __init__(
-        self,
-        round: int,  # noqa: A002
-        context: Context,
-        readout: Readout,
-        arm: int,
-        learner: str,
-        weights: Floats | None = None,
-        baseline: float | None = None,
-        rows: Floats | None = None,
-        decider: str = "",
-        counter: int = -1,
-        time: float = 0.0,
-        graph: FeedbackGraph | None = None,
-        revealed: Sequence[int] | None = None,
-        key: bytes | None = None,
-        remembered: bool = False,
-    ) -> None: ...
+    form: Any
+    reading: Readout | None
     @property
     def readout(self) -> Readout: ...
-    def fields(self) -> tuple[Any, ...]: ...
+    def __setstate__(self, state: Mapping[str, Any]) -> None: ...
 
 class WatchCounts:
     _start: int

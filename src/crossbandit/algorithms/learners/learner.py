@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -905,7 +906,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 answered.append((one.round, one.arm))
                 marked.append(one)
             else:
-                marked.append(one.changed(round=min(one.round, round_)))
+                counted = copy.copy(one)
+                counted.round = min(one.round, round_)
+                marked.append(counted)
                 round_ += 1
         if self._watch is not None:
             steps += self._watch.answering(answered)
