@@ -18,8 +18,8 @@ cdef class EpochCore(RoundCore):
     cdef double[:, :, ::1] pair_table
     cdef unsigned char[:, ::1] pair_available
     cdef long long[::1] pair_restricted  # (1,): how many of `pair_available` are used: K, or 0
-    cdef Py_ssize_t loss_side  # the pair's loss-estimation round: 0, 1, or -1 while it is open
-    cdef bint retained  # whether its feedback is kept
+    cdef readonly Py_ssize_t loss_side  # the pair's loss-estimation round: 0, 1, or -1 while it is open
+    cdef readonly bint retained  # whether its feedback is kept
     cdef void learn_given(self, Py_ssize_t arm) noexcept
     cdef void simulate_round(self, Batch batch, Py_ssize_t i, long long number) noexcept nogil
     cdef Py_ssize_t choose(self) noexcept nogil

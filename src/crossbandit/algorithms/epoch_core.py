@@ -335,7 +335,7 @@ class PairShell(GraphShell):
 
     def close_pair(self, first, second):
         """Give weights to the round that is learned from, and learn what was held."""
-        core: EpochCore = self.core
+        core: object = self.core  # it may be one in plain Python
         self._open = None
         if core.retained:
             kept: PendingFields = second if core.loss_side == 1 else first
@@ -347,7 +347,8 @@ class PairShell(GraphShell):
             if one.rows is None or one.factors is None:
                 continue
             if self.quick > 0 and self.read_feedback(one, one.rows):
-                core.learn_given(one.arm)
+                usual: EpochCore = core
+                usual.learn_given(one.arm)
             else:
                 core.learn(one.weights, self.arms_of(one), one.rows)
 

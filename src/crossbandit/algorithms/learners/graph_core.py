@@ -102,7 +102,7 @@ class GraphShell(ShellCore):
 
     def prepare(self):
         """Find out whether a round can be usual, before the first one; return it."""
-        parts = self._usual_parts()
+        parts = self._usual_parts() if isinstance(self.core, RoundCore) else None
         self.quick = -1 if parts is None else 1
         if parts is not None:
             self.types, self.form, self.limits, self.remembers, self.watches, self.weighted = parts
