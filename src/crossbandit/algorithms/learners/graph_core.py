@@ -167,7 +167,7 @@ class GraphShell(ShellCore):
                 return None
         core.now.restricted = False
         core.now_offset[0] = 0
-        return context if plain else tuple([core.now_table[0, 0, v] for v in range(width)])
+        return context if plain else tuple([float(core.now_table[0, 0, v]) for v in range(width)])
 
     def decided(self, context, watch):
         """Make a decision in the context that was read."""
