@@ -23,7 +23,7 @@ import duckdb
 
 from benchmarks.measure import Result, peak_memory
 from crossbandit.logs import AuctionLog, make_log
-from crossbandit.logs.evaluate import evaluate_log, open_censored
+from crossbandit.logs.evaluate import evaluate, open_censored
 from crossbandit.logs.replay import ReplayRules, replay
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def measure(path: str, way: str) -> None:
     began = time.process_time()
     if way == EVALUATED:
         read = open_censored(AuctionLog(path, columns={"bid": "bid", "won": "won"}), in_memory=0)
-        _print(evaluate_log(read.log, shadings=[0.5]).auctions, began)
+        _print(evaluate(read.log, shadings=[0.5]).auctions, began)
         return
     options: dict[str, Any] = {"sort_by": "timestamp"} if way == "sorted" else {}
     result = replay(

@@ -64,6 +64,9 @@ def test_the_names_of_the_interface() -> None:
     """A name that leaves is a breaking change; a name that comes is a promise."""
     assert crossbandit.__all__ == [
         "Algorithm",
+        "AuctionLog",
+        "Budget",
+        "CostPer",
         "CrossGraph",
         "CrossGraphAdaptive",
         "CrossGraphKnown",
@@ -73,17 +76,27 @@ def test_the_names_of_the_interface() -> None:
         "Decision",
         "Environment",
         "FeedbackGraph",
+        "FirstPriceBidder",
         "Learner",
+        "Newsvendor",
         "PerContextExp3",
         "PerContextGraph",
+        "PostedPriceSeller",
         "Problem",
+        "Recommender",
+        "ReturnOnSpend",
         "Run",
         "SchneiderZimmert",
+        "SleepingArms",
+        "SpamFilter",
         "compiled",
         "environments",
         "errors",
+        "evaluate",
         "graphs",
         "load",
+        "make_log",
+        "replay",
         "simulate",
         "simulate_many",
         "tuning",
@@ -197,13 +210,46 @@ def test_every_package_is_there_when_it_is_named() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("environments.simulation", "logs.evaluate", "logs.replay", "service.client"),
+        *("environments.simulation", "service.client"),
         *("verify.checks", "verify.theory"),
     ],
 )
 def test_packages_within_packages_can_be_named_without_them(name: str) -> None:
     found = getattr(crossbandit, name.rpartition(".")[2])
     assert found is importlib.import_module(f"crossbandit.{name}")
+
+
+def test_replay_and_evaluate_are_functions_whatever_was_imported_first() -> None:
+    shown = in_new_process(
+        "import crossbandit.logs.replay, crossbandit.logs.evaluate, crossbandit as cb\n"
+        "print(cb.replay is crossbandit.logs.replay.replay, cb.evaluate.__name__)\n"
+    )
+    assert shown == "True evaluate\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        *(("FirstPriceBider", "FirstPriceBidder"), ("crossgraph", "CrossGraph")),
+        *(("simulat", "simulate"), ("limit", "limits"), ("bidget", "Budget")),
+    ],
+)
+def test_a_wrong_name_gets_a_suggestion(wrong: str, right: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{wrong}'. Did you mean '{right}'"):
+        getattr(crossbandit, wrong)
+
+
+def test_a_name_like_no_other_gets_no_suggestion() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'zzz'$"):
+        crossbandit.zzz  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_dir_shows_what_is_public_and_nothing_else() -> None:
+    shown = {name for name in dir(crossbandit) if not name.startswith("__")}
+    assert set(crossbandit.__all__) <= shown
+    packages = shown - set(crossbandit.__all__)
+    assert {"applications", "limits", "laws"} <= packages
+    assert all(isinstance(getattr(crossbandit, name), types.ModuleType) for name in packages)
 
 
 # --------------------------------------------------------------------------------------- errors

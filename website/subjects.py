@@ -113,7 +113,7 @@ PAGES = (
         "Evaluate",
         "What can be known from a log that lacks prices, and from logged decisions.",
         (
-            "crossbandit.logs.evaluate.evaluate_log",
+            "crossbandit.logs.evaluate.evaluate",
             "crossbandit.logs.evaluate.evaluate_policy",
             "crossbandit.logs.evaluate",
         ),

@@ -6,7 +6,7 @@ For each fraction of the value: what can be known for sure, an estimate, and the
 import matplotlib.pyplot as plt
 import numpy as np
 
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate
 
 rng, count = np.random.default_rng(0), 4_000
 values = rng.uniform(1, 10, count)
@@ -16,7 +16,7 @@ won = bids >= prices
 log = CensoredLog(values, bids, won, np.where(won, np.nan, prices))
 
 fractions = np.arange(0.2, 0.96, 0.05).round(2)
-found = evaluate_log(log, shadings=fractions.tolist())
+found = evaluate(log, shadings=fractions.tolist())
 results = [found[f"shading {fraction:.2f}"] for fraction in fractions]
 truth = [((values - f * values) * (f * values >= prices)).sum() / count for f in fractions]
 

@@ -35,14 +35,24 @@ if TYPE_CHECKING:
         tuning,
     )
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications import (
+        FirstPriceBidder,
+        Newsvendor,
+        PostedPriceSeller,
+        Recommender,
+        SleepingArms,
+        SpamFilter,
+    )
     from crossbandit.environments import Environment
     from crossbandit.environments import simulation as simulation
     from crossbandit.environments.simulation import Run, simulate_many
     from crossbandit.environments.simulation.simulate import simulate
     from crossbandit.errors import CrossbanditError
     from crossbandit.graphs import FeedbackGraph
-    from crossbandit.logs import evaluate as evaluate
-    from crossbandit.logs import replay as replay
+    from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+    from crossbandit.logs import AuctionLog, make_log
+    from crossbandit.logs.evaluate import evaluate
+    from crossbandit.logs.replay import replay
     from crossbandit.service import client as client
     from crossbandit.verify import checks as checks
     from crossbandit.verify import theory as theory
@@ -55,6 +65,9 @@ compiled = (
 
 __all__ = [
     "Algorithm",
+    "AuctionLog",
+    "Budget",
+    "CostPer",
     "CrossGraph",
     "CrossGraphAdaptive",
     "CrossGraphKnown",
@@ -64,17 +77,27 @@ __all__ = [
     "Decision",
     "Environment",
     "FeedbackGraph",
+    "FirstPriceBidder",
     "Learner",
+    "Newsvendor",
     "PerContextExp3",
     "PerContextGraph",
+    "PostedPriceSeller",
     "Problem",
+    "Recommender",
+    "ReturnOnSpend",
     "Run",
     "SchneiderZimmert",
+    "SleepingArms",
+    "SpamFilter",
     "compiled",
     "environments",
     "errors",
+    "evaluate",
     "graphs",
     "load",
+    "make_log",
+    "replay",
     "simulate",
     "simulate_many",
     "tuning",
@@ -91,11 +114,16 @@ _lazy.load_on_use(
         "CrossGraphVarying CrossGraphWeak Decision Learner PerContextExp3 PerContextGraph "
         "SchneiderZimmert load tuning",
         "crossbandit.algorithms.learners.problem": "Problem",
+        "crossbandit.applications": "FirstPriceBidder Newsvendor PostedPriceSeller Recommender "
+        "SleepingArms SpamFilter",
         "crossbandit.environments": "Environment simulation",
         "crossbandit.environments.simulation": "Run simulate simulate_many",
         "crossbandit.errors": "CrossbanditError",
         "crossbandit.graphs": "FeedbackGraph",
-        "crossbandit.logs": "evaluate replay",
+        "crossbandit.limits": "Budget CostPer ReturnOnSpend",
+        "crossbandit.logs": "AuctionLog make_log",
+        "crossbandit.logs.evaluate": "evaluate",
+        "crossbandit.logs.replay": "replay",
         "crossbandit.service": "client",
         "crossbandit.verify": "checks theory",
     },

@@ -12,7 +12,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError, ResultsError
 from crossbandit.logs import AuctionLog
-from crossbandit.logs.evaluate import evaluate_log
+from crossbandit.logs.evaluate import evaluate
 from crossbandit.logs.evaluate.log import read_censored
 
 COLUMNS = ["--bid-column", "bid", "--won-column", "won"]
@@ -71,7 +71,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     # The same numbers as in Python, on the log in the order of time.
     roles = {"bid": "bid", "won": "won", "propensity": "q"}
     read = read_censored(AuctionLog(data, columns=roles, classes=["site"]))
-    expected = evaluate_log(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
+    expected = evaluate(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
     written = json.loads((out / "evaluation.json").read_text())
     assert written["strategies"] == json.loads(json.dumps(expected.to_json()["strategies"]))
     assert written["bad_lines"] == 0
@@ -145,7 +145,7 @@ def test_all_prices_known_needs_no_column_of_wins() -> None:
     read = read_censored(AuctionLog(data, columns={"bid": "bid"}))
     assert read.log.feedback == "always"
     assert read.log.won.tolist() == (data["bid"] >= 2.0).tolist()
-    result = evaluate_log(read.log, shadings=[0.4])
+    result = evaluate(read.log, shadings=[0.4])
     assert all(one.known.share == 1 for one in result.results)
     assert "all numbers are exact" in result.notes[0]
 
@@ -160,7 +160,7 @@ def test_another_unit_is_noticed(tmp_path: Path, factor: float) -> None:
     assert f"The values are about {factor:,} times the own bids" in said
     assert "--value-unit" in said
     assert "different units" in (tmp_path / "out" / "index.html").read_text()
-    sound = evaluate_log(read_censored(AuctionLog(frame(200), columns=ROLES)).log)
+    sound = evaluate(read_censored(AuctionLog(frame(200), columns=ROLES)).log)
     assert not any("units" in note for note in sound.notes)
 
 

@@ -54,7 +54,7 @@ def evaluate(
     """
     with stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder
-        from crossbandit.logs.evaluate import evaluate_log
+        from crossbandit.logs.evaluate import evaluate
         from crossbandit.logs.evaluate.evaluation import SHADINGS
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
@@ -65,7 +65,7 @@ def evaluate(
             notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(propensity=propensity_column)
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
-        result = evaluate_log(
+        result = evaluate(
             read.log,
             shadings=SHADINGS if shading is None else shading,
             bidders={path.stem: FirstPriceBidder.load(path) for path in bidder or []},

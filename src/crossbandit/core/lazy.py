@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 class LazyPackage(ModuleType):
     """A package whose names are in other modules, which are loaded when they are used."""
 
+    __all__: list[str]
     _homes: dict[str, str]
     _before: Callable[[], None]
 
@@ -21,7 +22,7 @@ class LazyPackage(ModuleType):
         """Load a name when it is first used."""
         home = self._homes.get(name)
         if home is None:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+            raise AttributeError(self._no_attribute(name), name=name, obj=self)
         if home == self.__name__:
             return import_module(f"{home}.{name}")
         self._before()
@@ -37,9 +38,20 @@ class LazyPackage(ModuleType):
         if not isinstance(value, ModuleType) or self._homes.get(name) in (None, self.__name__):
             super().__setattr__(name, value)
 
+    def _no_attribute(self, name: str) -> str:
+        words = f"module {self.__name__!r} has no attribute {name!r}"
+        if name.startswith("_"):
+            return words
+        from difflib import get_close_matches
+
+        known = {one.lower().replace("_", ""): one for one in dir(self)}
+        near = get_close_matches(name.lower().replace("_", ""), known, n=1)
+        return f"{words}. Did you mean {known[near[0]]!r}?" if near else words
+
     def __dir__(self) -> list[str]:
-        """Return all names, loaded or not."""
-        return sorted({*super().__dir__(), *self._homes})
+        """Return the public names, loaded or not, and nothing else."""
+        own = {"__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"}
+        return sorted({*self.__all__, *self._homes, *own & vars(self).keys()})
 
 
 def load_on_use(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate
 from crossbandit.logs.evaluate.evaluation import band_sums, shading
 from crossbandit.logs.evaluate.groups import Ends, find_power, make_groups, trends
 from tests.logs.evaluate.worlds import by_band, censor, earned, full_log, grouped
@@ -96,7 +96,7 @@ def test_intervals_cover_between_few_fractions_of_the_value(fraction: float) -> 
         values = rng.uniform(1, 10, 800)
         prices = np.where(rng.random(800) < 0.5, 1.5, 4.0) + rng.normal(0, 0.2, 800)
         bids = values * rng.choice([0.3, 0.5, 0.7], 800)
-        found = evaluate_log(censor(values, prices, bids, "won-lost"), shadings=[fraction])
+        found = evaluate(censor(values, prices, bids, "won-lost"), shadings=[fraction])
         best = found.results[-1].best
         covered += best.low <= earned(values, prices, fraction * values) <= best.high
     assert covered > 33
@@ -135,7 +135,7 @@ def test_intervals_cover_in_small_logs_with_prices_on_a_lattice(feedback: str) -
         values = np.full(count, 10.0)
         log = censor(values, prices, bids, feedback)
         amounts = np.arange(1.0, 10.0)
-        found = [one.best for one in evaluate_log(log, shadings=amounts / 10).results[-9:]]
+        found = [one.best for one in evaluate(log, shadings=amounts / 10).results[-9:]]
         for i, (one, amount) in enumerate(zip(found, amounts, strict=True)):
             truth = earned(values, prices, np.full(count, amount))
             covered[i] += one.low - 1e-9 <= truth <= one.high + 1e-9
@@ -149,5 +149,5 @@ def test_a_log_without_bids_that_could_win_in_a_group() -> None:
     reserves = np.where(site, 100.0, 0.0)
     won = (bids >= prices) & (site == 0)
     log = CensoredLog(values, bids, won, classes={"site": site}, reserve=reserves)
-    found = evaluate_log(log, shadings=[0.5]).results[-1].best
+    found = evaluate(log, shadings=[0.5]).results[-1].best
     assert np.isfinite([found.low, found.value, found.high]).all()

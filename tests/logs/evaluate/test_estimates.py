@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crossbandit.core.types import Floats, Integers
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate
 from crossbandit.logs.evaluate.evaluation import (
     BY_BAND,
     INVERSE,
@@ -57,7 +57,7 @@ def test_bounds_are_the_extremes_over_all_prices_that_fit(seed: int, feedback: s
 def test_the_log_s_own_bids_are_known_exactly() -> None:
     values, prices, bids = full_log(500, 1)
     for feedback in FEEDBACK:
-        result = evaluate_log(censor(values, prices, bids, feedback), shadings=[0.5]).results[0]
+        result = evaluate(censor(values, prices, bids, feedback), shadings=[0.5]).results[0]
         assert result.known.share == 1
         assert result.best.low == result.best.high == pytest.approx(earned(values, prices, bids))
 
@@ -247,7 +247,7 @@ def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None
 def test_a_best_response_earns_what_is_said() -> None:
     values, prices, bids = full_log(6_000, 5)
     log = censor(values, prices, bids, "after-win")
-    result = evaluate_log(log, shadings=[0.3, 0.5])
+    result = evaluate(log, shadings=[0.3, 0.5])
     found = result["best response by band"]
     truth = earned(values, prices, best_response(make_groups(log)).bids)
     assert found.best.low <= truth <= found.best.high
@@ -334,7 +334,7 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
     rng = np.random.default_rng(1)
     values, prices = rng.uniform(4, 9, 600), rng.uniform(0, 6, 600)
     log = censor(values, prices, np.full(600, 3.0), "won-lost")
-    result = evaluate_log(log, shadings=[0.2, 0.9])
+    result = evaluate(log, shadings=[0.2, 0.9])
     assert any("All bids are 3" in note for note in result.notes)
     low = result["shading 0.20"]
     assert low.best.low == pytest.approx(low.known.lower, abs=1e-6)
@@ -343,7 +343,7 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
 
 def test_extrapolation_is_flagged() -> None:
     values, prices, bids = full_log(1_500, 8)
-    result = evaluate_log(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
+    result = evaluate(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
     assert result["shading 0.10"].open_share > 0.3
     assert any(
         "near or beyond the outermost bids" in note and "shading 0.10 (" in note
@@ -355,35 +355,35 @@ def test_extrapolation_is_flagged() -> None:
 
 def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> None:
     log, values, _ = random_log(600, 3)
-    result = evaluate_log(log, shadings=[0.5, 0.6])
+    result = evaluate(log, shadings=[0.5, 0.6])
     assert result["shading 0.50"].estimate(INVERSE) is None
     assert result["shading 0.60"].best.method == ROBUST
     assert any("too few of their bids were made" in note for note in result.notes)
     wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
-    notes = evaluate_log(wrong, shadings=[0.6]).notes
+    notes = evaluate(wrong, shadings=[0.6]).notes
     assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)
 
 
 def test_random_bids_have_estimated_propensities() -> None:
     log, values, prices = random_log(4_000, 2, correlation=0.5)
     without = CensoredLog(values, log.bids, log.won, log.prices)
-    assert evaluate_log(without, shadings=[0.6])["shading 0.60"].estimate(INVERSE) is None
-    found = evaluate_log(without, shadings=[0.6], random_bids=True)["shading 0.60"].best
-    given_ones = evaluate_log(log, shadings=[0.6])["shading 0.60"].best
+    assert evaluate(without, shadings=[0.6])["shading 0.60"].estimate(INVERSE) is None
+    found = evaluate(without, shadings=[0.6], random_bids=True)["shading 0.60"].best
+    given_ones = evaluate(log, shadings=[0.6])["shading 0.60"].best
     assert found.method == ROBUST
     assert found.value == pytest.approx(given_ones.value, rel=0.02)
     assert found.low <= earned(values, prices, 0.6 * values) <= found.high
     amounts = np.round(log.bids)
     rounded = CensoredLog(values, np.minimum(amounts, values), amounts > 2)
     with pytest.raises(LogError, match="Propensities can be estimated for at most 100"):
-        evaluate_log(rounded, random_bids=True)
+        evaluate(rounded, random_bids=True)
 
 
 def test_tables_and_json_hold_the_same_numbers() -> None:
     import json
 
     log, _, _ = random_log(600, 3)
-    result = evaluate_log(log, shadings=[0.6, 0.4])
+    result = evaluate(log, shadings=[0.6, 0.4])
     frame = result.table()
     assert frame["strategy"].tolist() == [one.strategy for one in result.results]
     data = json.loads(json.dumps(result.to_json()))
@@ -403,6 +403,6 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
 def test_bad_input_is_named(name: str, value: object) -> None:
     log, _, _ = random_log(50, 3)
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter"):
-        evaluate_log(log, **{name: value})  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameterError, match="'log' parameter"):
-        evaluate_log([])  # type: ignore[arg-type]
+        evaluate(log, **{name: value})  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameterError, match="path of a CSV"):
+        evaluate([])

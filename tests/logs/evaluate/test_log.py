@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.environments.rules import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs import AuctionLog
+from crossbandit.logs.evaluate import CensoredLog, evaluate, open_censored
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AUCTION = st.tuples(
     st.integers(0, 6), st.integers(0, 6), st.booleans(), st.integers(0, 8)
@@ -148,7 +153,7 @@ def test_ties_both_ways_are_counted_and_leave_the_exact_part() -> None:
         assert [one.tolist() for one in found] == [known, wins], amount
     # What is told of the price is kept for estimates.
     assert log.price_high[:4].tolist() == [3.0, np.nextafter(3.0, 4.0), 2.0, 5.0]
-    result = evaluate_log(log, shadings=[4 / 9])
+    result = evaluate(log, shadings=[4 / 9])
     assert "in 1 auctions that you won and in 1 that you lost" in " ".join(result.notes)
     one = result["the log's own bids"]
     assert one.known.share == 1
@@ -160,3 +165,24 @@ def test_prices_that_are_what_was_paid_are_no_rounded_ones() -> None:
     given = changed(prices=[2.0, 3.0] * 20)
     with pytest.raises(LogError, match="Is the price what you paid"):
         CensoredLog(**given)
+
+
+def test_a_path_or_a_frame_stands_for_what_is_read_from_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    values, prices = rng.uniform(1, 10, 500), rng.uniform(0, 6, 500)
+    frame = pd.DataFrame({"value": values, "mine": values / 2, "won": values / 2 >= prices})
+    path = tmp_path / "log.csv"
+    frame.to_csv(path, index=False)
+    with path.open("a") as file:
+        file.write("three,1,True\n")
+    columns = {"bid": "mine", "won": "won"}
+    opened = AuctionLog(path, columns=columns)
+    read = open_censored(opened)
+    direct = evaluate(read.log, shadings=[0.4])
+    for source in (path, str(path), opened):
+        found = evaluate(source, shadings=[0.4], columns=columns)
+        assert found.results == direct.results
+        assert found.notes[0].startswith("1 of 501 lines was left out: ")
+        assert "line 502" in found.notes[0]
+        assert {*direct.notes, *read.notes} < {*found.notes}
+    assert evaluate(frame, shadings=[0.4], columns=columns).results == direct.results

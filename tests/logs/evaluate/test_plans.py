@@ -7,7 +7,7 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidContextError
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate
 from crossbandit.logs.evaluate import evaluation as plans_module
 from crossbandit.logs.evaluate.evaluation import policy, shading
 from tests.logs.evaluate.worlds import censor, full_log, grouped
@@ -68,7 +68,7 @@ def test_where_there_are_many_values_the_policy_is_that_of_a_lower_one(
 def test_a_bidder_is_evaluated_as_it_is() -> None:
     log, bidder = log_with_sites(), trained()
     before = bidder.policy(5.0, site="a")
-    result = evaluate_log(log, shadings=[0.5], bidders={"mine": bidder})["mine"]
+    result = evaluate(log, shadings=[0.5], bidders={"mine": bidder})["mine"]
     assert result.kind == "bidder"
     assert result.known.lower <= result.best.value <= result.known.upper
     np.testing.assert_array_equal(bidder.policy(5.0, site="a"), before)
@@ -78,10 +78,10 @@ def test_a_bidder_that_does_not_fit_the_log_is_refused() -> None:
     log = log_with_sites()
     small = FirstPriceBidder(bids=5, value_range=(0, 1), seed=1)
     with pytest.raises(InvalidContextError, match="value"):
-        evaluate_log(log, bidders={"small": small})
+        evaluate(log, bidders={"small": small})
     other = FirstPriceBidder(bids=5, value_range=(0, 10), classes=("device",), seed=1)
     with pytest.raises(InvalidContextError, match="device"):
-        evaluate_log(log, bidders={"other": other})
+        evaluate(log, bidders={"other": other})
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])

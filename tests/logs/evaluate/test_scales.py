@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crossbandit.core.types import Floats
-from crossbandit.logs.evaluate import CensoredLog, evaluate_log
+from crossbandit.logs.evaluate import CensoredLog, evaluate
 from crossbandit.logs.evaluate.evaluation import best_response, shading
 from crossbandit.logs.evaluate.groups import Groups, find_power, make_groups
 from tests.logs.evaluate.worlds import by_band, censor, grouped
@@ -76,14 +76,14 @@ def test_values_of_zero_do_no_harm() -> None:
     values, prices, bids = world(1.0, 6)
     values[:100], bids[:100] = 0.0, 0.0
     log = censor(values, prices, bids, "after-loss")
-    result = evaluate_log(log, shadings=[0.5])["shading 0.50"].best
+    result = evaluate(log, shadings=[0.5])["shading 0.50"].best
     assert np.isfinite([result.value, result.low, result.high]).all()
 
 
 def test_the_evaluation_says_how_prices_were_scaled() -> None:
-    rising = evaluate_log(censor(*world(1.0, 7), "after-loss"), shadings=[0.5])
+    rising = evaluate(censor(*world(1.0, 7), "after-loss"), shadings=[0.5])
     assert any("rise with values, like values to the power of" in note for note in rising.notes)
-    level = evaluate_log(censor(*world(0.0, 7), "after-loss"), shadings=[0.5])
+    level = evaluate(censor(*world(0.0, 7), "after-loss"), shadings=[0.5])
     assert not any("power" in note for note in level.notes)
 
 

@@ -15,7 +15,7 @@ from crossbandit.logs import AuctionLog
 from crossbandit.logs.evaluate import (
     CensoredLog,
     StoredLog,
-    evaluate_log,
+    evaluate,
     open_censored,
     read_censored,
 )
@@ -65,7 +65,7 @@ def test_a_log_on_disk_has_the_same_numbers(feedback: str) -> None:
     bidder = FirstPriceBidder(bids=21, value_range=(0, 40), classes=("site",), seed=1)
     memory, disk = both(data, **columns)
     settings = {"shadings": [0.5, 0.7], "bidders": {"mine": bidder}}
-    one, other = (evaluate_log(log, **settings) for log in (memory, disk))  # type: ignore[arg-type]
+    one, other = (evaluate(log, **settings) for log in (memory, disk))  # type: ignore[arg-type]
     assert len(list(disk.pieces(None))) > 1
     assert one.notes == other.notes
     assert one.groups == other.groups == len(make_groups(memory))
@@ -84,8 +84,7 @@ def test_a_log_on_disk_has_the_same_numbers(feedback: str) -> None:
 def test_bids_drawn_at_random_have_the_same_propensities() -> None:
     memory, disk = both(frame(3_000, "won-lost", drawn=True))
     one, other = (
-        evaluate_log(log, shadings=[0.6], random_bids=True)["shading 0.60"]
-        for log in (memory, disk)
+        evaluate(log, shadings=[0.6], random_bids=True)["shading 0.60"] for log in (memory, disk)
     )
     assert one.best.method == "doubly robust"
     for left, right in zip(one.estimates, other.estimates, strict=True):
@@ -121,7 +120,7 @@ def test_bids_rounded_to_cents_have_propensities(scale: float, given: bool) -> N
     bid = np.round(0.6 * values, 2)
     truth = np.where((bid >= prices) & (bid > 0), values - bid, 0.0).sum()
     for log in logs:
-        one = evaluate_log(log, shadings=[0.6], random_bids=not given)["shading 0.60"]
+        one = evaluate(log, shadings=[0.6], random_bids=not given)["shading 0.60"]
         assert one.best.method == "doubly robust"
         assert one.best.low < truth < one.best.high
         weighted = one.estimate("inverse propensity")
@@ -174,7 +173,7 @@ def test_rounded_amounts_have_the_same_numbers() -> None:
     data = data.assign(value=10 * data["value"], bid=bids, min_bid_to_win=prices)
     data["won"] = data["won"] & (bids >= prices)
     memory, disk = both(data)
-    one, other = (evaluate_log(log, shadings=[0.5]) for log in (memory, disk))
+    one, other = (evaluate(log, shadings=[0.5]) for log in (memory, disk))
     assert memory.outcomes.rounded
     assert memory.ties == disk.ties == "both"
     assert one.notes == other.notes

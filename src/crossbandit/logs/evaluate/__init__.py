@@ -12,7 +12,7 @@ from crossbandit.logs.evaluate.evaluation import (
     KnownOutcomes,
     StrategyEvaluation,
     ValueEstimate,
-    evaluate_log,
+    evaluate,
 )
 from crossbandit.logs.evaluate.groups import DependenceTest
 from crossbandit.logs.evaluate.log import (
@@ -36,7 +36,7 @@ __all__ = [
     "StrategyEvaluation",
     "ValueEstimate",
     "decision_arrays",
-    "evaluate_log",
+    "evaluate",
     "evaluate_policy",
     "open_censored",
     "read_censored",

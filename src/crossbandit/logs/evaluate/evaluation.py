@@ -14,11 +14,18 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.core.validation import boolean, integer, number, reject
 from crossbandit.logs.evaluate.decisions import long_run_variance, over_time, quantile_over_time
 from crossbandit.logs.evaluate.groups import WRONG, conclude, find_power, find_trends, make_groups
-from crossbandit.logs.evaluate.log import CensoredLog, StoredLog, with_propensities
-from crossbandit.logs.survey import doubt_about_units
+from crossbandit.logs.evaluate.log import (
+    CensoredLog,
+    StoredLog,
+    open_censored,
+    with_propensities,
+)
+from crossbandit.logs.log import AuctionLog
+from crossbandit.logs.survey import doubt_about_units, left_out
 from crossbandit.report.statistics import student_quantile
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Sequence
 
     import pandas as pd
@@ -661,13 +668,14 @@ _KNOWN = {
 }
 
 
-def evaluate_log(
-    log: CensoredLog | StoredLog,
+def evaluate(
+    log: CensoredLog | StoredLog | AuctionLog | str | os.PathLike[str] | pd.DataFrame | object,
     *,
     shadings: Iterable[float] = SHADINGS,
     bidders: Mapping[str, FirstPriceBidder] | None = None,
     bands: int | None = None,
     random_bids: bool = False,
+    columns: Mapping[str, str | int] | None = None,
 ) -> Evaluation:
     """Estimate what strategies would have earned on a log in which not all prices are known.
 
@@ -677,7 +685,8 @@ def evaluate_log(
     bidders, and the best response to the prices of each band. Others are assumed not to react.
 
     Args:
-        log: The auctions.
+        log: The auctions. An `AuctionLog`, a path or a data frame stands for what `open_censored`
+            reads from it; what it noticed, such as bad lines, is among the notes then.
         shadings: Fractions of the value to bid.
         bidders: Trained bidders by name. They are evaluated as they are. A bidder that was trained
             on this very log looks better than it is.
@@ -685,6 +694,8 @@ def evaluate_log(
         random_bids: Whether bids were drawn at random from a few amounts or fractions of the value,
             with the same probabilities in all auctions. Then propensities are estimated where the
             log has none.
+        columns: Which column of a path or a data frame has which role, as for `AuctionLog`:
+            `{"bid": "my_bid", "won": "won"}`.
 
     Returns:
         For each strategy what is known, bounds, and estimates with intervals.
@@ -699,21 +710,30 @@ def evaluate_log(
     >>> values, prices = rng.uniform(0, 10, 2_000), rng.uniform(0, 6, 2_000)
     >>> bids = rng.uniform(0.3, 0.8, 2_000) * values
     >>> log = CensoredLog(values, bids, bids >= prices)
-    >>> result = evaluate_log(log, shadings=[0.5])["shading 0.50"]
+    >>> result = evaluate(log, shadings=[0.5])["shading 0.50"]
     >>> truth = np.where(0.5 * values >= prices, 0.5 * values, 0).sum()
     >>> bool(result.best.low < truth < result.best.high)
     True
     """
     if not isinstance(log, CensoredLog | StoredLog):
-        reject("evaluate_log", "log", "a CensoredLog or a StoredLog", log)
+        opened = log if isinstance(log, AuctionLog) else AuctionLog(log, columns=columns or {})
+        read = open_censored(opened)
+        found = evaluate(
+            read.log, shadings=shadings, bidders=bidders, bands=bands, random_bids=random_bids
+        )
+        notes = [*read.notes, *found.notes]
+        if read.bad:
+            where = "; ".join(f"{one.place}: {one.reason}" for one in read.faults)
+            notes.insert(0, f"{left_out(read.bad, found.auctions, read.faults)} {where}")
+        return replace(found, notes=tuple(notes))
     if bands is not None:
-        integer("evaluate_log", "bands", bands, at_least=1, at_most=10_000)
+        integer("evaluate", "bands", bands, at_least=1, at_most=10_000)
     given: Any = {} if bidders is None else bidders
     if not isinstance(given, Mapping) or not all(
         isinstance(one, FirstPriceBidder) for one in given.values()
     ):
-        reject("evaluate_log", "bidders", "a mapping from names to FirstPriceBidders", bidders)
-    if boolean("evaluate_log", "random_bids", random_bids):
+        reject("evaluate", "bidders", "a mapping from names to FirstPriceBidders", bidders)
+    if boolean("evaluate", "random_bids", random_bids):
         log = with_propensities(log)
     facts = log.facts
     power = find_power(facts)
