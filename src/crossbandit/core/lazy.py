@@ -22,7 +22,8 @@ class LazyPackage(ModuleType):
         """Load a name when it is first used."""
         home = self._homes.get(name)
         if home is None:
-            raise AttributeError(self._no_attribute(name), name=name, obj=self)
+            # Without `obj`, Python does not add a suggestion of its own.
+            raise AttributeError(self._no_attribute(name), name=name)
         if home == self.__name__:
             return import_module(f"{home}.{name}")
         self._before()

@@ -164,7 +164,7 @@ def checked_adjacency(adjacency: npt.ArrayLike) -> Booleans:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         got = verbatim(f"an array of shape {matrix.shape}")
         reject(owner, name, expected, got, error=InvalidGraphError)
-    if matrix.dtype.kind not in "biu":
+    if matrix.dtype.kind not in "biuf":
         got = verbatim(f"values of type {matrix.dtype}")
         reject(owner, name, expected, got, error=InvalidGraphError)
     strange = (matrix != 0) & (matrix != 1)
