@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crossbandit import algorithms
-from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.algorithms.learners.algorithm import as_algorithm, from_json
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.core import record
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.algorithms.learners.files import LearnerFile
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed

@@ -70,7 +70,6 @@ def _sequence(seed: Seed) -> np.random.SeedSequence:
     if seed is None:
         return np.random.SeedSequence()
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        reject(
-            "Crossbandit", "seed", "an integer of at least 0, a SeedSequence, a Generator or None", seed
-        )
+        expected = "an integer of at least 0, a SeedSequence, a Generator or None"
+        reject("Crossbandit", "seed", expected, seed)
     return np.random.SeedSequence(int(seed))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm
 from crossbandit.algorithms.learners.algorithm import as_algorithm
 from crossbandit.core.forms import ROUNDING, LinearForm
 from crossbandit.core.losses import first_outside
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Learner
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.environments.simulation.players import BatchRecord
 
