@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 class LazyPackage(ModuleType):
     """A package whose names are in other modules, which are loaded when they are used."""
 
-    __all__: list[str]
     _homes: dict[str, str]
     _before: Callable[[], None]
 
@@ -52,7 +51,8 @@ class LazyPackage(ModuleType):
     def __dir__(self) -> list[str]:
         """Return the public names, loaded or not, and nothing else."""
         own = {"__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"}
-        return sorted({*self.__all__, *self._homes, *own & vars(self).keys()})
+        public = vars(self).get("__all__", ())
+        return sorted({*public, *self._homes, *own & vars(self).keys()})
 
 
 def load_on_use(
