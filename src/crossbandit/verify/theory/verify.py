@@ -58,46 +58,14 @@ STATEMENTS = (
         ("Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate"),
         "exact",
     ),
-    Statement(
-        decomposition.terms_add_up,
-        ("Section 4: pair reduction and regret decomposition",),
-        "terms",
-    ),
+    Statement(decomposition.terms_add_up, ("Section 4: pair reduction and regret decomposition",)),
     Statement(runs.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)),
     Statement(exact.pairs_reduce_to_their_loss_round, ("Section 4: pair reduction",), "exact"),
     Statement(
         exact.policies_do_not_see_translations, ("Section 4: translation invariance",), "exact"
     ),
-    Statement(
-        runs.good_events_hold,
-        ("Appendix C: the events F, L and S, and the probability of Q",),
-        "events",
-    ),
-    Statement(
-        runs.snapshots_are_stable,
-        ("Lemma 8: its conclusion on real runs", "Section 3.3: how often the fallback acts"),
-        "events",
-    ),
-    Statement(
-        decomposition.biases_are_bounded,
-        (
-            "Lemma 10 (Bias 1)",
-            "Lemma 11 (Bias 2, regular arms)",
-            "Lemma 12 (Bias 3, regular arms)",
-            "Appendix H.2: Bias 3 on the special arm, V and Vtilde",
-            "Lemma 13 (Bias 4, regular arms)",
-            "Lemma 14 (Bias 4, special arm)",
-            "Lemma 15 (pessimistic cancellation)",
-        ),
-        "terms",
-    ),
     Statement(decomposition.graph_sum_leaves_out_the_special_arm, ("Lemma 13, proof",)),
     Statement(decomposition.signs_hold_with_a_factor_of_two, ("Lemma 15, proof",)),
-    Statement(
-        decomposition.theorem_is_assembled,
-        ("Appendix K: Lemma 16 and the local norms, on runs", "Appendix L: assembly, on runs"),
-        "terms",
-    ),
 )
 
 
