@@ -66,6 +66,7 @@ __all__ = [
     "MissingPackageError",
     "OutOfMemoryError",
     "OutboxFullError",
+    "OutdatedCoreError",
     "RefusedError",
     "ResultsError",
     "ServiceAwayError",
