@@ -1,11 +1,12 @@
-"""Packages that load a module when a name of it is first used."""
+"""Packages that load a module when a name of it is first used, and texts that are made likewise."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,3 +71,24 @@ def load_all(package: str) -> None:
     found = import_module(package)
     for name in found.__all__:
         getattr(found, name)
+
+
+class LazyTexts(Sequence[str | None]):
+    """Texts that are made when they are asked for: None, unless the entry of `some` is True."""
+
+    def __init__(self, some: Any, text: Callable[[int], str | None]) -> None:
+        self._some, self._text = some, text
+
+    def __len__(self) -> int:
+        return len(self._some)
+
+    @overload
+    def __getitem__(self, at: int) -> str | None: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str | None]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        return self._text(at) if self._some[at] else None

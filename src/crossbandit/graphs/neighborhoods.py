@@ -9,7 +9,7 @@ Matrices, edges, ranges, NetworkX graphs and JSON are checked where they become 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,13 @@ from crossbandit.errors import InvalidGraphError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+class Bounds(NamedTuple):
+    """A number of a graph is at least `lower` and at most `upper`."""
+
+    lower: int
+    upper: int
 
 
 def canonical(arms: int, owner: Integers, first: Integers, last: Integers) -> ArmRanges:

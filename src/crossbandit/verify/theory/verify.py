@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm
+from crossbandit.core.backends import open_pool
 from crossbandit.core.validation import integer, reject
 from crossbandit.errors import InvalidParameterError
 from crossbandit.report import check_folder, csv_text, render, write_files
@@ -22,7 +24,7 @@ from crossbandit.verify.theory.statements import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 # Every check, in the order of the paper.
@@ -121,10 +123,12 @@ def verify(
     total = sum(map(len, groups))
     workers = min(cores, len(groups))
     found: dict[int, list[CheckResult]] = {}
-    for results in _results(groups, subject, effort, workers):
-        found |= results
-        if progress is not None:
-            progress(CheckProgress(len(found), total))
+    check = partial(_check, subject=subject, effort=effort)
+    with open_pool("local", workers, None, owner="verify") as pool:
+        for results in pool.map(check, groups):
+            found |= results
+            if progress is not None:
+                progress(CheckProgress(len(found), total))
     ordered = [result for place in sorted(found) for result in found[place]]
     # A check may cover several lemmas: return the requested ones, and those that failed.
     named = [only.lower() in result.statement.lower() for result in ordered]
@@ -148,19 +152,6 @@ def _groups(only: str) -> list[list[int]]:
             f"No checked part of the paper contains {only!r}.{proved} Checked parts: {parts}."
         )
     return list(groups.values())
-
-
-def _results(
-    groups: Sequence[Sequence[int]], subject: Subject, effort: Effort, workers: int
-) -> Iterator[dict[int, list[CheckResult]]]:
-    if workers == 1:
-        for group in groups:
-            yield _check(group, subject, effort)
-        return
-    from joblib import Parallel, delayed
-
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    yield from parallel(delayed(_check)(group, subject, effort) for group in groups)
 
 
 def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
