@@ -121,6 +121,7 @@ clean:
 # A stamp is written last and holds the folder's name. Where it is missing or wrong, or the
 # interpreter does not start, an install was interrupted, the folder was moved, or Python was
 # replaced: then the environment is made anew. A change to the two files below only updates it.
+# Cython comes first: cores that were compiled with another one would be compiled again.
 
 INTACT := $(shell $(BIN)/python -c 'import sys; print(open(sys.argv[1]).read())' \
   $(wildcard $(STAMP) $(LIGHT)) 2>/dev/null)
@@ -129,8 +130,8 @@ ifneq ($(INTACT),$(CURDIR))
 .PHONY: $(STAMP) $(LIGHT)
 endif
 
-$(STAMP): NEEDED = --editable '.[dev]'
-$(LIGHT): NEEDED = --no-compile --editable '.[cli]' cython 'setuptools>=77'
+$(STAMP): NEEDED = 'crossbandit[dev]'
+$(LIGHT): NEEDED = --no-compile 'crossbandit[cli]'
 $(STAMP) $(LIGHT): pyproject.toml constraints.txt
 ifneq ($(INTACT),$(CURDIR))
 	@$(call require-python)
@@ -140,6 +141,8 @@ else
 	@echo "Updating $(VENV) ..."
 endif
 	@rm -f $(STAMP) $(LIGHT)
+	@$(call install,$(BIN)/python,--constraint constraints.txt cython 'setuptools>=77')
+	@$(call install,$(BIN)/python,--no-build-isolation --no-deps --editable .)
 	@$(call install,$(BIN)/python,--constraint constraints.txt $(NEEDED))
 	@printf '%s' "$(CURDIR)" > $@
 
