@@ -21,9 +21,9 @@ from crossbandit import (
 )
 from crossbandit.algorithms import Algorithm
 from crossbandit.core import forms
-from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
+    LossBlock,
     UniformVectors,
     first_price,
     from_coefficients,

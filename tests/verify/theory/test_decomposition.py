@@ -17,19 +17,17 @@ from crossbandit.environments import (
     paper_benchmark,
 )
 from crossbandit.errors import CheckFailedError, InvalidParameterError
-from crossbandit.verify.theory import decomposition
+from crossbandit.verify.theory import CheckResult, Decomposition, Effort, decompose, decomposition
 from crossbandit.verify.theory.decomposition import (
     TERMS,
-    Decomposition,
     Parts,
     Sweeps,
-    decompose,
     orders,
     sweeps,
     terms_add_up,
 )
 from crossbandit.verify.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
-from crossbandit.verify.theory.statements import Check, CheckResult, Effort
+from crossbandit.verify.theory.statements import Check
 from crossbandit.verify.theory.verify import STATEMENTS
 from tests import cases
 
