@@ -50,8 +50,7 @@ else
 test: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo & $(BIN)/mypy && wait $$!
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 endif
 
