@@ -6,6 +6,7 @@ import asyncio
 import json
 import resource
 import socket
+import threading
 import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
@@ -37,12 +38,18 @@ class App:
     def __init__(self) -> None:
         self.running = 0
         self.go = False
+        self.asked: list[str] = []
+        self.stop, self.stopped = threading.Event(), threading.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             for _ in range(2):
                 await send({"type": (await receive())["type"] + ".complete"})
             return
+        self.asked.append(scope["path"])
+        if scope["path"] == "/stop":  # the loop does nothing for a while
+            self.stopped.set()
+            assert self.stop.wait(60)
         body = b"x" * LARGE if scope["path"] == "/large" else b"{}"
         self.running += 1
         while scope["path"] == "/slow" and not self.go:
@@ -150,6 +157,44 @@ def test_if_all_are_busy_health_is_answered_and_others_are_told() -> None:
         for one in busy:
             assert answered(one)
         assert status(url, "/other") == 200
+
+
+def test_a_client_that_sends_many_requests_ahead_is_cut_off() -> None:
+    app = App()
+    request = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
+    with served(app) as url, ExitStack() as stack:
+        few, many = connect(stack, url), connect(stack, url)
+        few.sendall(request % b"slow" + 16 * (request % b"few"))
+        many.sendall(request % b"slow" + 1000 * (request % b"many"))
+        eventually(lambda: ended(many))
+        app.go = True
+        few.settimeout(30)
+        found = b""
+        while found.count(b"HTTP/1.1 200 ") < 17:
+            found += few.recv(10_000)
+        assert status(url, "/") == 200
+    assert "/many" not in app.asked
+    assert app.asked.count("/few") == 16
+
+
+def test_health_is_answered_before_many_requests_that_came_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "_MOST", 300)
+    serving.most_connections.cache_clear()
+    app = App()
+    with served(app) as url, ExitStack() as stack:
+        made = [connect(stack, url) for _ in range(200)]
+        assert status(url, "/") == 200
+        connect(stack, url, "/stop")
+        assert app.stopped.wait(30)
+        for one in made:
+            one.sendall(b"GET /many HTTP/1.1\r\nHost: a\r\n\r\n")
+        health = connect(stack, url, "/healthz")
+        app.stop.set()
+        assert answered(health)
+        eventually(lambda: app.asked.count("/many") == 200)
+    assert app.asked.index("/healthz") < 100
 
 
 def test_connections_leave_room_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,11 +320,11 @@ def test_requests_for_a_node_that_does_not_answer_do_not_delay_others(
 
 
 def test_changes_of_a_locked_bidder_do_not_delay_others(node: Node, address: str) -> None:
-    """More requests wait for the row than there are threads that decide."""
+    """More requests wait for the row than there are threads for decisions or for changes."""
     for name in ("mine", "theirs"):
         node.create(name, LIMITED)
     row = f"SELECT 1 FROM bidders WHERE id = {number(node, 'theirs')} FOR UPDATE"
-    with served(create_app(node)) as mine, ThreadPoolExecutor(12) as threads:
+    with served(create_app(node)) as mine, ThreadPoolExecutor(40) as threads:
 
         def ask(method: str, path: str, body: Any = None) -> tuple[int, float]:
             began = time.monotonic()
@@ -334,7 +334,7 @@ def test_changes_of_a_locked_bidder_do_not_delay_others(node: Node, address: str
 
         with locked(address, row):
             path = "/v1/bidders/theirs/pause"
-            waiting = [threads.submit(ask, "POST", path) for _ in range(12)]
+            waiting = [threads.submit(ask, "POST", path) for _ in range(40)]
             time.sleep(0.5)
             quick = [
                 ask("GET", "/readyz"),

@@ -193,6 +193,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
             given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
+        if self._spending is not None:
+            self._spending.claim(owner)
 
     @property
     def bids(self) -> Floats:
@@ -614,7 +616,7 @@ class FirstPriceBidder(HiddenNumberApplication):
             may still win. `SharedBudget.take_back` takes both.
 
         Raises:
-            InvalidParameterError: The bidder has no lease.
+            InvalidParameterError: The bidder has no lease, or another one has or had the new one.
         """
         if self._spending is None:
             reject("renew", "lease", "for a bidder with a Lease as its budget", lease)

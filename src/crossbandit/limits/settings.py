@@ -198,6 +198,9 @@ class Budget(JsonForm):
 class Lease(JsonForm):
     """A slice of a budget that one bidder may spend until a time: `FirstPriceBidder(budget=lease)`.
 
+    A second bidder refuses it, as both would spend the money. Between processes, where `to_bytes`
+    makes copies, give each lease to one process only.
+
     Args:
         id: Which lease it is.
         amount: The money.
@@ -244,6 +247,17 @@ class Lease(JsonForm):
             InvalidParameterError: It is something else.
         """
         return cls.from_json(parsed("Lease.from_bytes", data))
+
+
+def claim(lease: Lease, owner: str, name: str) -> None:
+    """Note that a bidder has a lease; raise if one has or had it."""
+    mine = object()
+    if vars(lease).setdefault("_bidder", mine) is not mine:
+        expected = (
+            "a Lease that no bidder has or had: two would both spend its money. Ask the "
+            "SharedBudget for another one"
+        )
+        reject(owner, name, expected, lease)
 
 
 @dataclass(frozen=True)

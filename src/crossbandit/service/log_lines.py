@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
+import random
 import sys
 import time
 from contextvars import ContextVar
@@ -93,7 +93,8 @@ def _id_of(scope: Any) -> str:
     given = next((text for name, text in scope["headers"] if name == _HEADER), b"")
     text = given.decode("latin-1")
     usable = 0 < len(text) <= _LONGEST_ID and text.isascii() and text.isprintable()
-    return text if usable else secrets.token_hex(8)
+    # It is no secret. A call of the system would let go of the lock of Python in each request.
+    return text if usable else f"{random.getrandbits(64):016x}"
 
 
 def _write(level: int, scope: Any, status: int, seconds: float) -> None:

@@ -17,7 +17,7 @@ from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
-from crossbandit.limits.settings import Money, limits_of
+from crossbandit.limits.settings import Money, claim, limits_of
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import lowest_bid, reason, reasons, status
 
@@ -83,6 +83,12 @@ class Spending:
     def fork_locks(self) -> tuple[Any, ...]:
         """Return the lock: that of learning comes before it, and that of deciding after it."""
         return (None, self.lock)
+
+    def claim(self, owner: str) -> None:
+        """Raise if another bidder has or had a lease of this one."""
+        for one in self.pacer.limits:
+            if isinstance(one, Lease):
+                claim(one, owner, "budget")
 
     def after_fork(self) -> None:
         """Stop bidding in a forked process: the parent would spend the same money."""
@@ -293,10 +299,12 @@ class Spending:
     def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
         """End a lease, and continue with another one; see `Periods.renew`."""
         with self.lock:
+            if self.copied and not all(isinstance(one, Lease) for one in self.pacer.limits):
+                raise _refusal()
+            if isinstance(lease, Lease):
+                claim(lease, "renew", "lease")
             if not self.copied:
                 return self.pacer.periods.renew(lease)
-            if not all(isinstance(one, Lease) for one in self.pacer.limits):
-                raise _refusal()
             # The first bidder gives its lease back. No lease has an empty id.
             self.pacer.periods.renew(lease)
             self.copied = False
