@@ -35,6 +35,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -184,8 +185,9 @@ class Run:
         if child == 0:
             try:
                 work(self.address, role, seed, notes)
-            finally:
-                os._exit(1)
+            except BaseException:  # noqa: BLE001 - it is shown, and found when the process ends
+                traceback.print_exc()
+            os._exit(1)
         self.processes[child], self.wrote[child] = role, notes
 
     def kill(self) -> None:

@@ -547,7 +547,7 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
         wait_until(kept(session, bidder, entry))
 
     def pruned() -> bool:  # a bidder whose lease is being renewed is left for the next time
-        node.learner._prune(0.0)
+        session.prune(bidder, node.clock())  # the session of the learner is for its thread only
         return [one.first for one in session.entries(bidder, 0, 100)] == [16]
 
     wait_until(pruned)

@@ -6,6 +6,7 @@ import json
 import logging
 import random
 import sys
+import threading
 import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -25,8 +26,16 @@ def begin_log(level: str, form: str) -> None:
     handler.setFormatter(LineFormatter(form))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(capture=True)
+    threading.excepthook = _log_end
     for name in ("crossbandit", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
+
+
+def _log_end(end: threading.ExceptHookArgs) -> None:
+    """Log an error that has ended a thread, which Python would print."""
+    name = "" if end.thread is None else end.thread.name
+    error = end.exc_value or end.exc_type()
+    logging.getLogger("crossbandit.service").error("The thread %s ended.", name, exc_info=error)
 
 
 class LineFormatter(logging.Formatter):
