@@ -75,7 +75,7 @@ class Auction(msgspec.Struct, forbid_unknown_fields=True):
     classes: Classes = {}
 
 
-class Auctions(msgspec.Struct, forbid_unknown_fields=True):
+class AuctionBatch(msgspec.Struct, forbid_unknown_fields=True):
     """Many auctions to decide in.
 
     Attributes:
@@ -101,7 +101,7 @@ class DecidedMany(msgspec.Struct):
     decisions: list[Decided]
 
 
-class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
+class OutcomeBatch(msgspec.Struct, forbid_unknown_fields=True):
     """Many outcomes.
 
     Attributes:
@@ -399,7 +399,7 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=Outcomes, answer=Reported, codes=STORING)
+@operation("POST", f"{BIDDER}/outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
     """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
@@ -417,7 +417,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
 
 
 @operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=Auctions, answer=DecidedMany, codes=DECIDING
+    "POST", f"{BIDDER}/decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING
 )
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.report import Chart, Series
-from crossbandit.report.text import MISSING, count, decimals, number
+from crossbandit.core.report import Chart, Series
+from crossbandit.core.report.text import MISSING, count, decimals, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
