@@ -20,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
+from crossbandit.limits.state import SPENT
 from tests.limits.rows import held
 
 WORLDS = 10_000
@@ -254,3 +255,33 @@ def test_a_fleet_of_processes_never_overspends() -> None:
         assert 0.5 < paid <= float(spent) <= 1
         shared.take_back(name, spent, at=1e9 + 300)
     assert shared.left(at=1e9 + 300) == 3 - sum(spent for _, spent, _ in done)
+
+
+def _win(pacer: Pacer, key: int, at: float) -> None:
+    pacer.open(1.0, at, 0, 1)
+    pacer.reserve(key, 1.0, 1, 1)
+    pacer.settle(key, 1.0, 0.7, won=True, least=0.7)
+
+
+@pytest.mark.parametrize("restarted", ["from a file", "after a crash"])
+def test_a_period_that_began_before_a_restart_gives_nothing_back_for_earlier_bids(
+    restarted: str,
+) -> None:
+    """A win of an earlier period that was none leaves no room for another bid in this one."""
+    first, pacer = (
+        Pacer([0.0, 0.7], [Budget(1, per="hour", pacing="asap")], value_range=(0, 1))
+        for _ in range(2)
+    )
+    _win(first, 1, 3600.0)
+    first.open(1.0, 7200.0, 0, 1)  # a period begins
+    first.decline(1.0)  # and has no bid so far
+    if restarted == "from a file":
+        pacer.restore(first.freeze()())
+        _win(pacer, 2, 7201.0)
+    else:
+        pacer = first
+        pacer.reserve_unknown(np.array([2]), 7200.0)
+        pacer.settle(2, 1.0, 0.7, won=True, least=0.7)
+    pacer.correct(1, 1.0, 0.7, won=False)
+    assert pacer.state.money[0, SPENT] == pacer.rules.prices[1]
+    assert pacer.open(1.0, 7202.0, 0, 1)[2] < 0

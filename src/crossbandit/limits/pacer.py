@@ -250,7 +250,7 @@ class Pacer:
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
-        firsts: (limits,): the number of the first bid of each present period.
+        firsts: (limits,): the number of the first bid of each present period, or `NO_BID`.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -291,7 +291,8 @@ class Pacer:
         self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
         self.periods = Periods(self, horizon)
-        self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
+        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.firsts = np.full(len(self.limits), col.NO_BID)
 
     def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
         """Return the limits as compiled steps take them."""
@@ -541,6 +542,8 @@ class Pacer:
             keys: The numbers of bids that may have been made.
             at: A time after which they were not made, in seconds since 1970.
         """
+        if self.periods.begun:
+            self.begin(int(keys[0]))
         reserved, (value, price) = self.reserved, self._riskiest
         rows = np.array(reserved.take(keys.size), dtype=np.int64)
         table, state = reserved.table, self.state
@@ -881,6 +884,7 @@ class Pacer:
         periods.first, periods.now = arrays["clock"].tolist()
         periods.ends, periods.left = -1.0, 0  # `move` finds them out
         self.late, self.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
+        periods.begun = set(np.flatnonzero(self.firsts == col.NO_BID).tolist())
         reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
         for i in np.flatnonzero(

@@ -293,4 +293,5 @@ class Periods:
         self._state.times[i, col.PERIOD] += 1.0
         self._state.money[i] = 0
         self._state.duals[i, col.OPEN : col.WAITING + 1] = 0.0
+        self._pacer.firsts[i] = col.NO_BID
         self.begun.add(i)

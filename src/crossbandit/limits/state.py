@@ -30,6 +30,7 @@ PLANNED, RELAXES, OF_PERIOD, EXPECTED = range(4)
 # Columns of `Reserved.held` and `Reserved.prices`.
 MADE_AT, BID_FOR = range(2)
 COSTS, WANTED = range(2)
+NO_BID = 2**63 - 1  # in place of the number of a period's first bid: above that of any bid
 
 # How a budget is spread: not at all, over a number of auctions, or over time.
 AT_ONCE, BY_AUCTIONS, BY_TIME = range(3)
