@@ -91,7 +91,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        budget: A `Budget`, or a `Lease` of a slice of one, that is never exceeded; or several.
+        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         expires: The time after which a bid without an outcome counts as lost and its money is free
             again: a timedelta, or seconds; None for never. If the bid wins later, it is still paid.
@@ -612,8 +612,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             lease: The new lease; None to stop bidding.
 
         Returns:
-            The id of the old lease, and the money that was spent of it or is reserved for bids that
-            may still win. `SharedBudget.take_back` takes both.
+            The id of the old lease, and the money that was spent of it if all bids without an
+            outcome win. `SharedBudget.take_back` takes both.
 
         Raises:
             InvalidParameterError: The bidder has no lease, or another one has or had the new one.

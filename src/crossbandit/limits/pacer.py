@@ -316,6 +316,7 @@ class Pacer:
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
             credits=np.array(credits_),
             surplus=aims != {"value"},
+            risks=np.full(len(self.limits), math.inf),
         )
 
     def _first_state(self) -> PaceState:
@@ -364,7 +365,9 @@ class Pacer:
         )
         return opened
 
-    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
+    def reserve(
+        self, key: int, value: float, amount: int, wanted: int, chance: float = 1.0
+    ) -> None:
         """Reserve money for a bid in the auction that was opened last.
 
         Args:
@@ -372,21 +375,22 @@ class Pacer:
             value: What winning is worth.
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that bound, by number.
+            chance: The chance that the bid wins; 1 if no law knows it. It is multiplied by the wins
+                of earlier bids of about this amount, divided by the sum of their chances.
         """
         reserved = self.reserved
         if self.periods.begun:
             self.begin(key)
-        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted)
+        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted, chance)
         reserved.hold(key)
 
-    def decline(self, value: float, *, chosen: bool = False) -> None:
+    def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
 
         Args:
             value: What winning was worth.
-            chosen: Whether a bid could have been made, and the amount 0 was chosen.
         """
-        self.reserved.core.decline(self.reserved.opened, value, chosen)
+        self.reserved.core.decline(self.reserved.opened, value)
 
     def choose(
         self,
@@ -547,12 +551,14 @@ class Pacer:
         reserved, (value, price) = self.reserved, self._riskiest
         rows = np.array(reserved.take(keys.size), dtype=np.int64)
         table, state = reserved.table, self.state
-        table.held[rows] = at, value
+        table.held[rows] = at, value, 0.0, 0.0  # nothing is known of their chances
         table.prices[rows] = price, 0  # no bid that was made wants 0
         table.tickets[rows] = 0.0
         table.tickets[rows, :, col.OF_PERIOD] = state.times[:, col.PERIOD]
         for i, kind in enumerate(self.rules.kinds.tolist()):
-            state.money[i, col.RESERVED] += keys.size * reserved.core.at_risk(i, value, price)
+            at_risk = reserved.core.at_risk(i, value, price)
+            table.tickets[rows, i, col.COUNTS] = at_risk
+            state.money[i, [col.RESERVED, col.COUNTED]] += keys.size * at_risk
             if kind == col.BUDGET:
                 state.duals[i, col.WAITING] += keys.size
         reserved.hold_many(keys, rows, np.ones(keys.size, dtype=bool))
@@ -571,12 +577,12 @@ class Pacer:
         price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
-        released = [
-            present[i] * (core.at_risk(i, *before) - core.at_risk(i, value, price))
-            for i in range(present.size)
-        ]
+        at_risk = np.array([core.at_risk(i, value, price) for i in range(present.size)])
+        released = present * ([core.at_risk(i, *before) for i in range(present.size)] - at_risk)
         return [
-            partial(money[:, col.RESERVED].__isub__, np.array(released, dtype=np.int64)),
+            partial(money[:, col.RESERVED].__isub__, released),
+            partial(money[:, col.COUNTED].__isub__, released),
+            partial(table.tickets[row, :, col.COUNTS].__setitem__, slice(None), at_risk),
             partial(table.prices[row].__setitem__, slice(None), price),
             partial(table.held[row].__setitem__, col.BID_FOR, value),
         ]
@@ -922,6 +928,8 @@ class Pacer:
                 converted(money[i, col.GIVEN], ROUND_FLOOR),
                 converted(money[i, col.SPENT]),
                 0,
+                0,
+                converted(money[i, col.MOST], ROUND_FLOOR),
             )
             self.late[i] = converted(self.late[i])
             for row in rows:
@@ -930,7 +938,10 @@ class Pacer:
                         float(table.held[row, col.BID_FOR]),
                         int(table.prices[row, col.COSTS]),
                     )
-                    money[i, col.RESERVED] += self.reserved.core.at_risk(i, value, price)
+                    at_risk = self.reserved.core.at_risk(i, value, price)
+                    counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
+                    table.tickets[row, i, col.COUNTS] = counts
+                    money[i, [col.RESERVED, col.COUNTED]] += at_risk, counts
         scale = 10.0**digits
         duals[:, [col.SQUARES, col.OPEN_SQUARES, col.HOLDING_SQUARES]] *= scale * scale
         duals[:, [col.OPEN, col.DUE]] *= scale

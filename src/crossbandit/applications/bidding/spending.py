@@ -159,10 +159,11 @@ class Spending:
     ) -> None:
         """Reserve the money of a decision of a guard or a feedback graph."""
         if decision.arm < self.pacer.lowest:
-            self.pacer.decline(value, chosen=True)
+            self.pacer.decline(value)
         else:
             taken.append(first_key(learner.id) + decision.round)
-            self.pacer.reserve(taken[0], value, decision.arm, wanted)
+            chance = 1.0 if learner.law is None else learner.law.core.chance(decision.arm)
+            self.pacer.reserve(taken[0], value, decision.arm, wanted, chance)
 
     def withdraw(self, taken: Sequence[Any]) -> None:
         """Count bids as lost whose caller did not get them, because of an exception."""
