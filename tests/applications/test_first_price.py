@@ -383,7 +383,7 @@ def test_a_value_outside_its_range_is_refused(value: Any) -> None:
         ({"at_most_value": 1}, "True or False"),
         ({"algorithm": CrossGraph()}, "horizon"),
         ({"algorithm": CrossGraph}, r"'algorithm' .* FirstPriceBidder .* such as CrossGraph\(\)"),
-        ({"algorithm": "cross-graph"}, r"'algorithm' .* such as CrossGraph\(\)"),
+        ({"algorithm": "cross-graphs"}, "There is no algorithm 'cross-graphs'"),
     ],
 )
 def test_a_bad_setting_is_refused(options: dict[str, Any], message: str) -> None:
