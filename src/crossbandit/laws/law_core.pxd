@@ -49,7 +49,7 @@ cdef class LawCore:
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef double chance_of(self, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t best_amount(self, double noise, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
-    cdef Py_ssize_t scatter(self, Py_ssize_t best, Py_ssize_t last) noexcept nogil
+    cdef Py_ssize_t scatter(self, Py_ssize_t best, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cdef Py_ssize_t choose(self, Py_ssize_t band, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cdef bint may_try(self) noexcept nogil
     cdef Py_ssize_t without_tries(self, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil

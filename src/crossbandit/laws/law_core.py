@@ -889,27 +889,29 @@ class LawCore:
                 best = k
         return best
 
-    def scatter(self, best, last):
-        """Return `best` or a random amount above it. It is nearer the more rounds the node has.
+    def scatter(self, best, first, last):
+        """Return `best` or a random amount beside it, nearer the more rounds the node has.
 
         If it is only seen whether the amount reached the number, the slope of the law in a band is
-        learned only if amounts vary within the band. Otherwise it would be that of other bands,
+        learned only if amounts vary within the band. Otherwise it is that of all bands together,
         which play other amounts because their numbers are different: too flat. So amounts vary as
-        far as bands differ. They are never lowered: if many numbers are equal, such as round
-        prices, the amount just below them reaches far fewer.
+        far as bands differ. They move only to the side where more is reached or sold: if many
+        numbers are equal, such as round prices, the amount on their other side earns far less.
         """
         differs: cython.double = 0.0
         for level in range(1, self.depth + 1):
             if self.totals[level, 1] > 0.0:
                 differs += max(self.totals[level, 0], 0.0) / self.totals[level, 1]
-        if differs <= 0.0:
+        if differs <= 0.0 or best < self.lowest:
             return best
         visits: cython.double = self.visits[self.rows[0, 0]]
-        normal: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * sin(TWO_PI * self.v)
+        normal: cython.double = abs(sqrt(-2.0 * log(1.0 - self.u)) * sin(TWO_PI * self.v))
         width: cython.double = SCATTER * self.probing * pow(1.0 + visits, -0.25)
-        width *= min(STEEP * sqrt(differs), 1.0)
-        above: cython.double = floor(best + abs(normal) * width * (best + 1.0) + 0.5)
-        return cython.cast(cython.Py_ssize_t, min(above, last))
+        moved: cython.double = normal * width * min(STEEP * sqrt(differs), 1.0) * (best + 1.0)
+        if self.payoff != FIRST_PRICE:
+            moved = -moved
+        near: cython.double = floor(best + moved + 0.5)
+        return cython.cast(cython.Py_ssize_t, min(max(near, first), last))
 
     def choose(self, band, worth, cost, first, last):
         """Return the amount to play, by the law that was read last."""
@@ -934,7 +936,7 @@ class LawCore:
         """Return what `choose` returns if it does not try a lower amount."""
         best: cython.Py_ssize_t = self.best_amount(self.noise(), worth, cost, first, last)
         if self.feedback == WON_LOST:
-            return self.scatter(best, last)
+            return self.scatter(best, first, last)
         return best
 
     def set_try(self, row, best, worth, first):
