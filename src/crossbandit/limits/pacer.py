@@ -455,7 +455,7 @@ class Pacer:
         Args:
             key: The number of the bid.
             value: What winning was worth.
-            amount: The amount, as money.
+            amount: The amount that was placed, as money; paid if it won, whatever was reserved.
             won: Whether it won.
             least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
@@ -493,9 +493,29 @@ class Pacer:
         return (
             *self.known(row, value, amount),
             partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
+            *(self._repriced(row, value, amount) if won else ()),
             partial(reserved.rows.pop, key),
             partial(reserved.free.append, row),
         )
+
+    def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
+        """Return the steps that pay another amount for a win than was reserved, if it is another.
+
+        More is paid even if it exceeds a budget: it is the truth.
+        """
+        table, core = self.reserved.table, self.reserved.core
+        price, wanted = table.prices[row, [col.COSTS, col.WANTED]].tolist()
+        paid = in_units(amount, self.unit, ROUND_CEILING)
+        if wanted == 0 or paid == price:  # a bid whose price was not known costs what is told
+            return []
+        now = np.flatnonzero(
+            table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
+        )
+        steps: list[Callable[[], Any]] = []
+        for limit in now.tolist():
+            steps.append(partial(core.pay, limit, value, price, -1))
+            steps.append(partial(core.pay, limit, value, paid, 1))
+        return steps
 
     # --- bids that an interrupt has ended -----------------------------------------------------
 
