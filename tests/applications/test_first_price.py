@@ -328,7 +328,7 @@ def test_a_bid_of_another_bidder_is_refused_as_foreign_first() -> None:
         ({}, 2, {"won": False}, "'after-loss': the competing bid is told to losers"),
         ({"feedback": "after-win"}, 2, {"won": True}, "told to the winner"),
         ({"feedback": "always"}, 2, {"won": True}, "told to everyone"),
-        ({}, 2, {"won": False, "highest_competing_bid": math.nan}, "finite number"),
+        ({}, 2, {"won": False, "highest_competing_bid": math.inf}, "finite number"),
         ({}, 2, {"won": False, "highest_competing_bid": -1.0}, "at least 0"),
         ({}, 2, {"won": False, "highest_competing_bid": "3"}, "'highest_competing_bid'"),
         ({}, 2, {"won": 2}, "True or False"),

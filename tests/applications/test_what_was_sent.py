@@ -1,6 +1,7 @@
 """What is placed is not always the bid, prices are not always told, and others bid as well."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from crossbandit.limits import Budget, CostPer
 
 
 def _bidder(**settings: object) -> FirstPriceBidder:
-    given = {"bids": 101, "value_range": (0, 10), "seed": 1, **settings}
+    given: dict[str, Any] = {"bids": 101, "value_range": (0, 10), "seed": 1, **settings}
     return FirstPriceBidder(**given)
 
 
