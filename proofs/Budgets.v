@@ -117,7 +117,7 @@ Inductive event :=
 | Unknown (k : key) (c : Z) (at_ : Z).     (* after a crash: a bid, at cost c, may have been made *)
 
 Section Steps.
-(** [top] is the highest price. The worst case is the fraction [num / den]; 0 by default. *)
+(** [top] is the highest price. The worst case is the fraction [num / den]. *)
 Variables (top num den : Z).
 
 (** What may be spent at most of an amount. *)
