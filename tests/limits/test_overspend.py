@@ -217,7 +217,7 @@ TestFleet.settings = settings(max_examples=60, stateful_step_count=30, deadline=
 
 def test_a_lost_lease_counts_as_spent_until_its_period_is_over() -> None:
     shared = SharedBudget(Budget(10, per="hour"))
-    lease = shared.lease(4, at=7_200.0, lasts=timedelta(hours=5))
+    lease = shared.lease(4, at=7_201.0, lasts=timedelta(hours=1))
     assert lease.ends == 10_800.0
     assert shared.left(at=10_799.0) == 6
     assert shared.left(at=10_800.0) == 10
@@ -237,8 +237,11 @@ def test_what_was_spent_is_a_number_of_at_least_0(spent: Any) -> None:
 def test_a_shared_budget_refuses_what_it_cannot_share() -> None:
     with pytest.raises(InvalidParameterError, match="'budget' parameter of SharedBudget"):
         SharedBudget(Budget(10, per=100))
-    with pytest.raises(InvalidParameterError, match="'lasts' parameter of lease"):
-        SharedBudget(Budget(10)).lease(1, lasts=timedelta(0))
+    for lasts in (timedelta(0), timedelta(hours=25)):
+        with pytest.raises(InvalidParameterError, match="'lasts' parameter of lease"):
+            SharedBudget(Budget(10)).lease(1, lasts=lasts)
+    with pytest.raises(InvalidParameterError, match="use lease instead of next_lease"):
+        SharedBudget(Budget(10, per=None)).next_lease()
     for data in (b"", b"{}", b"[]", b'{"budget": 1}'):
         with pytest.raises(InvalidParameterError, match="'data' parameter"):
             SharedBudget.from_bytes(data)
@@ -254,7 +257,7 @@ def spend_slice(data: bytes) -> tuple[str, Decimal, float]:
             won = i % 3 > 0 and bid.amount > 0
             bidder.settle(bid, won=won, highest_competing_bid=None if won else 1.0)
             paid += bid.amount if won else 0.0
-    return (*bidder.renew(), paid)
+    return (*bidder.renew()[:2], paid)
 
 
 def test_a_fleet_of_processes_never_overspends() -> None:

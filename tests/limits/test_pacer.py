@@ -14,6 +14,7 @@ from crossbandit.algorithms.learners.law_learner import LawDecider, Round
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
+from crossbandit.limits.periods import LeaseUse
 from crossbandit.limits.state import GAP, GIVEN, LOG, PLANNED, SPENT, SQUARES
 from crossbandit.limits.status import reason, status
 from tests.limits.rows import held
@@ -403,15 +404,17 @@ def test_a_lease_ends_and_is_renewed() -> None:
     assert pacer.open(1.0, 200.0, 0, 20)[2] == -1
     pacer.settle(1, 1.0, 0.3, won=False, least=0.5)
     assert pacer.open(1.0, 201.0, 0, 20)[2] == -1
-    assert pacer.periods.renew() == ("a", Decimal("0.2"))
+    assert pacer.periods.renew() == LeaseUse("a", *[Decimal("0.2")] * 2)
     again = made(Lease("a", 1.0, 100.0, 200.0))
     again.open(1.0, 150.0, 0, 20)
     again.reserve(0, 1.0, 4, 4)
-    assert again.periods.renew(Lease("b", 0.5, 160.0, 300.0)) == ("a", Decimal("0.2"))
+    assert again.periods.renew(Lease("b", 0.5, 160.0, 300.0)) == LeaseUse(
+        "a", *[Decimal("0.2")] * 2
+    )
     assert again.open(1.0, 250.0, 0, 20)[2] == 10
     again.settle(0, 1.0, 0.2, won=True, least=0.0)  # paid from the first lease
     assert again.open(1.0, 251.0, 0, 20)[2] == 10
-    assert again.periods.renew() == ("b", Decimal(0))
+    assert again.periods.renew() == LeaseUse("b", *[Decimal(0)] * 2)
     assert again.open(1.0, 252.0, 0, 20)[2] == -1
     with pytest.raises(InvalidParameterError, match="'lease' parameter of renew"):
         made(Budget(5)).periods.renew()
@@ -425,10 +428,12 @@ def test_what_was_spent_of_a_lease_is_told_once() -> None:
         pacer.reserve(key, 1.0, amount, amount)
     pacer.settle(0, 1.0, 0.2, won=True, least=0.0)
     assert pacer.open(1.0, 500.0, 0, 20)[2] == -1
-    assert pacer.periods.renew(Lease("b", 1.0, 200.0, 300.0)) == ("a", Decimal("0.5"))
+    assert pacer.periods.renew(Lease("b", 1.0, 200.0, 300.0)) == LeaseUse(
+        "a", *[Decimal("0.5")] * 2
+    )
     assert pacer.open(1.0, 501.0, 0, 20)[2] == -1
     pacer.settle(1, 1.0, 0.3, won=True, least=0.0)  # paid from the first lease
-    assert pacer.periods.renew(Lease("c", 1.0, 500.0, 600.0)) == ("b", Decimal(0))
+    assert pacer.periods.renew(Lease("c", 1.0, 500.0, 600.0)) == LeaseUse("b", *[Decimal(0)] * 2)
     assert pacer.open(1.0, 502.0, 0, 20)[2] == 20
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.laws import OutcomeLaw
-from crossbandit.limits import Budget, Lease, Pacer, ReturnOnSpend
+from crossbandit.limits import Budget, Pacer, ReturnOnSpend
 from crossbandit.limits.state import DOUBTS, GIVEN, MOST, RESERVED, SPENT
 from crossbandit.limits.status import status
 from tests.reference.pacing import LiteralMoney
@@ -169,5 +169,3 @@ def test_a_target_is_kept_on_average_though_outcomes_are_late() -> None:
 def test_a_worst_case_is_a_share(worst_case) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(InvalidParameterError, match="'worst_case' parameter of Budget must be"):
         Budget(1, worst_case=worst_case)
-    with pytest.raises(InvalidParameterError, match="'worst_case' parameter of Lease must be"):
-        Lease("a", 1.0, 0.0, 9.0, worst_case=worst_case)

@@ -31,7 +31,6 @@ from crossbandit.limits.state import MAX_JUMP
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
-    from decimal import Decimal
 
     import numpy.typing as npt
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
+    from crossbandit.limits.periods import LeaseUse
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _NO_LIMITS = {
@@ -652,15 +652,17 @@ class FirstPriceBidder(HiddenNumberApplication):
         """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
         return () if self._spending is None else self._spending.status()
 
-    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
+    def renew(self, lease: Lease | None = None) -> LeaseUse:
         """End the lease that the bidder has as its budget, and continue with another one.
 
         Args:
-            lease: The new lease; None to stop bidding.
+            lease: The new lease; None to stop bidding. `SharedBudget.next_lease` returns one with
+                the id of the old one, on which bids without an outcome count on.
 
         Returns:
-            The id of the old lease, and the money that was spent of it if all bids without an
-            outcome win. `SharedBudget.take_back` takes both.
+            What was used of the old lease: its id; what was spent and is reserved; and what is
+            spent if all bids without an outcome win. `next_lease`, `report` and `take_back` take
+            all three.
 
         Raises:
             InvalidParameterError: The bidder has no lease, or another one has or had the new one.

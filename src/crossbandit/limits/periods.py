@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_FLOOR, Decimal
+from decimal import ROUND_FLOOR
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,11 @@ from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidContextError
 from crossbandit.limits import state as col
 from crossbandit.limits.settings import Budget, Lease, Money, timed
-from crossbandit.limits.state import BINS, EXACT, as_money, in_units
+from crossbandit.limits.state import BINS, as_money, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from decimal import Decimal
 
     from crossbandit.core.types import Floats, Integers
     from crossbandit.limits.pacer import Pacer
@@ -171,6 +172,20 @@ class Traffic:
         return 0.0 if offset is None else offset.total_seconds()
 
 
+class LeaseUse(NamedTuple):
+    """What a bidder has used of its lease.
+
+    Attributes:
+        id: The id of the lease.
+        used: What was spent, and what bids without an outcome count with.
+        most: What is spent if all of these win.
+    """
+
+    id: str
+    used: Decimal
+    most: Decimal
+
+
 class Periods:
     """The present periods of a pacer's limits. It begins new ones when they are due."""
 
@@ -225,10 +240,13 @@ class Periods:
             elif timed(limit):
                 self.ends = min(self.ends, float(times[col.END]))
 
-    def renew(self, lease: Lease | None = None) -> tuple[str, Decimal]:
-        """End the lease, and continue with another one.
+    def renew(self, lease: Lease | None = None, *, same: bool = True) -> LeaseUse:
+        """End the lease, and continue with another one, or with more of the same.
 
-        Bids without an outcome count as spent: they may still win.
+        Args:
+            lease: The next one. If it has the id of the present one, bids without an outcome and
+                what was spent count on; otherwise, money is counted from 0 again.
+            same: Whether the present lease is that of this bidder.
         """
         old = next((limit for limit in self._limits if isinstance(limit, Lease)), None)
         if old is None:
@@ -236,17 +254,27 @@ class Periods:
         if lease is not None and not isinstance(lease, Lease):
             reject("renew", "lease", "a Lease, or None", lease)
         i = self._limits.index(old)
-        money = self._state.money[i]
-        used = as_money(money[col.SPENT] + money[col.RESERVED], self._pacer.unit)
+        money, times = self._state.money[i], self._state.times[i]
+        unit, counted = self._pacer.unit, self._pacer.reserved.core.counted(i)
+        used = as_money(money[col.SPENT] + counted, unit)
+        most = as_money(money[col.SPENT] + money[col.RESERVED], unit)
         money[[col.GIVEN, col.MOST]] = 0  # so nothing can be bid, whatever is released
-        self._state.times[i, col.END] = _NEVER  # also if no auction has begun the lease
+        began = times[col.END] != 0.0
+        times[col.END] = _NEVER  # also if no auction has begun the lease
         if lease is not None:
             self._limits[i] = lease
             self._pacer.rules.plans[i] = col.AT_ONCE if lease.pacing == "asap" else col.BY_TIME
-            self._clear(i)  # also if the new lease has ended already
-            self._begin(i, max(self.now, lease.begins))
             self.ends = -1.0
-        return old.id, used
+            if same and began and lease.id == old.id:
+                if self.now < lease.ends:
+                    times[[col.START, col.END]] = lease.begins, lease.ends
+                    times[col.LATEST] = max(lease.begins, self.now)
+                    self._state.bins[i, 1, BINS] = 0.0
+                    self.give(i)
+            else:
+                self._clear(i)  # also if the new lease has ended already
+                self._begin(i, max(self.now, lease.begins))
+        return LeaseUse(old.id, used, most)
 
     def _begin(self, i: int, now: float) -> None:
         """Begin a period of a limit."""
@@ -286,10 +314,10 @@ class Periods:
         limit, unit, rules = self._limits[i], self._pacer.unit, self._pacer.rules
         if isinstance(limit, Money):
             given = in_units(limit.amount, unit, ROUND_FLOOR)
-            most = EXACT.multiply(Decimal(repr(limit.amount)), 1 + Decimal(repr(limit.worst_case)))
-            self._state.money[i, col.GIVEN] = given
-            self._state.money[i, col.MOST] = in_units(most, unit, ROUND_FLOOR)
-            rules.risks[i] = col.RISK / max(given, 1) if limit.worst_case else math.inf
+            most = in_units(limit.at_most, unit, ROUND_FLOOR)
+            whole = in_units(getattr(limit, "whole", None) or limit.amount, unit, ROUND_FLOOR)
+            self._state.money[i, [col.GIVEN, col.MOST]] = given, most
+            rules.risks[i] = col.RISK / max(whole, 1) if most > given else math.inf
 
     def _clear(self, i: int) -> None:
         """Count money from 0 again. Bids without an outcome belong to an earlier period."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.core.validation import choice, integer, number, reject, verbatim
+from crossbandit.limits.state import EXACT
 
 if TYPE_CHECKING:
     from crossbandit.limits.shared import SharedBudget
@@ -188,6 +189,11 @@ class Budget(JsonForm):
     timezone: str = field(default="UTC", metadata=_by(_zone))
     worst_case: float = field(default=1.0, metadata=_by(_worst))
 
+    @property
+    def at_most(self) -> Decimal:
+        """The money that is spent if all bids without an outcome win, exactly."""
+        return EXACT.multiply(Decimal(repr(self.amount)), 1 + Decimal(repr(self.worst_case)))
+
     def share(self) -> SharedBudget:
         """Return a holder of this budget that leases slices of it, so that a fleet can spend it.
 
@@ -219,7 +225,8 @@ class Lease(JsonForm):
         begins: When it begins, in seconds since 1970.
         ends: When it ends. Nothing is bid later.
         pacing: "even" to spread the money over that time, or "asap".
-        worst_case: As for `Budget`, but 0 by default.
+        most: The money that is spent if all bids without an outcome win; None for `amount`.
+        whole: The budget that it is a slice of, whose 1 % the margin refers to; None for `amount`.
 
     Raises:
         InvalidParameterError: An argument is not possible.
@@ -233,16 +240,24 @@ class Lease(JsonForm):
     begins: float = field(metadata=_by(_as_given(partial(number, at_least=0))))
     ends: float  # checked below
     pacing: str = field(default="even", metadata=_one_of("even", "asap"))
-    worst_case: float = field(default=0.0, metadata=_by(_worst))
+    most: float | None = field(default=None, metadata=_by(_worth))
+    whole: float | None = field(default=None, metadata=_by(_worth))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         number("Lease", "ends", self.ends, above=self.begins)
+        if self.most is not None:
+            number("Lease", "most", self.most, at_least=self.amount)
 
     @property
     def per(self) -> timedelta:
         """How long it lasts."""
         return timedelta(seconds=self.ends - self.begins)
+
+    @property
+    def at_most(self) -> Decimal:
+        """The money that is spent if all bids without an outcome win, exactly."""
+        return Decimal(repr(float(self.amount if self.most is None else self.most)))
 
     def to_bytes(self) -> bytes:
         """Return a form to send to another process."""

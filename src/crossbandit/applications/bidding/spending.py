@@ -16,7 +16,7 @@ from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
-from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
+from crossbandit.limits.periods import LeaseUse, check_jump, jump_of, seconds, steady_time
 from crossbandit.limits.settings import Money, claim, limits_of
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import lowest_bid, reason, reasons, status
@@ -297,7 +297,7 @@ class Spending:
         with self.lock:
             return status(self.pacer)
 
-    def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
+    def renew(self, lease: Lease | None) -> LeaseUse:
         """End a lease, and continue with another one; see `Periods.renew`."""
         with self.lock:
             if self.copied and not all(isinstance(one, Lease) for one in self.pacer.limits):
@@ -307,9 +307,9 @@ class Spending:
             if not self.copied:
                 return self.pacer.periods.renew(lease)
             # The first bidder gives its lease back. No lease has an empty id.
-            self.pacer.periods.renew(lease)
+            self.pacer.periods.renew(lease, same=False)
             self.copied = False
-            return "", Decimal(0)
+            return LeaseUse("", Decimal(0), Decimal(0))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
