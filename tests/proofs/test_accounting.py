@@ -211,7 +211,7 @@ def test_a_shared_budget_is_accounted_for_as_in_the_proof(models: Path, seed: in
     holders = [Holder(first, rng, 900) for _ in range(3)]
     unit, top = holders[0].pacer.unit, holders[0].pacer.rules.prices[-1]
     now, hour = 3600, 1
-    messages: list[tuple[str, Any]] = []
+    messages: list[Any] = []
     events: list[str] = []
     states: list[tuple[int, list[str]]] = []
     shared.left(at=now)
