@@ -52,7 +52,7 @@ class Account:
 
     @property
     def first_line(self) -> str:
-        worst = round(100 * self.limit.worst_case)
+        worst = round(100 * getattr(self.limit, "worst_case", 0))
         return f"account {self.pacer.rules.prices[-1]} {worst} 100"
 
     def key(self, number: int) -> int:
