@@ -24,7 +24,7 @@ SPARE = "spare"  # a bidder that is deleted and created again
 
 def settings_of(budget: float) -> dict[str, BidderSettings]:
     """Return the settings of the bidders, by name."""
-    limits = BudgetSettings(budget or 1.0, per=10**9, pacing="asap")
+    limits = BudgetSettings(budget or 1.0, per=10**9, pacing="asap", worst_case=0.0)
     return {
         "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
         "limited": BidderSettings(value_range=(0, 10), bids=11, max_bid=3.0, seed=1, budget=limits),

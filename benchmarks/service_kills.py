@@ -65,16 +65,7 @@ service_live.SHARE = 0.1  # so that bidders with a small budget answer before th
 
 def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
     """Decide, report and learn until the process is killed."""
-    node = Node(
-        open_store(address),
-        learn=role != "front",
-        lease=LEASE,
-        poll=0.05,
-        publish=0.1,
-        checkpoint_entries=400,
-        checkpoint_seconds=0.5,
-    )
-    begin(node)
+    node = begun(address, role)
     file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     while role == "learner":
         note_problem(node, file)
@@ -92,13 +83,24 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
         time.sleep(0.002)
 
 
-def begin(node: Node) -> None:
+def begun(address: str, role: str) -> Node:
     """Start a node, again if the process was stopped while it read the store."""
     while True:
         try:
-            return node.start()
+            node = Node(
+                open_store(address),
+                learn=role != "front",
+                lease=LEASE,
+                poll=0.05,
+                publish=0.1,
+                checkpoint_entries=400,
+                checkpoint_seconds=0.5,
+            )
+            node.start()
         except StoreError:
             time.sleep(0.01)
+        else:
+            return node
 
 
 def auctions(node: Node, name: str, rng: np.random.Generator, file: int) -> list[Outcome]:

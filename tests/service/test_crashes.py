@@ -317,6 +317,35 @@ def test_outcomes_of_decisions_that_a_crash_took_from_the_log_count(address: str
     assert again.bidder.limits[0].reserved == reserved
 
 
+def test_what_a_second_crash_takes_from_the_log_is_not_spent_again(address: str) -> None:
+    # The first node was allowed 20 decisions ahead of the log. The second must ask for its own.
+    limits = BudgetSettings(10_000.0, per="day", pacing="asap")
+    settings = BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits)
+    node = early(settings, address, lease=60.0)
+    made = bids(node, 4)
+    bidder = node.directory.find("shop").row.id
+    vanish(node)
+    session = open_store(address).session()
+    logged = len(session.decisions(bidder, 0))
+    node = Node(open_store(address), poll=0.05, publish=1e6, lease=60.0)
+    node.start()
+    wait_until(lambda: len(session.decisions(bidder, 0)) == logged + 1)  # the loss
+    made += bids(node, 4)
+    vanish(node)
+    assert len(session.decisions(bidder, 0)) == logged + 2  # the next, which asks for others
+    session.close()
+    node = Node(open_store(address), poll=0.05, publish=0.05)
+    node.start()
+    made += bids(node, 8)
+    tokens = [Token.decode(token_bytes(one.token or ""), node.key) for one in made]
+    assert len({(one.decider, one.counter) for one in tokens}) == len(made) == 16
+    node.report("shop", wins(made)).result(30)
+    wait_until(lambda: learned(node, "shop") == len(made))
+    assert float(money(node).spent) == cost(made)
+    assert node.figures("shop").refused == {}
+    node.close()
+
+
 def test_a_node_that_is_closed_reserves_only_what_was_bid(address: str) -> None:
     limits = BudgetSettings(10_000.0, per="day", pacing="asap")
     settings = BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits)
@@ -326,7 +355,7 @@ def test_a_node_that_is_closed_reserves_only_what_was_bid(address: str) -> None:
     node = Node(open_store(address), poll=0.05)
     node.start()
     made += bids(node, 8)
-    assert float(money(node).reserved) == cost(made)
+    assert float(money(node).outstanding) == cost(made)
     node.close()
 
 

@@ -346,8 +346,8 @@ class LiveBidder:
     def finish(self, now: float) -> None:
         """Note that all decisions that were answered are in the log, and answer no more before."""
         with self.lock:
-            self._asked, self._usable, self._ask = _NO_BLOCK, _NO_BLOCK, sys.maxsize
             self._note(Lost(0, now))
+            self._ask = sys.maxsize
 
     def _note(self, lost: Lost) -> None:
         if self.granted > self.decisions:
@@ -366,6 +366,8 @@ class LiveBidder:
             learner.own = {*learner.own, learner.id}
         self.decisions += 1
         self.granted = self.decisions
+        # What was allowed ends here: after another crash, nothing is reserved for it any more.
+        self._asked, self._usable, self._ask = _NO_BLOCK, _NO_BLOCK, 0
 
     # --- keeping -------------------------------------------------------------------------------
 
