@@ -196,7 +196,8 @@ class GraphShell(ShellCore):
     def play_usual(self, one, context):
         """Play a round; return the probability of its arm."""
         core: RoundCore = self.usual_core
-        one.arm = core.play_usual(one.round, context, self.uniforms, 1)
+        count: cython.Py_ssize_t = core.one_number.shape[1]
+        one.arm = core.play_usual(one.round, context, self.uniforms, count)
         one.baseline = None if isnan(core.baseline) else core.baseline
         if self.weighted:
             one.factors = core.packed_weights()
