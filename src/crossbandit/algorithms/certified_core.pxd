@@ -1,6 +1,6 @@
 from crossbandit.core.arithmetic cimport Batch, Losses, Ranges, loss_of
 from crossbandit.core.rounds cimport RoundCore
-from libc.math cimport INFINITY, NAN, exp, floor, isnan, log, sqrt
+from libc.math cimport INFINITY, NAN, exp, isnan, log, sqrt
 
 cdef class CertifiedCore(RoundCore):
     cdef double alpha
@@ -9,9 +9,9 @@ cdef class CertifiedCore(RoundCore):
     cdef Py_ssize_t parts
     cdef double coins
     cdef long long memory
-    cdef double lot  # a random number for a block that begins
     cdef public bint frozen  # whether decisions change nothing: those of a snapshot
-    cdef bint elsewhere  # whether the round counted last was played elsewhere
+    cdef bint elsewhere  # whether a round that was played elsewhere was entered, and not left
+    cdef long long[::1] key  # (1,)
     cdef unsigned char[::1] loopless
     cdef bint any_loopless
     cdef double[:, ::1] products  # (slots, K): of each chain, after its block
@@ -42,7 +42,10 @@ cdef class CertifiedCore(RoundCore):
     cdef void count(self) noexcept nogil
     cdef void enter_round(self) noexcept nogil
     cdef void weigh_here(self) noexcept nogil
-    cdef void leave_round(self, long long known) noexcept nogil
+    cdef void leave_round(self, Py_ssize_t arm) noexcept nogil
+    cdef void finish_count(self) noexcept nogil
+    cdef long long round_learned(self, Py_ssize_t arm, Py_ssize_t weights, Py_ssize_t count) noexcept nogil
+    cdef double lot(self, long long first) noexcept nogil
     cdef Py_ssize_t part_of(self, Py_ssize_t place, Py_ssize_t size) noexcept nogil
     cdef void open_block(self) noexcept nogil
     cdef void copy_estimates(self, Py_ssize_t copy, Py_ssize_t out) noexcept nogil
@@ -58,7 +61,8 @@ cdef class CertifiedCore(RoundCore):
     cdef void end_chain(self, Py_ssize_t j, Py_ssize_t a, double rest) noexcept nogil
     cdef void settle(self, Py_ssize_t j) noexcept nogil
     cdef void weigh_block(self, Py_ssize_t e) noexcept nogil
+    cdef void weigh_part(self, Py_ssize_t e, Py_ssize_t begin, Py_ssize_t end, double rounds) noexcept nogil
+    cdef void add_part(self, Py_ssize_t e, Py_ssize_t g) noexcept nogil
     cdef void learn_losses(self, Py_ssize_t arm, Losses losses, Py_ssize_t t, Py_ssize_t weights, Py_ssize_t count, bint by_arm) noexcept nogil
     cdef void add_measured(self, Py_ssize_t copy, Py_ssize_t b, Losses losses, Py_ssize_t t, Py_ssize_t place, double weight, double base) noexcept nogil
     cdef double look_at(self, Py_ssize_t arm, Losses losses, Py_ssize_t t, Py_ssize_t count, bint by_arm) noexcept nogil
-    cdef void leave_out(self, double base, Py_ssize_t weights) noexcept nogil

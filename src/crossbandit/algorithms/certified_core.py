@@ -22,7 +22,7 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from math import exp, floor, isnan, log, sqrt
+    from math import exp, isnan, log, sqrt
     from math import inf as INFINITY  # noqa: N812
     from math import nan as NAN  # noqa: N812
 
@@ -54,7 +54,8 @@ KIND = cython.declare(cython.Py_ssize_t, 0)
 FIRST = cython.declare(cython.Py_ssize_t, 1)  # the first round of its block
 SIZE = cython.declare(cython.Py_ssize_t, 2)  # how many rounds its block has
 STEPS = cython.declare(cython.Py_ssize_t, 3)  # the length of its chains after the block
-FOLLOWED = cython.declare(cython.Py_ssize_t, 4)
+FOLLOWED = cython.declare(cython.Py_ssize_t, 4)  # whether its chains go on after the block
+MEASURED = cython.declare(cython.Py_ssize_t, 5)  # 0 if BASE was not known when it began
 
 # The numbers of a slot.
 ETA = cython.declare(cython.Py_ssize_t, 0)
@@ -83,6 +84,8 @@ FILLED = cython.declare(cython.Py_ssize_t, 2)  # how many rounds of the open blo
 LATE = cython.declare(cython.Py_ssize_t, 3)  # 1 if feedback came that has no certificate
 PLAYED = cython.declare(cython.Py_ssize_t, 4)  # the number of the next round
 
+LOTS = cython.declare(cython.longlong, 1 << 31)  # how many different lots there are
+
 
 class CertifiedParameters(NamedTuple):
     """The constants of the certified learner."""
@@ -100,7 +103,7 @@ class CertifiedCore(RoundCore):
     """The state and the steps of the certified learner."""
 
     def __init__(self, estimates, problem, parameters) -> None:
-        RoundCore.__init__(self, estimates, problem, _ROWS, 2)
+        RoundCore.__init__(self, estimates, problem, _ROWS)
         self.made_of = (estimates, problem, parameters)
         self.alpha, self.block, self.slots, self.parts, self.coins, self.memory = parameters
         arms = self.arms
@@ -118,13 +121,14 @@ class CertifiedCore(RoundCore):
         self.ending = self.keep("ending", np.zeros(shape))
         self.ended = self.keep("ended", np.zeros(shape))
         self.goes_on = self.keep("goes_on", np.zeros(shape, dtype=np.bool_)).view(np.uint8)
-        self.slot = self.keep("slot", np.zeros((self.slots, 5), dtype=np.int64))
+        self.slot = self.keep("slot", np.zeros((self.slots, 6), dtype=np.int64))
         self.constants = self.keep("constants", np.zeros((self.slots, 6)))
         self.own = self.keep("own", np.zeros((4 * self.block, arms)))
         self.used = self.keep("used", np.zeros((self.parts, arms), dtype=np.bool_)).view(np.uint8)
         self.part_weights = np.zeros((2, self.parts, arms))
         self.counts = self.keep("counts", np.array([-1, -1, 0, 0, 0]))
         self.measured = self.keep("measured", np.zeros(10))
+        self.key = self.keep("key", np.zeros(1, dtype=np.int64))
         self.weight = self.keep("weight", np.zeros((2, self.memory, arms)))
         self.home = self.keep("home", np.zeros((self.memory, 3), dtype=np.int64))
         self.arrays["home"][:, :2] = -1
@@ -163,6 +167,7 @@ class CertifiedCore(RoundCore):
     # --- steps ----------------------------------------------------------------------------------
 
     def set_policy(self, out):
+        self.finish_count()
         if self.is_over():
             self.weigh(0, self.contexts, self.i, self.rate_now(), 0.0, out)
             self.limit(self.rho_now(), out)
@@ -192,30 +197,55 @@ class CertifiedCore(RoundCore):
         return 0.0
 
     def choose(self):
+        self.finish_count()
         if self.frozen:
             self.set_policy(CHOSEN)
             self.weigh_here()
-            self.baseline = self.measured[MEAN] if self.measured[LEARNED] > 0.0 else NAN
         else:
-            self.lot = self.numbers[self.i, 1]
             self.enter_round()
+        self.baseline = NAN
+        if self.is_over():  # only a snapshot decides before its learner begins the block
+            if self.measured[LEARNED] > 0.0:
+                self.baseline = self.measured[MEAN]
+        elif self.slot[self.counts[NEW], MEASURED]:
             self.baseline = self.constants[self.counts[NEW], BASE]
         arm: cython.Py_ssize_t = self.draw(CHOSEN, self.numbers[self.i, 0])
         self.probability = self.rows[CHOSEN, arm]
         if self.frozen:
             return arm
-        for j in range(self.out_ranges.starts[arm], self.out_ranges.starts[arm + 1]):
-            for b in range(self.out_ranges.first[j], self.out_ranges.last[j] + 1):
-                self.rows[SEEN, b] = 1.0
-        self.leave_round(self.counts[PLAYED])
+        self.leave_round(arm)
         return arm
 
     def count(self):
-        self.elsewhere = True
-        turns: cython.double = self.counts[PLAYED] * 0.6180339887498949
-        self.lot = turns - floor(turns)
+        self.finish_count()
         self.enter_round()
-        self.leave_round(-1)
+        self.elsewhere = True
+
+    def finish_count(self):
+        """Leave a round that was played elsewhere, and from which nothing was learned."""
+        if self.elsewhere:
+            self.elsewhere = False
+            self.leave_round(-1)
+
+    def round_learned(self, arm, weights, count):
+        """Return the number of the round to learn from; -1 if its block is not known.
+
+        A round that was played elsewhere belongs to the open block if it was played with its
+        policy: then the two have the same weights and the same baseline. (A token has no others.)
+        """
+        if not self.elsewhere:
+            i = self.number % self.memory
+            return self.number if self.home[i, 0] == self.number else -1
+        self.elsewhere = False
+        e = self.counts[NEW]
+        same: cython.bint = isnan(self.baseline)
+        if self.slot[e, MEASURED]:
+            same = self.baseline == self.constants[e, BASE]
+        for j in range(count):
+            b = self.revealed[j]
+            same = same and self.rows[weights, b] == self.rows[WEIGHTS, b]
+        self.leave_round(arm if same else -1)
+        return self.counts[PLAYED] - 1 if same else -1
 
     def enter_round(self):
         """Set CHOSEN to the policy of the round, and let the chains of the slots go on."""
@@ -233,16 +263,26 @@ class CertifiedCore(RoundCore):
 
     def weigh_here(self):
         """Set WEIGHTS by the observation probabilities of this context alone."""
-        share: cython.double = 1.0 / self.cap_at(self.counts[PLAYED])
+        cap: cython.double = self.cap_at(self.counts[PLAYED])
+        if not self.is_over():
+            cap = self.constants[self.counts[NEW], CAP]
+        share: cython.double = 1.0 / cap
         self.masses(self.in_ranges, 0, CHOSEN, MASSES)
         for a in range(self.arms):
             self.rows[WEIGHTS, a] = 1.0 / (self.rows[MASSES, a] + share)
 
-    def leave_round(self, known):
-        """Remember which block the round belongs to, and close the block after its last round."""
+    def leave_round(self, arm):
+        """Remember which block the round belongs to, and close the block after its last round.
+
+        arm: the arm that was played, or -1 if it was played by another policy.
+        """
         e = self.counts[NEW]
         i = self.counts[PLAYED] % self.memory
-        self.home[i, 0] = known
+        self.home[i, 0] = self.counts[PLAYED] if arm >= 0 else -1
+        if arm >= 0:
+            for j in range(self.out_ranges.starts[arm], self.out_ranges.starts[arm + 1]):
+                for b in range(self.out_ranges.first[j], self.out_ranges.last[j] + 1):
+                    self.rows[SEEN, b] = 1.0
         self.home[i, 1] = e
         self.home[i, 2] = self.part_of(self.counts[FILLED], self.slot[e, SIZE])
         self.counts[FILLED] += 1
@@ -271,13 +311,14 @@ class CertifiedCore(RoundCore):
         self.slot[e, KIND], self.slot[e, FIRST], self.slot[e, SIZE] = OPEN, first, size
         self.slot[e, STEPS], self.slot[e, FOLLOWED] = 0, followed
         self.constants[e, ETA], self.constants[e, RHO] = self.rate_now(), self.rho_now()
-        self.constants[e, BASE] = self.measured[MEAN] if self.measured[LEARNED] > 0 else NAN
+        self.constants[e, BASE] = self.measured[MEAN]
+        self.slot[e, MEASURED] = self.measured[LEARNED] > 0.0
         self.constants[e, CAP], self.constants[e, FAR] = self.cap_at(first), self.far_at(first)
         length: cython.double = self.constants[e, FAR if self.any_loopless else CAP]
         every: cython.double = max(1.0, length / (self.coins * size))
         self.constants[e, STANDS_FOR] = 1.0 if first > 0 else 0.0
         if followed:
-            self.constants[e, STANDS_FOR] = every if self.lot * every < 1.0 else 0.0
+            self.constants[e, STANDS_FOR] = every if self.lot(first) * every < 1.0 else 0.0
         for a in range(self.arms):
             self.products[e, a] = 1.0
             self.added[e, a] = self.coming[e, a] = self.instalments[e, a] = 0.0
@@ -285,6 +326,14 @@ class CertifiedCore(RoundCore):
             self.goes_on[e, a] = 0
             self.rows[SEEN, a] = 0.0
         self.counts[OLD], self.counts[NEW], self.counts[FILLED] = self.counts[NEW], e, 0
+
+    def lot(self, first):
+        """Return a random number from 0 to 1 for a block, by its first round."""
+        mixed: cython.longlong = (self.key[0] + first) % LOTS
+        for _ in range(3):
+            mixed = ((mixed ^ (mixed >> 15)) * 1103515245 + 12345) % LOTS
+        number: cython.double = mixed ^ (mixed >> 15)
+        return number / LOTS
 
     def copy_estimates(self, copy, out):
         for a in range(self.arms):
@@ -333,12 +382,15 @@ class CertifiedCore(RoundCore):
     # --- what is measured in the context of a round ----------------------------------------------
 
     def measure(self, new):
-        """Measure what was added at the end of the last block, and let chains go on."""
+        """Measure what was added at the end of the last block, and let chains go on.
+
+        Every second round of the block is measured.
+        """
         old = self.counts[OLD]
-        size: cython.double = self.slot[new, SIZE]
+        here: cython.bint = old >= 0 and self.counts[FILLED] % 2 == 0
         cost: cython.double = 0.0
         cut: cython.double = 0.0
-        if old >= 0:
+        if here:
             eta: cython.double = self.constants[old, ETA]
             least: cython.double = self.read(1 + old, self.contexts, self.i, BEFORE)
             for a in range(self.arms):
@@ -350,11 +402,13 @@ class CertifiedCore(RoundCore):
         for j in range(self.slots):
             if self.slot[j, KIND] != GOING and self.slot[j, KIND] != ENDED:
                 continue
+            if not here and self.slot[j, KIND] == ENDED:
+                continue
             policy: cython.Py_ssize_t = BEFORE
-            if j != old:
+            if j != old or not here:
                 policy = POLICY
                 self.weigh(1 + j, self.contexts, self.i, self.constants[j, ETA], 0.0, POLICY)
-            for a in range(self.arms):
+            for a in range(self.arms if here else 0):
                 if self.ended[j, a] > 0.0:
                     cut += self.rows[policy, a] * self.ended[j, a]
                 if j != old and (self.instalments[j, a] != 0.0 or self.ended[j, a] > 0.0):
@@ -364,13 +418,13 @@ class CertifiedCore(RoundCore):
                     cost += (self.rows[policy, a] - self.rows[BEFORE, a]) * change
             if self.slot[j, KIND] == GOING:
                 self.step(j, policy)
-        self.measured[NOW] += cost
-        self.measured[CUT] += cut / size
+        count: cython.double = (self.slot[new, SIZE] + 1) // 2
+        self.measured[NOW] += cost / count
+        self.measured[CUT] += cut / count
 
     def base_of(self, slot):
         """Return what the losses of a slot are measured against."""
-        base: cython.double = self.constants[slot, BASE]
-        return self.measured[MEAN] if isnan(base) else base
+        return self.constants[slot, BASE] if self.slot[slot, MEASURED] else self.measured[MEAN]
 
     def mixability_gap(self, eta):
         """Return the mean of CHANGES under BEFORE, less their exponential mean."""
@@ -415,14 +469,13 @@ class CertifiedCore(RoundCore):
 
     def close_block(self, e):
         """Weigh the block's losses, and add the instalments of the blocks before."""
-        size: cython.double = self.slot[e, SIZE]
         for j in range(self.slots):
             if self.slot[j, KIND] == ENDED:
                 self.slot[j, KIND] = FREE
             elif self.slot[j, KIND] == GOING:
                 self.pay(j)
         self.weigh_block(e)
-        self.measured[COST] += self.measured[NOW] / size
+        self.measured[COST] += self.measured[NOW]
         self.measured[NOW] = 0.0
         self.measured[MOST] = max(self.measured[MOST], self.measured[COST])
 
@@ -466,53 +519,31 @@ class CertifiedCore(RoundCore):
         size: cython.Py_ssize_t = self.slot[e, SIZE]
         parts: cython.Py_ssize_t = min(self.parts, size)
         first = self.slot[e, FIRST]
-        cap: cython.double = self.constants[e, CAP]
-        least: cython.double = 1.0 / (cap * cap)
-        followed: cython.bint = self.slot[e, FOLLOWED] != 0
-        whole: cython.bint = self.constants[e, STANDS_FOR] > 0.0
+        begin: cython.Py_ssize_t = 0
         going: cython.bint = False
         for a in range(self.arms):
-            rest: cython.double = 0.0  # of chains that end with the block
-            left: cython.double = 0.0
-            begin: cython.Py_ssize_t = 0
-            for g in range(parts):
-                end: cython.Py_ssize_t = begin
-                while end < size and self.part_of(end, size) == g:
-                    end += 1
-                total: cython.double = 0.0
-                product: cython.double = 1.0
-                for k in range(end, end + size - (end - begin)):
-                    total += product
-                    product *= self.own[k % size, a]
-                rounds: cython.double = 0.0
-                for k in range(begin, end):
-                    if self.home[(first + k) % self.memory, 0] == first + k:
-                        rounds += 1.0
-                if not followed or product < least:
-                    rest += rounds * product
-                    product = 0.0
-                left += rounds * product
-                self.part_weights[0, g, a], self.part_weights[1, g, a] = total, product
-                begin = end
-            self.left[e, a] = left
-            if followed and left > 0.0 and (whole or self.rows[SEEN, a] > 0.0):
+            self.ending[e, a] = self.left[e, a] = 0.0
+        for g in range(parts):
+            end: cython.Py_ssize_t = begin
+            rounds: cython.double = 0.0
+            while end < size and self.part_of(end, size) == g:
+                if self.home[(first + end) % self.memory, 0] == first + end:
+                    rounds += 1.0
+                end += 1
+            self.weigh_part(e, begin, end, rounds)
+            begin = end
+        for a in range(self.arms):
+            needed: cython.bint = self.constants[e, STANDS_FOR] > 0.0 or self.rows[SEEN, a] > 0.0
+            if needed and self.left[e, a] > 0.0:
                 self.goes_on[e, a] = 1
                 going = True
-            self.added[e, a] = 1.0 if followed else 0.0
-            self.end_chain(e, a, rest)
-        self.slot[e, KIND] = GOING if going else ENDED
-        for a in range(self.arms):
+            self.added[e, a] = 1.0 if self.slot[e, FOLLOWED] else 0.0
+            self.end_chain(e, a, self.ending[e, a])
+            self.ending[e, a] = 0.0
             self.clear(1 + self.slots + e, a)
-            for g in range(parts):
-                if self.used[g, a]:
-                    self.used[g, a] = 0
-                    known = self.part_weights[0, g, a]
-                    coming = self.part_weights[1, g, a]
-                    acc = 1 + 2 * self.slots + g
-                    self.add_copy(acc, a, known + coming * self.added[e, a], 0)
-                    if coming > 0.0:
-                        self.add_copy(acc, a, coming, 1 + self.slots + e)
-                    self.clear(acc, a)
+        self.slot[e, KIND] = GOING if going else ENDED
+        for g in range(parts):
+            self.add_part(e, g)
         for k in range(size):
             i = (first + k) % self.memory
             g = self.part_of(k, size)
@@ -522,21 +553,55 @@ class CertifiedCore(RoundCore):
         if not going:
             self.settle(e)
 
+    def weigh_part(self, e, begin, end, rounds):
+        """Set the weights of the rounds from `begin` to `end`, of which `rounds` were played here.
+
+        Chains use the contexts after the part first, and then those before it.
+        """
+        size: cython.Py_ssize_t = self.slot[e, SIZE]
+        g = self.part_of(begin, size)
+        cap: cython.double = self.constants[e, CAP]
+        least: cython.double = 1.0 / (cap * cap)
+        for a in range(self.arms):
+            total: cython.double = 0.0
+            product: cython.double = 1.0
+            for k in range(end, size):
+                total += product
+                product *= self.own[k, a]
+            for k in range(begin):
+                total += product
+                product *= self.own[k, a]
+            if not self.slot[e, FOLLOWED] or product < least:
+                self.ending[e, a] += rounds * product
+                product = 0.0
+            self.left[e, a] += rounds * product
+            self.part_weights[0, g, a], self.part_weights[1, g, a] = total, product
+
+    def add_part(self, e, g):
+        """Add the losses of a part that are known, and hold them for instalments."""
+        part: cython.Py_ssize_t = 1 + 2 * self.slots + g
+        for a in range(self.arms):
+            if not self.used[g, a]:
+                continue
+            self.used[g, a] = 0
+            coming = self.part_weights[1, g, a]
+            self.add_copy(part, a, self.part_weights[0, g, a] + coming * self.added[e, a], 0)
+            if coming > 0.0:
+                self.add_copy(part, a, coming, 1 + self.slots + e)
+            self.clear(part, a)
+
     # --- feedback -------------------------------------------------------------------------------
 
     def learn_losses(self, arm, losses, t, weights, count, by_arm):
-        i = self.number % self.memory
-        known: cython.bint = self.home[i, 0] == self.number and not self.elsewhere
-        self.elsewhere = False
+        number = self.round_learned(arm, weights, count)
+        known: cython.bint = number >= 0
+        i = max(number, 0) % self.memory
         base: cython.double = self.look_at(arm, losses, t, count, by_arm)
-        if known and self.number == 0:  # it only tells what losses are measured against
+        if number == 0:  # it only tells what losses are measured against
             return
         e = self.home[i, 1]  # -1 if its block is over and all chains have ended
         acc: cython.Py_ssize_t = 1 + 2 * self.slots + self.home[i, 2]
-        if not known:
-            self.counts[LATE] = 1
-            self.leave_out(base, weights)
-        elif self.number < self.slot[self.counts[NEW], FIRST]:
+        if not known or number < self.slot[self.counts[NEW], FIRST]:
             self.counts[LATE] = 1
         for j in range(count):
             b = self.revealed[j]
@@ -588,12 +653,6 @@ class CertifiedCore(RoundCore):
             if isnan(base):  # played before anything was learned
                 base = total / known
         return 0.0 if isnan(base) else base
-
-    def leave_out(self, base, weights):
-        """Subtract the baseline of what given weights leave out, as at the end of a chain."""
-        share: cython.double = 1.0 / self.cap_at(self.last)
-        for a in range(self.arms):
-            self.bias[0, a] -= base * share * self.rows[weights, a]
 
     # --- what a learner calls -------------------------------------------------------------------
 

@@ -10,18 +10,18 @@ from crossbandit.algorithms.learners.algorithm import register
 from crossbandit.algorithms.learners.core_learner import CoreLearner
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem
 from crossbandit.core.forms import zeros
+from crossbandit.core.streams import Seed, fixed, stream
 from crossbandit.core.validation import integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.core.streams import Seed
 
 _LONGEST = 512  # rounds of a block, however large alpha is
 _MEMORY = 8 * _LONGEST  # rounds whose weights are kept for late feedback
 _PARTS = 8  # of a block
-_SAMPLED = 4.0  # blocks whose chains go on only to measure what the others cut off
+_SAMPLED = 2.0  # blocks whose chains go on only to measure what the others cut off
 
 
 class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
@@ -39,11 +39,9 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         shape = (1 + 2 * slots + _PARTS, problem.arms, form.columns)
         estimates = zeros("CrossGraphCertified", shape, form.dtype)
         core = CertifiedCore(estimates, core_problem(problem), self.parameters)
-        super().__init__(algorithm, problem, core, seed=seed)
-
-    def random_numbers(self, rounds: int | None = None) -> Any:
-        """Return two random numbers for each round: for its arm, and for a block that begins."""
-        return self.generator.random(2 if rounds is None else (rounds, 2))
+        root = fixed(seed)
+        super().__init__(algorithm, problem, core, seed=root)
+        core.state()["key"][0] = stream(root, "lots").integers(2**31)
 
     def certificate(self) -> float:
         """Return a bound of the regret so far that the learner has measured while it ran.
@@ -86,7 +84,8 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         kinds, firsts, sizes = slot[:, 0], slot[:, 1], slot[:, 2]
         longest = 4 * self.parameters.block
         ranges = {
-            "counts": (-1 <= min(new, old) and max(new, old) < slots and late in {0, 1}),
+            "key": 0 <= state["key"][0] < 2**31,
+            "counts": (min(new, old) >= -1 and max(new, old) < slots and late in {0, 1}),
             "kinds of slots": ((kinds >= 0) & (kinds <= 3)).all(),
             "sizes of slots": ((sizes >= 0) & (sizes <= longest)).all(),
             "rounds of slots": ((firsts >= 0) & (firsts <= played)).all(),
@@ -140,8 +139,9 @@ class CrossGraphCertified(CheckedAlgorithm):
     strongly observable, feedback prompt. The order O~(sqrt(alpha T)) of the certificate is proved
     only in outline: docs/explanation/the-certified-learner.md.
 
-    Late feedback is learned from with the same weights for 4,096 rounds, and after that, like the
-    decisions of a snapshot, with the observation probability of its own context.
+    Late feedback is learned from with the same weights for 4,096 rounds, and after that with
+    the observation probability of its own context. So are decisions of a snapshot, unless they have
+    the policy of the block in which they come back.
 
     Args:
         block: The least number of rounds in a block, after the first ones. A block has at least

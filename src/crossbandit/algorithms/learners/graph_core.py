@@ -196,8 +196,7 @@ class GraphShell(ShellCore):
     def play_usual(self, one, context):
         """Play a round; return the probability of its arm."""
         core: RoundCore = self.usual_core
-        count: cython.Py_ssize_t = core.one_number.shape[1]
-        one.arm = core.play_usual(one.round, context, self.uniforms, count)
+        one.arm = core.play_usual(one.round, context, self.uniforms, 1)
         one.baseline = None if isnan(core.baseline) else core.baseline
         if self.weighted:
             one.factors = core.packed_weights()
