@@ -19,7 +19,7 @@ from .common import (
 from .graphs import in_mass
 
 PARTS = 8
-SAMPLED = 2.0
+SAMPLED = 4.0
 LONGEST = 512
 SEED = 11  # of tests/algorithms/test_parity.py
 

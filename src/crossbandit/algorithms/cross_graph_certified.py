@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LONGEST = 512  # rounds of a block, however large alpha is
 _MEMORY = 8 * _LONGEST  # rounds whose weights are kept for late feedback
 _PARTS = 8  # of a block
-_SAMPLED = 2.0  # blocks whose chains go on only to measure what the others cut off
+_SAMPLED = 4.0  # blocks whose chains go on only to measure what the others cut off
 
 
 class CertifiedLearner(CoreLearner["CrossGraphCertified"]):

@@ -213,8 +213,8 @@ class Run:
         name = self.algorithm.id if label is None else label
         (line,) = ax.plot(self.rounds, self.regret, label=name)
         if self.certificates is not None:
-            style = {"color": line.get_color(), "linestyle": "--"}
-            ax.plot(*self.certificates, label=f"{name}, certificate", **style)
+            (bound,) = ax.plot(*self.certificates, "--", label=f"{name}, certificate")
+            bound.set_color(line.get_color())
         ax.set_xlabel("round")
         ax.set_ylabel("regret")
         ax.legend(frameon=False)
