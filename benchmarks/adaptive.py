@@ -1,4 +1,4 @@
-"""The adaptive and the certified learner: regret against other learners, and cost.
+"""The adaptive learner: its regret against tuned learners, and its cost.
 
 `python -m benchmarks.adaptive` prints two more tables: every case with each constant halved and
 doubled, and environments that may break the rule.

@@ -225,6 +225,22 @@ def test_the_certificate_is_infinite_for_what_it_does_not_measure() -> None:
         assert other.certificate() == math.inf
 
 
+def test_a_run_has_certificates_and_draws_them() -> None:
+    environment = table(graphs.threshold(4), 1000, 3, seed=1)
+    run = simulate(CrossGraphCertified(), environment, seed=2)
+    plain = simulate(CrossGraphCertified(), environment, seed=2, compiled=False)
+    assert run.certificates is not None
+    rounds, bounds = run.certificates
+    assert {5, 500, 1000} <= set(rounds.tolist())
+    assert (np.diff(rounds) > 0).all()
+    assert run.certificate == bounds[-1] == plain.certificate
+    assert [line.get_linestyle() for line in run.plot().get_lines()] == ["-", "--"]
+    assert f"certificate {run.certificate:,.1f}" in run._repr_html_()
+    usual = simulate(CrossGraph(), environment, seed=2)
+    assert usual.certificate is None
+    assert len(usual.plot().get_lines()) == 1
+
+
 # ------------------------------------------------------------------------------- what it promises
 
 

@@ -89,7 +89,7 @@ def run(
     measured = 0.0
 
     def longest_chain(t: int) -> float:
-        return max(8.0, np.sqrt(alpha * (t + 1)))
+        return max(8.0, float(np.sqrt(alpha * (t + 1))))
 
     def limited(p: Floats, rho: float) -> tuple[Floats, float]:
         r = p.copy()

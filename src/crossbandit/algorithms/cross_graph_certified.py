@@ -56,11 +56,9 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         larger. What a round costs is measured in the sqrt(alpha t) rounds after it, or log t times
         as many if an arm has no self-loop: the statement counts losses after round t as 0.
 
-        Returns:
-            The bound. Infinity if feedback came only after the next block of rounds had begun, or
-            belonged to a decision of a snapshot: such feedback is learned from, but its cost is not
-            measured. Feedback that is missing altogether is not noticed; a certificate is then of
-            no worth.
+        It is infinite if feedback came only after the next block of rounds had begun, or belonged
+        to a decision of an older snapshot: such feedback is learned from, but its cost is not
+        measured. Feedback that is missing altogether is not noticed, and voids the certificate.
         """
         with self._lock:
             return float(self.core.certificate())
