@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from crossbandit.algorithms.certified_core import CertifiedCore, CertifiedParameters
 from crossbandit.algorithms.learners.algorithm import register
 from crossbandit.algorithms.learners.core_learner import CoreLearner
@@ -39,7 +41,7 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         shape = (1 + 2 * slots + _PARTS, problem.arms, form.columns)
         estimates = zeros("CrossGraphCertified", shape, form.dtype)
         core = CertifiedCore(estimates, core_problem(problem), self.parameters)
-        root = fixed(seed)
+        root = fixed(seed) if isinstance(seed, np.random.Generator) else seed  # used twice
         super().__init__(algorithm, problem, core, seed=root)
         core.state()["key"][0] = stream(root, "lots").integers(2**31)
 
