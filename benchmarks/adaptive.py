@@ -11,13 +11,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks import adaptive_environments as worlds
 from benchmarks.clipping import Clipping
 from benchmarks.measure import Result, medians, seconds
-from crossbandit import CrossGraph, CrossGraphAdaptive, environments, graphs, simulate
+from crossbandit import (
+    CrossGraph,
+    CrossGraphAdaptive,
+    CrossGraphCertified,
+    environments,
+    graphs,
+    simulate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -136,6 +144,100 @@ def results() -> Iterator[Result]:
         name = f"auctions, {prices}: surplus"
         yield Result(name, value, 0.99, "of the best fixed eta's", at_least=True)
     yield from _cost()
+    yield from certified()
+
+
+def certified() -> Iterator[Result]:
+    """Measure the certified learner: regret, its own bound, and its cost."""
+    ours, adaptive, rival = CrossGraphCertified(), CrossGraphAdaptive(), CrossGraph()
+    paper = [case for case in bars() if case.name.startswith("paper")]
+    found = [[mean_regret(case, one, SEEDS) for one in (ours, adaptive, rival)] for case in paper]
+    name = "certified, paper, the largest of ten points"
+    yield Result(name, max(a / c for a, _, c in found), 0.02, "of the regret")
+    beyond = [f"{case.name}: {a / b:.1f}" for case, (a, b, _) in zip(paper, found, strict=True)]
+    note = f"as a mean of the points; of each, {'; '.join(beyond)}"
+    mean = statistics.fmean(a / b for a, b, _ in found)
+    yield Result("certified, paper", mean, 2.5, "times the adaptive learner's regret", note=note)
+    strong = [(name, graph) for name, graph in STRONG.items() if name != "apple tasting"]
+    for horizon, seeds in ((10_000, SEEDS), (100_000, 3)):
+        cases = [
+            Case(
+                f"misleading, {name}, T {horizon}",
+                partial(environments.misleading, graph, horizon, contexts=20),
+                0.5,
+            )
+            for name, graph in strong
+        ]
+        worst = max(ratio(case, ours, seeds) for case in cases)
+        name = f"certified, misleading, T {horizon}, the largest of {len(cases)} graphs"
+        yield Result(name, worst, 0.5, "of the regret")
+    yield from _hardest()
+    yield from _certificates()
+    benchmark = environments.paper_benchmark(10_000, alpha=4)
+    new, old = medians(*(partial(simulate, one, benchmark, seed=1) for one in (ours, adaptive)))
+    yield Result("certified, cost of a round, the paper's benchmark", new / old, 3.0, "times")
+
+
+STRONG = {
+    "ring": graphs.ring(9, radius=2),
+    "threshold": graphs.threshold(9),
+    "loopy star": graphs.loopy_star(9),
+    "random": graphs.random_strongly_observable(9, density=0.3, seed=1),
+    "apple tasting": graphs.apple_tasting(),
+}
+
+
+def _hardest() -> Iterator[Result]:
+    """Measure how regret grows where the gap shrinks: one context, gap 1.5 sqrt(9 / T)."""
+    horizons = (2500, 10_000, 40_000, 160_000)
+    for name, graph in (("singletons", graphs.singletons(9)), ("ring", STRONG["ring"])):
+        means: dict[str, list[float]] = {"ours": [], "cross-graph": []}
+        for horizon in horizons:
+            for label, algorithm in (
+                ("ours", CrossGraphCertified()),
+                ("cross-graph", CrossGraph()),
+            ):
+                pseudo = []
+                for seed in range(SEEDS):
+                    world = environments.stochastic(
+                        graph, horizon, contexts=1, gap=1.5 * (9 / horizon) ** 0.5, table_seed=seed
+                    )
+                    run = simulate(algorithm, world, seed=seed, show_progress=False)
+                    pseudo.append(float(run.pseudo_regret[-1]))
+                means[label].append(statistics.fmean(pseudo))
+        slope = np.polyfit(np.log(horizons), np.log(means["ours"]), 1)[0]
+        yield Result(f"certified, hardest gap, {name}: exponent of T", slope, 0.55, "")
+        shares = [a / b for a, b in zip(*means.values(), strict=True)]
+        yield Result(
+            f"certified, hardest gap, {name}, to T 160000", max(shares), 0.8, "of the regret"
+        )
+
+
+def _certificates() -> Iterator[Result]:
+    """Measure certificates in parts of the regret, on the strong graphs of the study `graphs`."""
+    shares = {}
+    for horizon in (1000, 10_000):
+        for name, graph in STRONG.items():
+            worlds_here = {
+                "stochastic": environments.stochastic(graph, horizon, contexts=20),
+                "late": environments.stochastic(graph, horizon, contexts=20, late=0.3),
+                "misleading": environments.misleading(graph, horizon, contexts=20),
+            }
+            for kind, world in worlds_here.items():
+                runs = [
+                    simulate(CrossGraphCertified(), world, seed=seed, show_progress=False)
+                    for seed in range(20)
+                ]
+                regret = statistics.fmean(run.final_regret for run in runs)
+                bound = statistics.fmean(run.certificate or 0.0 for run in runs)
+                shares[f"{name}, {kind}, T {horizon}"] = (regret, bound)
+    positive = [bound / regret for regret, bound in shares.values() if regret > 0]
+    within = statistics.fmean(bound >= regret for regret, bound in shares.values())
+    name = f"certified, mean certificate at least the mean regret, {len(shares)} environments"
+    yield Result(name, within, 1.0, "of them", at_least=True)
+    note = f"where regret is positive: {len(positive)} environments"
+    value = statistics.median(positive)
+    yield Result("certified, certificate, median", value, 4.0, "times the regret", note=note)
 
 
 def ratio(case: Case, algorithm: Algorithm, seeds: int) -> float:

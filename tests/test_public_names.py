@@ -69,6 +69,7 @@ def test_the_names_of_the_interface() -> None:
         "CostPer",
         "CrossGraph",
         "CrossGraphAdaptive",
+        "CrossGraphCertified",
         "CrossGraphKnown",
         "CrossGraphVarying",
         "CrossGraphWeak",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Algorithm,
         CrossGraph,
         CrossGraphAdaptive,
+        CrossGraphCertified,
         CrossGraphKnown,
         CrossGraphVarying,
         CrossGraphWeak,
@@ -70,6 +71,7 @@ __all__ = [
     "CostPer",
     "CrossGraph",
     "CrossGraphAdaptive",
+    "CrossGraphCertified",
     "CrossGraphKnown",
     "CrossGraphVarying",
     "CrossGraphWeak",
@@ -110,7 +112,8 @@ _lazy.load_on_use(
     {
         "crossbandit": "adapters algorithms applications environments errors graphs laws limits "
         "logs service studies verify",
-        "crossbandit.algorithms": "Algorithm CrossGraph CrossGraphAdaptive CrossGraphKnown "
+        "crossbandit.algorithms": "Algorithm CrossGraph CrossGraphAdaptive CrossGraphCertified "
+        "CrossGraphKnown "
         "CrossGraphVarying CrossGraphWeak Decision Learner PerContextExp3 PerContextGraph "
         "SchneiderZimmert load tuning",
         "crossbandit.algorithms.learners.problem": "Problem",

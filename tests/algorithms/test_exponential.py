@@ -101,6 +101,8 @@ def test_only_available_arms_are_explored() -> None:
 
 def test_the_rates_are_those_of_the_papers() -> None:
     strong = Problem(graphs.paper_ring(9, radius=1), contexts=10, horizon=10_000)  # alpha = 4
+    by_hand = Exp3G(cross_learning=False, rho=0.1).parameters(strong)
+    assert_allclose([by_hand.eta, by_hand.rho], [0.2, 0.1])  # eta = 2 rho, as the rule has it
     rates = Exp3G(cross_learning=False).parameters(strong)
     assert rates.rho == pytest.approx(1 / math.sqrt(4 * 1000))
     assert rates.eta == pytest.approx(2 * rates.rho)

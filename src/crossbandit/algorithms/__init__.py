@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SchneiderZimmert,
     )
     from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
+    from crossbandit.algorithms.cross_graph_certified import CrossGraphCertified
     from crossbandit.algorithms.exp3 import (
         BestOfBothWorlds,
         Elp,
@@ -38,6 +39,7 @@ __all__ = [
     "BestOfBothWorlds",
     "CrossGraph",
     "CrossGraphAdaptive",
+    "CrossGraphCertified",
     "CrossGraphKnown",
     "CrossGraphVarying",
     "CrossGraphWeak",
@@ -73,6 +75,7 @@ _lazy.load_on_use(
         "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphKnown CrossGraphVarying "
         "CrossGraphWeak SchneiderZimmert",
         "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
+        "crossbandit.algorithms.cross_graph_certified": "CrossGraphCertified",
         "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3Edges Exp3G Exp3HighProbability "
         "Exp3IX Exp3Set PerContextExp3 PerContextGraph",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",

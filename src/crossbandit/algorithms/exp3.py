@@ -464,8 +464,9 @@ class Exp3G(ExponentialAlgorithm):
         dominating = self.dominating(problem.graph)
         if dominating is None:
             alpha = required_alpha(self.id, problem)
-            rho = min(1.0 / math.sqrt(alpha * rounds), 0.5)
-            return {"eta": 2.0 * rho, "rho": rho}
+            usual = min(1.0 / math.sqrt(alpha * rounds), 0.5)
+            rho = usual if self.rho is None else self.rho
+            return {"eta": 2.0 * (rho or usual), "rho": rho}
         delta, bits = dominating.number, math.log(problem.arms)
         if self.cross_learning:
             return covering_rule(delta, problem.arms, rounds, self.rho)

@@ -22,6 +22,7 @@ CORES = (
     "core.rounds",
     "core.uniforms",
     "algorithms.adaptive_core",
+    "algorithms.certified_core",
     "algorithms.epoch_core",
     "algorithms.exponential_core",
     "algorithms.means_core",

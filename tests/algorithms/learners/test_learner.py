@@ -33,7 +33,15 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from tests.cases import ALGORITHMS, PAIRED, asymmetric, every_algorithm, name, table
+from tests.cases import (
+    ALGORITHMS,
+    PAIRED,
+    asymmetric,
+    every_algorithm,
+    every_algorithm_at_once,
+    name,
+    table,
+)
 from tests.drivers import (
     assert_same_state,
     clone,
@@ -157,7 +165,7 @@ def test_the_special_arm_is_shown() -> None:
 # ----------------------------------------------------------------------- late, unordered, missing
 
 
-@every_algorithm
+@every_algorithm_at_once
 def test_late_feedback_weighs_what_it_would_have_weighed_on_time(algorithm: Algorithm) -> None:
     """Each pair's feedback is measured at once in a copy, and epochs later in the learner."""
     learner = start(algorithm, ENVIRONMENT)
@@ -180,7 +188,7 @@ def test_late_feedback_weighs_what_it_would_have_weighed_on_time(algorithm: Algo
     assert sum(bool(increment.any()) for increment in prompt) > 10
 
 
-@every_algorithm
+@every_algorithm_at_once
 def test_what_is_learned_meanwhile_does_not_change_the_weight_of_late_feedback(
     algorithm: Algorithm,
 ) -> None:

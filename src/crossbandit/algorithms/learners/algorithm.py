@@ -91,7 +91,7 @@ class Algorithm(ABC):
             raise InvalidParameterError(
                 f"{type(self).__name__} cannot be told which arms are available. It uses the "
                 "context distribution, which does not say in which contexts an arm is available. "
-                "Use CrossGraph or CrossGraphAdaptive."
+                "Use CrossGraphCertified or CrossGraph."
             )
 
     def require_playable(self, problem: Problem) -> None:

@@ -717,6 +717,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
 
     # --- private steps -------------------------------------------------------------------------
 
+    def as_decider(self) -> None:
+        """Prepare to decide for a snapshot: override it if `play` changes more than arrays."""
+
     def as_copy(self) -> None:
         """Find out again what is usual."""
         self.quick = 0

@@ -70,6 +70,7 @@ class Snapshot(Shell):
     ) -> None:
         self.learner = learner
         self._decider = decider
+        decider.as_decider()
         self._counter = 0
         decider.generator = np.random.default_rng() if seed is None else stream(seed, "learner")
         state = decider.state()

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from crossbandit.environments import Environment
 
 
+PIECES = 200  # after which a certificate is recorded
+
+
 @runtime_checkable
 class BatchPlayer(Protocol):
     """A learner that can play a batch of rounds at once."""
@@ -62,9 +65,12 @@ class BatchRecord(NamedTuple):
 
 
 def compiled_player(
-    environment: BlockEnvironment, learner: BatchPlayer
+    environment: BlockEnvironment, learner: BatchPlayer, after: Callable[[int], None] | None = None
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
-    """Return a function that plays the rounds from `start` on, in the given contexts."""
+    """Return a function that plays the rounds from `start` on, in the given contexts.
+
+    after: called with the number of rounds played, after each of `PIECES` pieces of the horizon.
+    """
     form, horizon = environment.problem.form, environment.problem.horizon
     # Computing the comparator of every context is worth it only if most of them occur.
     listed = form.contexts is not None and horizon is not None and form.contexts <= horizon
@@ -74,6 +80,7 @@ def compiled_player(
     held: list[object] = []
     revealing = FeedbackSource(environment, learner)
     limits = environment.limits()
+    marks = np.unique(np.linspace(0, horizon or 0, PIECES + 1).astype(np.int64))
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         available = availability(environment, contexts)
@@ -90,7 +97,13 @@ def compiled_player(
             shown = form.block(contexts.copy(), block.available.copy())
             paced = limits.rounds(start, contexts)
             rounds = Rounds.to_play(shown, losses, numbers, graphs=graphs, limits=paced)
-        learner.simulate(rounds)
+        done = 0
+        if after is not None:
+            for stop in marks[(marks > start) & (marks < start + len(contexts))].tolist():
+                learner.simulate(rounds.part(done, stop - start))
+                after(stop)
+                done = stop - start
+        learner.simulate(rounds.part(done, len(contexts)) if done else rounds)
         _check_arms(learner, rounds, start, environment.problem.arms)
         batch = _blank(contexts)._replace(arms=rounds.arms)
         losses_of(batch.arms, losses, block, batch.losses)

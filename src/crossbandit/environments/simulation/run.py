@@ -44,6 +44,8 @@ class Run:
         comparator_loss: The total loss of the comparator.
         log: Every round, if the run was recorded in full. The properties `contexts`,
             `arms`, `losses`, `comparator_arms` and `comparator_losses` read it.
+        certificates: Numbers of rounds, and the certificate of the learner after each of them; None
+            if it has none.
 
     >>> from crossbandit import CrossGraph, environments, simulate
     >>> environment = environments.paper_benchmark(1_000, alpha=4, contexts=10)
@@ -62,6 +64,15 @@ class Run:
     loss: float
     comparator_loss: float
     log: BatchRecord | None = None
+    certificates: tuple[Integers, Floats] | None = None
+
+    @property
+    def certificate(self) -> float | None:
+        """What the learner measured as a bound of its expected regret; None if it measures none.
+
+        See `certificate` of the learner of `CrossGraphCertified`.
+        """
+        return None if self.certificates is None else float(self.certificates[1][-1])
 
     @property
     def final_regret(self) -> float:
@@ -184,6 +195,8 @@ class Run:
     def plot(self, ax: Axes | None = None, label: str | None = None) -> Axes:
         """Draw the regret after each round with Matplotlib.
 
+        The certificate of the learner, if it has one, is dashed.
+
         Args:
             ax: The axes to draw on; by default those of a new figure. Give the same axes to
                 several runs to compare them.
@@ -197,7 +210,11 @@ class Run:
         """
         if ax is None:
             ax = new_axes("Run.plot")
-        ax.plot(self.rounds, self.regret, label=self.algorithm.id if label is None else label)
+        name = self.algorithm.id if label is None else label
+        (line,) = ax.plot(self.rounds, self.regret, label=name)
+        if self.certificates is not None:
+            (bound,) = ax.plot(*self.certificates, "--", label=f"{name}, certificate")
+            bound.set_color(line.get_color())
         ax.set_xlabel("round")
         ax.set_ylabel("regret")
         ax.legend(frameon=False)
@@ -229,10 +246,13 @@ class Run:
             (f"loss {self.loss / rounds:.3f} a round", "the mean of all rounds"),
             (f"comparator {self.comparator_loss / rounds:.3f}", "the best fixed policy, a round"),
         ]
+        lines = [Line("regret", self.rounds, self.regret)]
+        if self.certificates is not None:
+            facts.append((f"certificate {self.certificate:,.1f}", "bounds the expected regret"))
+            lines.append(Line("certificate", *self.certificates, dashed=True))
         if self.granted:
             facts.append(("granted its own loss", "also of arms without a self-loop"))
-        line = Line("regret", self.rounds, self.regret)
-        return card("Run", facts, chart([line], x="round", y="regret"))
+        return card("Run", facts, chart(lines, x="round", y="regret"))
 
 
 # What a recorder knows in the end: rounds, regret, loss, comparator_loss and log of a `Run`.

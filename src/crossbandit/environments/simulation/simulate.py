@@ -136,18 +136,29 @@ def play_through(
     horizon = horizon_of(played)
     batches = [(0, horizon)] if is_adaptive(played) else timed_batches(played)
     learner = algorithm.start(_problem(algorithm, played, seed), seed=seed)
+    measured: list[tuple[int, float]] = []
     recorder = FullRecorder() if record == "full" else ThinRecorder(horizon)
     generator = stream(seed, "contexts")
     with progress(algorithm.id, horizon, show=show_progress) as tell:
-        play = _player(played, learner, tell, compiled=compiled)
+
+        def after(rounds: int) -> None:
+            measured.append((rounds, learner.certificate()))  # type: ignore[attr-defined]
+
+        certifies = hasattr(learner, "certificate")
+        play = _player(played, learner, tell, after if certifies else None, compiled=compiled)
         for start, stop in batches:
             if stopped():
                 raise KeyboardInterrupt
             batch = play(start, _contexts(played, generator, stop - start))
             _check(batch, start)
             recorder.take(batch)
+            if certifies:
+                after(stop)
             tell(stop)
-    return Run(algorithm, environment, seed, *recorder.recorded())
+    certificates = None
+    if measured:
+        certificates = (np.array([at for at, _ in measured]), np.array([x for _, x in measured]))
+    return Run(algorithm, environment, seed, *recorder.recorded(), certificates)
 
 
 def timed_batches(environment: Environment) -> Iterator[tuple[int, int]]:
@@ -252,6 +263,7 @@ def _player(
     environment: Environment,
     learner: Learner,
     tell: Callable[[int], None],
+    after: Callable[[int], None] | None,
     *,
     compiled: bool | None,
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
@@ -260,7 +272,7 @@ def _player(
         and isinstance(environment, BlockEnvironment)
         and isinstance(learner, BatchPlayer)
     ):
-        return compiled_player(environment, learner)
+        return compiled_player(environment, learner, after)
     if compiled:
         raise InvalidParameterError(
             f"There is no compiled loop for {type(learner.algorithm).__name__} on "

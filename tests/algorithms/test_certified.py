@@ -1,0 +1,311 @@
+"""What the certified learner promises beyond what every learner does."""
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crossbandit import CrossGraph, CrossGraphCertified, FeedbackGraph, Problem, graphs, simulate
+from crossbandit.algorithms import load
+from crossbandit.algorithms.cross_graph_certified import CertifiedLearner
+from crossbandit.core.types import Floats
+from crossbandit.environments import (
+    BlockEnvironment,
+    from_table,
+    misleading,
+    paper_benchmark,
+    stochastic,
+)
+from crossbandit.errors import CheckpointError
+from tests.cases import asymmetric, environments, table
+from tests.drivers import act, clone, contexts_of, cumulative, inside, play, revealed, start
+
+ALL_GRAPHS = {
+    "threshold": graphs.threshold(4),
+    "loopless clique": graphs.loopless_clique(4),
+    "apple tasting": graphs.apple_tasting(),
+    "singletons": graphs.singletons(3),
+    "asymmetric": asymmetric(),
+}
+every_graph = pytest.mark.parametrize("graph", ALL_GRAPHS.values(), ids=list(ALL_GRAPHS))
+MEAN, LEARNED, LEAST, LARGEST = 8, 9, 6, 7  # of the array "measured"
+
+
+def certified(environment: BlockEnvironment, seed: int = 0) -> CertifiedLearner:
+    learner = start(CrossGraphCertified(), environment, seed)
+    assert isinstance(learner, CertifiedLearner)
+    return learner
+
+
+# ------------------------------------------------------------------------- the estimate, exactly
+
+
+def skewed(graph: FeedbackGraph, rounds: int) -> CertifiedLearner:
+    """Return a learner with two contexts that differ, after rounds without feedback.
+
+    Losses are measured against 0 and stay so: only what is learned from now on changes estimates.
+    """
+    learner = CrossGraphCertified(slots=64).start(Problem(graph, contexts=2), seed=0)
+    for t in range(rounds):
+        learner.act(t % 2)
+    state = learner.state()
+    state["estimates"][0] = np.random.default_rng(5).uniform(-0.3, 0.3, (graph.arms, 2))
+    state["measured"][[MEAN, LEARNED, LEAST, LARGEST]] = 0.0, 1e300, 0.0, 1.0
+    return learner
+
+
+def continued(
+    learner: CertifiedLearner, nu: Floats, rounds: int, chance: float
+) -> list[tuple[float, CertifiedLearner]]:
+    """Return what becomes of a learner in all sequences of contexts, without feedback."""
+    if rounds == 0:
+        return [(chance, learner)]
+    found = []
+    for c in range(2):
+        after = clone(learner)
+        act(after, c, 0.5)
+        found += continued(after, nu, rounds - 1, chance * nu[c])
+    return found
+
+
+def rest_of_chains(learner: CertifiedLearner, nu: Floats, own: int, cap: float) -> Floats:
+    """Return E P_tau of each arm, over all sequences of contexts.
+
+    A chain has one context of its block, if own is 1, and then those of later rounds. It ends when
+    the product of the later ones is below 1 / N^2, or the chain has N contexts.
+    """
+    missed = [1 - learner.problem.graph.observation_mass(learner.policy(c)) for c in range(2)]
+    mean = np.zeros(learner.problem.arms)
+    for contexts in product(range(2), repeat=math.ceil(cap)):
+        chance = np.prod(nu[list(contexts)])
+        for a in range(len(mean)):
+            later = 1.0
+            for k, c in enumerate(contexts[own:], own + 1):
+                later *= missed[c][a]
+                if later < 1 / cap**2 or k >= cap:
+                    break
+            mean[a] += chance * later * (missed[contexts[0]][a] if own else 1.0)
+    return mean
+
+
+@pytest.mark.parametrize(
+    ("graph", "rounds"),
+    [(graphs.ring(3, radius=1), 1), (graphs.singletons(2), 31)],
+    ids=["a block of one round", "a block of two rounds"],
+)
+def test_the_estimate_has_exactly_the_stated_mean(graph: FeedbackGraph, rounds: int) -> None:
+    """w E[Z] + E[P_tau] = 1, over all contexts and arms: E[lhat_c(a)] = l_c(a) (1 - E P_tau)."""
+    nu = np.array([0.4, 0.6])
+    root = skewed(graph, rounds)
+    size = min(2, 1 + (rounds + 1) // 32)
+    before = cumulative(root)
+    losses = np.random.default_rng(2).random((size, graph.arms, 2))
+    mean = np.zeros_like(before)
+    cap = max(8.0, math.sqrt(root.parameters.alpha * (rounds + 1)))
+    steps = math.ceil(cap)
+    later = steps - size + 1
+    policies = [root.policy(c) for c in range(2)]
+    for played in product(product(range(2), range(graph.arms)), repeat=size):
+        chance, learner, made = 1.0, clone(root), []
+        for c, arm in played:
+            chance *= nu[c] * policies[c][arm]
+            made.append(act(learner, c, inside(policies[c], arm)))
+        for i, decision in enumerate(made):
+            assert decision.arm == played[i][1]
+            learner.learn(decision, losses[i, list(decision.revealed)])
+        # Only the contexts of later rounds matter, and what they come to is linear in each chain.
+        for probability, after in continued(learner, nu, later, chance):
+            paid = finished(after)
+            mean += probability * (paid - before)
+    rest = rest_of_chains(root, nu, size - 1, cap)
+    expected = losses.sum(axis=0).T * (1 - rest)
+    np.testing.assert_allclose(mean, expected, rtol=1e-10)
+
+
+def finished(learner: CertifiedLearner) -> Floats:
+    """Return the estimates with the instalments that the open block would add at its end."""
+    state, slots = learner.state(), learner.parameters.slots
+    held = state["estimates"][1 + slots : 1 + 2 * slots]
+    coming = state["coming"] * (state["slot"][:, 0] == 2)[:, None]
+    added: Floats = (coming[:, :, None] * held).sum(axis=0).T
+    return cumulative(learner) + added
+
+
+def test_a_loss_counts_the_same_whenever_it_comes() -> None:
+    """Also while the chains of its block go on, and after its slot was given to another block."""
+    for wait in (0, 1, 3, 20, 60):
+        prompt, late = skewed(graphs.singletons(3), 40), skewed(graphs.singletons(3), 40)
+        losses = [[0.7, 0.2]]
+        first = [one.act(1) for one in (prompt, late)]
+        prompt.learn(first[0], losses)
+        for t in range(100):
+            if t == wait:
+                late.learn(first[1], losses)
+            for one in (prompt, late):
+                act(one, t % 2, 0.5)
+        np.testing.assert_allclose(cumulative(late), cumulative(prompt), rtol=1e-12)
+
+
+@pytest.mark.parametrize("by", ["an old snapshot", "the learner, long ago"])
+def test_what_has_no_chain_is_weighed_by_its_own_context(by: str) -> None:
+    learner = skewed(graphs.singletons(2), 40)
+    for _ in range(9):
+        learner.act(1)
+    state = learner.state()
+    if by == "an old snapshot":
+        old = learner.snapshot(seed=3)
+        state["estimates"][0, 0] += 0.1
+        for _ in range(9):
+            learner.act(1)
+        decision = old.act(1)
+    else:
+        decision = learner.act(1)
+        for t in range(4096):
+            learner.act(t % 2)
+    before = cumulative(learner)
+    learner.learn(decision.token, [[0.7, 0.2]])
+    added = (cumulative(learner) - before)[:, decision.arm]
+    carried: Any = decision.carried
+    weight = carried.weights[decision.arm]
+    np.testing.assert_allclose(added, weight * np.array([0.7, 0.2]))
+    assert 1 / math.sqrt(2 * 60) < 1 / weight - decision.probability <= 1 / math.sqrt(2 * 41)
+
+
+# ------------------------------------------------------------------------------- the certificate
+
+
+def test_the_certificate_is_that_of_the_transcription() -> None:
+    from tests.algorithms import test_parity as parity
+
+    for _, environment in environments():
+        for algorithm in (CrossGraphCertified(), CrossGraphCertified(block=3, slots=4)):
+            trace: Any = parity.reference(algorithm, environment)
+            learner: Any = parity.played(algorithm, environment)
+            assert learner.certificate() == pytest.approx(trace.certificate, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        paper_benchmark(4000, alpha=4),
+        misleading(graphs.ring(7, radius=1), 4000),
+        stochastic(graphs.apple_tasting(), 4000, contexts=3, gap=0.2, best=0),
+        stochastic(graphs.singletons(5), 4000, contexts=1, gap=0.05),
+    ],
+    ids=["paper", "misleading", "apple tasting", "one context"],
+)
+def test_the_mean_regret_is_below_the_mean_certificate(environment: BlockEnvironment) -> None:
+    runs = [simulate(CrossGraphCertified(), environment, seed=seed) for seed in range(5)]
+    bounds = [run.certificate for run in runs]
+    assert None not in bounds
+    assert np.mean([run.final_regret for run in runs]) < np.mean(np.array(bounds, dtype=float))
+
+
+def test_the_certificate_is_infinite_for_what_it_does_not_measure() -> None:
+    environment = table(graphs.threshold(4), 60, 3, seed=1)
+    learner = certified(environment)
+    play(learner, environment, 35)
+    old = learner.snapshot()
+    play(learner, environment, 50)
+    assert 2 < learner.certificate() < 50
+    other = clone(learner)
+    decision = other.snapshot().act(0)  # it has the policy of the block
+    other.learn(decision, np.full((len(decision.revealed), 3), 0.5))
+    assert other.certificate() < 50
+    for wrong in ("late", "snapshot"):
+        other = clone(learner)
+        if wrong == "late":
+            early = [other.act(0) for _ in range(9)]
+            other.learn(early[0], revealed(environment, early[0]))
+        else:
+            decision = old.act(0)
+            other.learn(decision, np.full((len(decision.revealed), 3), 0.5))
+        assert other.certificate() == math.inf
+
+
+def test_a_run_has_certificates_and_draws_them() -> None:
+    environment = table(graphs.threshold(4), 1000, 3, seed=1)
+    run = simulate(CrossGraphCertified(), environment, seed=2)
+    plain = simulate(CrossGraphCertified(), environment, seed=2, compiled=False)
+    assert run.certificates is not None
+    rounds, bounds = run.certificates
+    assert {5, 500, 1000} <= set(rounds.tolist())
+    assert (np.diff(rounds) > 0).all()
+    assert run.certificate == bounds[-1] == plain.certificate
+    assert [line.get_linestyle() for line in run.plot().get_lines()] == ["-", "--"]
+    assert f"certificate {run.certificate:,.1f}" in run._repr_html_()
+    usual = simulate(CrossGraph(), environment, seed=2)
+    assert usual.certificate is None
+    assert len(usual.plot().get_lines()) == 1
+
+
+# ------------------------------------------------------------------------------- what it promises
+
+
+@every_graph
+@pytest.mark.parametrize("scale", [0.5, 0.01, 1e-6])
+def test_arms_do_not_depend_on_the_scale_of_losses(graph: FeedbackGraph, scale: float) -> None:
+    losses = np.random.default_rng(3).random((400, 3, graph.arms))
+    losses[:, :, 0] *= 0.6
+    usual = simulate(CrossGraphCertified(), from_table(losses, graph), seed=5)
+    changed = simulate(CrossGraphCertified(), from_table(scale * losses, graph), seed=5)
+    np.testing.assert_array_equal(changed.arms, usual.arms)
+
+
+def test_it_is_not_misled() -> None:
+    """Means over three seeds; the adaptive learner has about 1,000 here."""
+    environment = misleading(graphs.ring(7, radius=1), 10_000)
+    ours, theirs = (
+        np.mean([simulate(one, environment, seed=seed).final_regret for seed in range(3)])
+        for one in (CrossGraphCertified(), CrossGraph())
+    )
+    assert ours < 0.5 * theirs
+
+
+@pytest.mark.parametrize("alpha", [1, 4, 8])
+def test_regret_on_the_papers_benchmark_is_small(alpha: int) -> None:
+    environment = paper_benchmark(10_000, alpha=alpha)
+    runs = [simulate(CrossGraphCertified(), environment, seed=seed) for seed in (100, 101, 102)]
+    assert np.mean([run.final_regret for run in runs]) < {1: 5, 4: 10, 8: 15}[alpha]
+
+
+def test_what_it_keeps_does_not_grow() -> None:
+    """Blocks get longer if all slots are in use, as with many arms that are hard to tell apart."""
+    environment = stochastic(graphs.singletons(12), 3000, contexts=1, gap=0.02)
+    learner = certified(environment)
+    sizes = [array.nbytes for array in learner.state().values()]
+    longest = 0
+    for context in contexts_of(environment):
+        decision = learner.act(context)
+        learner.learn(decision, revealed(environment, decision))
+        slot = learner.state()["slot"]
+        longest = max(longest, slot[slot[:, 0] > 0, 2].max())
+        assert (slot[:, 0] > 0).sum() <= 16
+    assert longest == 24
+    assert sizes == [array.nbytes for array in learner.state().values()]
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value"),
+    [
+        ("counts", 0, 16),
+        ("counts", 1, -2),
+        ("counts", 2, 100),
+        ("counts", 4, 7),
+        ("home", (5, 1), 16),
+        ("home", (5, 2), 8),
+        ("slot", (3, 0), 4),
+        ("slot", (3, 2), 33),
+        ("slot", (3, 1), 10**9),
+    ],
+)
+def test_indices_in_a_file_are_checked(tmp_path: Any, name: str, place: Any, value: int) -> None:
+    environment = table(graphs.threshold(4), 60, 3, seed=1)
+    learner = certified(environment)
+    play(learner, environment, 50)
+    learner.state()[name][place] = value
+    learner.save(tmp_path / "damaged")
+    with pytest.raises(CheckpointError):
+        load(tmp_path / "damaged")
