@@ -29,7 +29,7 @@ CLAIMS = (
     (README, "checked by Coq of two of the algorithms", PROOF),
     (README, "has a regret of", "proofs/Statement.v"),
     (START, "every other bid", "tests/environments/test_rules.py"),
-    (START, "two algorithms of the paper, as they run", PROOF),
+    (START, "two algorithms of the paper as they run", PROOF),
     (
         START,
         "plays the same arms as a literal transcription",

@@ -11,6 +11,7 @@ from crossbandit.core import lazy as _lazy
 
 if TYPE_CHECKING:
     from crossbandit.limits.pacer import PacedChoices, PacedLog, Pacer
+    from crossbandit.limits.periods import LeaseUse
     from crossbandit.limits.settings import Budget, CostPer, Lease, Limit, ReturnOnSpend, Target
     from crossbandit.limits.shared import SharedBudget
     from crossbandit.limits.status import LimitStatus
@@ -19,6 +20,7 @@ __all__ = [
     "Budget",
     "CostPer",
     "Lease",
+    "LeaseUse",
     "Limit",
     "LimitStatus",
     "PacedChoices",
@@ -33,6 +35,7 @@ _lazy.load_on_use(
     __name__,
     {
         "crossbandit.limits.pacer": "PacedChoices PacedLog Pacer",
+        "crossbandit.limits.periods": "LeaseUse",
         "crossbandit.limits.settings": "Budget CostPer Lease Limit ReturnOnSpend Target",
         "crossbandit.limits.shared": "SharedBudget",
         "crossbandit.limits.status": "LimitStatus",

@@ -243,10 +243,8 @@ class Periods:
     def renew(self, lease: Lease | None = None, *, same: bool = True) -> LeaseUse:
         """End the lease, and continue with another one, or with more of the same.
 
-        Args:
-            lease: The next one. If it has the id of the present one, bids without an outcome and
-                what was spent count on; otherwise, money is counted from 0 again.
-            same: Whether the present lease is that of this bidder.
+        With the id of the present lease, bids without an outcome and what was spent count on, if
+        the present lease is that of this bidder (`same`). Otherwise money is counted from 0 again.
         """
         old = next((limit for limit in self._limits if isinstance(limit, Lease)), None)
         if old is None:
