@@ -196,7 +196,7 @@ class IndependenceTest:
         columns = dict(classes or {})
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
-        slots = self._law.levels.table(columns, values.size, used=False)
+        slots = self._law.levels.table(columns, values.size)
         rules = self._law.parts[0]
         made = np.full(values.size, -1) if played is None else np.asarray(played)
         outcomes = (bands_of(rules, values), slots, np.asarray(kinds), np.asarray(indices), made)
@@ -243,10 +243,9 @@ class IndependenceTest:
             other: A test of a law of the same form. It is not changed.
         """
         mine, theirs = self._state, other._state
-        slots = self._law.levels.matched(other._law.levels)
         pairs = [(0, 0)]
-        for slot, there in zip(slots.tolist(), theirs.rows.tolist(), strict=False):
-            row = self.core.class_row(slot) if there >= 0 else -1
+        for key, there in zip(theirs.owners.tolist(), theirs.rows.tolist(), strict=True):
+            row = self.core.class_row(key) if there >= 0 else -1
             if row >= 0:
                 pairs.append((row, there))
         for row, there in pairs:

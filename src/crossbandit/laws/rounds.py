@@ -56,17 +56,12 @@ def context_of(
     owner: str,
     context: object,
     classes: Mapping[str, object],
-    *,
-    new: bool = False,
 ) -> tuple[float, Integers]:
-    """Return a context, moved into the range of the law, and the numbers of the classes.
-
-    new: whether the round is learned from; see `Levels.slots`.
-    """
+    """Return a context, moved into the range of the law, and the keys of the features."""
     at = checked_number(owner, "context", context, error=InvalidContextError)
     low, high = law.context_range
     labels = law.levels.labels(owner, classes)
-    return min(max(at, low), high), law.levels.slots(labels, new=new)
+    return min(max(at, low), high), law.levels.slots(labels)
 
 
 def round_of(
@@ -229,16 +224,9 @@ def prepared(
         if law.payoff == "first-price":
             lasts = np.maximum(np.searchsorted(law.amounts, worth, "right") - 1, 0)
     high = _indices("lasts", lasts, count, -1, size - 1)
-    active, columns = low <= high, {name: np.asarray(one) for name, one in (classes or {}).items()}
-    if active.all():
-        slots = law.levels.table(columns, count)
-    else:
-        slots = law.levels.table(columns, count, new=False)
-        some = {name: one[active] for name, one in columns.items()}
-        slots[active] = law.levels.table(some, int(active.sum()))
     return LogRounds(
         contexts=np.clip(values, *law.context_range),
-        slots=slots,
+        slots=law.levels.table(classes or {}, count),
         worths=worth,
         costs=paid,
         firsts=low,

@@ -519,10 +519,10 @@ class LawFiles(NamedTuple):
     def _resume(self, header: Mapping[str, Any], parts: Mapping[str, Arrays]) -> LawLearner:
         learner = self.learner
         settings, own = dict(header["law"]), learner.law.settings()
-        levels, generator = settings.pop("levels"), settings.pop("generator")
+        generator = settings.pop("generator")
         if settings != {name: one for name, one in own.items() if name in settings}:
             raise CheckpointError("Its settings describe another law than its learner's.")
-        learner.law.resume(levels, generator, parts["law"])
+        learner.law.resume(generator, parts["law"])
         learner.test.restore(header["test"], parts["test"])
         if learner.guard is not None:
             learner.guard.restore(parts["guard"])
@@ -576,7 +576,7 @@ class LawFiles(NamedTuple):
         parts = record.parted(arrays, ("law", "guard"))
         counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
         learned = {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)}
-        law.resume(header["levels"], law.uniforms.state, learned)
+        law.resume(law.uniforms.state, learned)
         law.look_like(law, seed)
         made = LawDecider(law, guarded=learner.guard is not None, learner=str(header["learner"]))
         made.token_key = key
@@ -596,7 +596,7 @@ class LawFiles(NamedTuple):
         if name is not None:
             expected = f"{getattr(other.law, name)!r} as in the file, or left out"
             reject("load", name, expected, getattr(learner.law, name))
-        same = learner.law.description() | {"levels": 0} == other.law.description() | {"levels": 0}
+        same = learner.law.description() == other.law.description()
         if same and (learner.guard is None) == (other.guard is None):
             header, parts, _ = LawFiles(other).written(dict)
             return self._resume(header, parts)
