@@ -20,6 +20,8 @@ cdef class EffectCore:
     cdef void set_ratios(self, Py_ssize_t e) noexcept nogil
     cdef void set_law(self, Py_ssize_t e, Py_ssize_t low) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column, bint below) noexcept nogil
+    cdef double explained(self, double[:, ::1] chances, Py_ssize_t line, Py_ssize_t column) noexcept nogil
+    cdef double exposure(self, double[:, ::1] chances, Py_ssize_t line, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef void learn(self, Py_ssize_t kind, Py_ssize_t column, bint below, double rounds) noexcept nogil
     cdef void share_out(self) noexcept nogil
     cdef void correct(self, Py_ssize_t kind, Py_ssize_t old, bint below, Py_ssize_t new_kind, Py_ssize_t new, bint new_below) noexcept nogil

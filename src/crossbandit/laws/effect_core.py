@@ -72,6 +72,7 @@ SHARE = cython.declare(cython.double, 1e-4)  # of the weights that is spread ove
 TINY = cython.declare(cython.double, 1e-9)
 NONE = cython.declare(cython.double, 1e-300)
 STEEP = cython.declare(cython.double, 6.0)  # no sum of effects is larger
+RATIO = cython.declare(cython.double, 16.0)  # no round counts for more, or for less, than this
 TURN = cython.declare(cython.double, 1000.0)  # rounds that a pair has to show something
 MASK = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
@@ -398,6 +399,25 @@ class EffectCore:
             chance *= own / (own + (above - own) * self.ratios[e, self.block[k + 1]] + NONE)
             above = own
             self.laws[e, k] = chance
+
+    def explained(self, chances, line, column):
+        """Return what the features of a round subtract from the chance of an amount."""
+        return self.laws[0, column] - chances[line, column]
+
+    def exposure(self, chances, line, kind, column):
+        """Return by how much features raise the hazards of the columns at risk, all together.
+
+        The base counts a round for so many: if cheap sites get low bids, low columns are at risk
+        only there.
+        """
+        first: cython.Py_ssize_t = max(column if kind == TOLD else column + 1, 1) - 1
+        if first >= self.size:
+            return 1.0
+        base: cython.double = -log(max(self.laws[0, first], TINY))
+        found: cython.double = -log(max(chances[line, first], TINY))
+        if base <= TINY or found <= TINY:
+            return 1.0
+        return min(max(found / base, 1.0 / RATIO), RATIO)
 
     # --- learning ------------------------------------------------------------------------------
 

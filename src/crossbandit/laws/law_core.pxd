@@ -62,7 +62,7 @@ cdef class LawCore:
     cdef void move(self, Py_ssize_t row, double unit, bint was_told, Py_ssize_t old, bint now_told, Py_ssize_t new) noexcept nogil
     cdef void grow(self, Py_ssize_t memory) noexcept nogil
     cdef void begin(self, Py_ssize_t row) noexcept nogil
-    cdef void count(self, Py_ssize_t row, Py_ssize_t column, bint told, double unit) noexcept nogil
+    cdef void count(self, Py_ssize_t row, Py_ssize_t column, double told, double exposed, double unit) noexcept nogil
     cdef void ask(self, Py_ssize_t row, Py_ssize_t column) noexcept nogil
     cdef bint due(self, Py_ssize_t row, Py_ssize_t parent, double unit) noexcept nogil
     cdef void refresh(self, Py_ssize_t group, Py_ssize_t row, Py_ssize_t parent, Py_ssize_t place, Py_ssize_t level) noexcept nogil

@@ -858,7 +858,13 @@ class LawCore:
     def absorb(self, band, kind, index, amount):
         """Do what `learn` does, if the laws at the context were read."""
         column: cython.Py_ssize_t = self.column_of(kind, index)
-        told: cython.bint = self.is_told(kind)
+        told: cython.double = self.is_told(kind)
+        exposed: cython.double = 1.0
+        if self.features > 0 and self.feedback == WON_LOST:
+            # What the features explain is not counted: the base is the law without them.
+            told += self.effects.explained(self.chances, self.experts, column)
+        elif self.features > 0:
+            exposed = self.effects.exposure(self.chances, self.experts, kind, column)
         self.weigh(kind, column)
         if self.features > 0:
             self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
@@ -872,7 +878,7 @@ class LawCore:
                 row = start + place
                 if self.visits[row] == 0.0:
                     self.begin(row)
-                self.count(row, column, told, self.scale[m])
+                self.count(row, column, told, exposed, self.scale[m])
                 if m == 0 and place < BROAD and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
                     self.ask(place, asked)
@@ -953,12 +959,19 @@ class LawCore:
             self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
 
-    def count(self, row, column, told, unit):
-        """Count one outcome in one node."""
-        if told:
-            self.told[row, column] += unit
-        else:
-            self.hidden[row, column] += unit
+    def count(self, row, column, told, exposed, unit):
+        """Count one outcome in one node.
+
+        told: 1 or 0; for odds, less what the features explain. exposed: for how many rounds at risk
+        it counts.
+        """
+        self.told[row, column] += unit * told
+        if self.feedback == WON_LOST:
+            self.hidden[row, column] += unit * (1.0 - told)
+        elif told == 0.0:
+            self.hidden[row, column] += unit * exposed
+        elif exposed != 1.0:
+            self.hidden[row, max(column - 1, 0)] += unit * (exposed - 1.0)
         self.visits[row] += unit
         self.since[row] += 1.0
 
@@ -1261,7 +1274,7 @@ class LawCore:
         for k in range(self.size - 1, -1, -1):
             count = (self.told[row, k] + self.hidden[row, k]) * unit
             chance = 1.0 / (1.0 + exp(-self.law[row, k]))
-            near, all_plays = self.work[0, k] + wins, self.work[1, k] + plays
+            near, all_plays = max(self.work[0, k] + wins, 0.0), self.work[1, k] + plays
             expected = self.work[2, k] + mean
             wins = (wins + self.told[row, k] * unit) * fading
             plays = (plays + count) * fading
