@@ -72,14 +72,15 @@ SHARE = cython.declare(cython.double, 1e-4)  # of the weights that is spread ove
 TINY = cython.declare(cython.double, 1e-9)
 NONE = cython.declare(cython.double, 1e-300)
 STEEP = cython.declare(cython.double, 6.0)  # no sum of effects is larger
-RATIO = cython.declare(cython.double, 16.0)  # no round counts for more, or for less, than this
+RATIO = cython.declare(cython.double, 2.0)  # the largest logarithm of what a round counts for
+RECENT = cython.declare(cython.double, 0.005)  # of averages: 200 rounds
 TURN = cython.declare(cython.double, 1000.0)  # rounds that a pair has to show something
 MASK = cython.declare(cython.ulonglong, 0xFFFFFFFFFFFFFFFF)
 
 
 def mixed(number):
     """Return a hash of a number of 64 bits, from 0 to 2**62 - 1."""
-    x: cython.ulonglong = number
+    x: cython.ulonglong = cython.cast(cython.ulonglong, number)
     x ^= x >> 31
     x = (x * cython.cast(cython.ulonglong, 0x9E3779B97F4A7C15)) & MASK
     x ^= x >> 29
@@ -106,6 +107,7 @@ class EffectCore:
         self.fine_scores, self.fine_infos = state.fine_scores, state.fine_infos
         self.tau, self.mu, self.fine_mu = state.tau, state.mu, state.fine_mu
         self.stages, self.gains, self.due = state.stages, state.gains, state.due
+        self.usual = state.usual
         self.pairs, self.since, self.turn = state.pairs, state.paired, state.turn
         self.numbers, self.counted, self.cuts = state.numbers, state.counted, state.number_cuts
         self.block, self.knot, self.part = state.block, state.knot, state.part
@@ -124,7 +126,9 @@ class EffectCore:
         self.var, self.var_fine = np.zeros((3, COARSE)), np.zeros((3, self.fine))
         self.s, self.i = np.zeros((2, COARSE))
         self.s_fine, self.i_fine = np.zeros((2, self.fine))
-        self.us, self.ui = np.zeros((2, self.fine))
+        self.us, self.ui, self.all = np.zeros((3, COARSE))
+        self.us_fine, self.ui_fine, self.all_fine = np.zeros((3, self.fine))
+        self.salts = np.array([mixed(t) for t in range(self.count)], dtype=np.int64)
         self.likely, self.awake = np.zeros(3), np.zeros(3, dtype=np.int64)
         self.sums, self.weight = np.zeros((self.count, COARSE)), np.zeros((self.count, COARSE))
         self.fine_sums = np.zeros((self.singles, self.fine))
@@ -194,7 +198,7 @@ class EffectCore:
         for t in range(self.count):
             level = -1
             if t == 0:
-                level = 0
+                level = -1
             elif t < self.singles:
                 f = (t - 1) % self.features
                 if t <= self.features:
@@ -208,7 +212,7 @@ class EffectCore:
                 level = self.level_of(self.listed[pair, 0])
                 other = self.level_of(self.listed[pair, 1])
                 level = mixed(level + mixed(other + 1)) if level >= 0 and other >= 0 else -1
-            self.term_keys[t] = level_key(level, t) if level >= 0 else -1
+            self.term_keys[t] = mixed(level + 1 + self.salts[t]) if level >= 0 else -1
             self.rows[t] = self.row_of(t)
 
     def row_of(self, t):
@@ -218,10 +222,12 @@ class EffectCore:
         if key < 0:
             return -1
         place: cython.Py_ssize_t = key % self.limit
-        for probe in range(PROBES):
-            row = start + (place + probe) % self.limit
-            if self.owners[row] == key:
-                return row
+        for _ in range(PROBES):
+            if self.owners[start + place] == key:
+                return start + place
+            place += 1
+            if place == self.limit:
+                place = 0
         return -1
 
     def row_for(self, t, used):
@@ -320,7 +326,7 @@ class EffectCore:
 
     def gather(self, e, start, stop):
         """Sum up the means and variances of the effects of a stage."""
-        settled: cython.bint = self.due[1] > SETTLED
+        settled: cython.bint = self.due[1] > 0.0
         self.awake[e] = 0
         for q in range(COARSE):
             self.eta[e, q] = 0.0
@@ -332,6 +338,8 @@ class EffectCore:
         for t in range(start, stop):
             row = self.rows[t]
             if row < 0:
+                if self.term_keys[t] >= 0:
+                    self.expect(e, t)
                 continue
             tau = self.tau[t, 0]
             if tau > 0.0:
@@ -357,6 +365,17 @@ class EffectCore:
                         self.fine_scores[row, q] - self.fine_infos[row, q] * self.fine_mu[t, q]
                     ) * v
                     self.var_fine[e, q] += v
+
+    def expect(self, e, t):
+        """Add the variances of a level that has seen nothing."""
+        self.var[e, 0] += self.tau[t, 0]
+        if self.due[1] == 0.0:
+            return
+        for q in range(1, COARSE):
+            self.var[e, q] += self.tau[t, 1]
+        if e == 1 and self.tau[t, 2] > 0.0:
+            for q in range(self.fine):
+                self.var_fine[e, q] += self.tau[t, 2]
 
     def set_ratios(self, e):
         """Set the factor of the odds in each block, by this stage and those below."""
@@ -400,24 +419,35 @@ class EffectCore:
             above = own
             self.laws[e, k] = chance
 
-    def explained(self, chances, line, column):
-        """Return what the features of a round subtract from the chance of an amount."""
-        return self.laws[0, column] - chances[line, column]
+    def mixture(self, column):
+        """Return the chance at a column by all stages together."""
+        return (
+            self.stages[0] * self.laws[0, column]
+            + self.stages[1] * self.laws[1, column]
+            + self.stages[2] * self.laws[2, column]
+        )
 
-    def exposure(self, chances, line, kind, column):
+    def explained(self, column):
+        """Return what the features of a round subtract from the chance of an amount."""
+        return self.laws[0, column] - self.mixture(column)
+
+    def exposure(self, kind, column, rounds):
         """Return by how much features raise the hazards of the columns at risk, all together.
 
         The base counts a round for so many: if cheap sites get low bids, low columns are at risk
-        only there.
+        only there. It is relative to the usual ratio, or else the base and all effects together
+        could move in opposite directions.
         """
         first: cython.Py_ssize_t = max(column if kind == TOLD else column + 1, 1) - 1
         if first >= self.size:
             return 1.0
         base: cython.double = -log(max(self.laws[0, first], TINY))
-        found: cython.double = -log(max(chances[line, first], TINY))
+        found: cython.double = -log(max(self.mixture(first), TINY))
         if base <= TINY or found <= TINY:
             return 1.0
-        return min(max(found / base, 1.0 / RATIO), RATIO)
+        ratio: cython.double = log(found / base)
+        self.usual[0] += max(1.0 / (rounds + 1.0), RECENT) * (ratio - self.usual[0])
+        return exp(min(max(ratio - self.usual[0], -RATIO), RATIO))
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -446,10 +476,10 @@ class EffectCore:
             if row >= 0:
                 self.used[row] += 1.0
         self.score(1, kind, column, below, 1.0)
-        self.learn_stage(1, 0, self.singles)
+        self.learn_stage(1, 0, self.singles, rounds)
         if self.awake[2]:
             self.score(2, kind, column, below, 1.0)
-        self.learn_stage(2, self.singles, self.count)
+        self.learn_stage(2, self.singles, self.count, rounds)
         if rounds + 1.0 >= self.due[0]:
             self.due[0] = GROWTH * (rounds + 1.0) + 1.0
             self.review(rounds)
@@ -461,6 +491,8 @@ class EffectCore:
 
     def correct(self, kind, old, below, new_kind, new, new_below):
         """Replace an outcome by another, by present laws, after `apply` with `low` = 0."""
+        start: cython.Py_ssize_t
+        stop: cython.Py_ssize_t
         for e in range(3):
             self.stages[e] = max(self.stages[e] - SHARE / 3.0, TINY)
             self.stages[e] *= self.likelihood(e, new_kind, new, new_below) / self.likelihood(
@@ -468,22 +500,25 @@ class EffectCore:
             )
         self.share_out()
         for e in range(1, 3):
-            self.score(e, kind, old, below, -1.0)
-            for q in range(COARSE):
-                self.eta[0, q], self.var[0, q] = self.s[q], self.i[q]
+            start = 0 if e == 1 else self.singles
+            stop = self.singles if e == 1 else self.count
+            for sign in range(2):
+                if sign == 0:
+                    self.score(e, kind, old, below, -1.0)
+                else:
+                    self.score(e, new_kind, new, new_below, 1.0)
+                self.learn_stage(e, start, stop, 0.0)
+            for t in range(start, stop):
+                if self.rows[t] >= 0:
+                    self.clip(self.rows[t])
+
+    def clip(self, row):
+        """Let no information be negative, after an outcome was taken back."""
+        for q in range(COARSE):
+            self.infos[row, q] = max(self.infos[row, q], 0.0)
+        if row < self.limit:
             for q in range(self.fine):
-                self.eta_fine[0, q], self.var_fine[0, q] = self.s_fine[q], self.i_fine[q]
-            self.score(e, new_kind, new, new_below, 1.0)
-            for q in range(COARSE):
-                self.s[q] += self.eta[0, q]
-                self.i[q] += self.var[0, q]
-            for q in range(self.fine):
-                self.s_fine[q] += self.eta_fine[0, q]
-                self.i_fine[q] += self.var_fine[0, q]
-            if e == 1:
-                self.learn_stage(1, 0, self.singles)
-            else:
-                self.learn_stage(2, self.singles, self.count)
+                self.fine_infos[row, q] = max(self.fine_infos[row, q], 0.0)
 
     def score(self, e, kind, column, below, sign):
         """Set the score and the information of an outcome, times `sign`, under a stage's law."""
@@ -521,63 +556,81 @@ class EffectCore:
             self.s[0] += self.s_fine[q]
             self.i[0] += self.i_fine[q]
 
-    def learn_stage(self, e, start, stop):
-        """Add a score and its information to the effects of a stage."""
+    def learn_stage(self, e, start, stop, rounds):
+        """Add a score and its information to the effects of a stage.
+
+        Terms that have shown nothing have no variance: they all add the same. Their blocks learn
+        in one round of four.
+        """
         v: cython.double
         row: cython.Py_ssize_t
-        settled: cython.bint = self.due[1] > SETTLED
-        total: cython.double = self.var[1, 0] + (self.var[2, 0] if e == 2 else 0.0)
+        turn: cython.longlong = cython.cast(cython.longlong, rounds)
+        settled: cython.bint = self.due[1] > 0.0
+        columns: cython.Py_ssize_t = COARSE if settled else 1
+        asleep: cython.bint
+        for q in range(columns):
+            v = self.var[1, q] + (self.var[1, 0] if q > 0 else 0.0)
+            if e == 2:
+                v += self.var[2, q] + (self.var[2, 0] if q > 0 else 0.0)
+            u = 1.0 / (1.0 + max(self.i[q], 0.0) * v)
+            self.all[q] = v
+            self.us[q] = u * self.s[q]
+            self.ui[q] = u * self.i[q]
         if e == 1 and settled:
             for q in range(self.fine):
                 m = self.knot[q] + 1
+                near = self.part[q]
                 v = (
                     self.var_fine[1, q]
-                    + (1.0 - self.part[q]) * self.var[1, m]
-                    + self.part[q] * self.var[1, m + 1]
+                    + (1.0 - near) * self.var[1, m]
+                    + near * self.var[1, m + 1]
                     + self.var[1, 0]
                 )
                 u = 1.0 / (1.0 + max(self.i_fine[q], 0.0) * v)
-                self.var_fine[0, q] = v
-                self.us[q] = u * self.s_fine[q]
-                self.ui[q] = u * self.i_fine[q]
+                self.all_fine[q] = v
+                self.us_fine[q] = u * self.s_fine[q]
+                self.ui_fine[q] = u * self.i_fine[q]
         for t in range(start, stop):
             row = self.rows[t]
             if row < 0:
                 continue
-            self.add(row, t, 0, total)
-            if not settled:
+            asleep = self.tau[t, 0] + self.tau[t, 1] == 0.0
+            if asleep:
+                for q in range(columns):
+                    self.scores[row, q] += self.us[q]
+                    self.infos[row, q] += self.ui[q]
+            else:
+                for q in range(columns):
+                    self.add(row, t, q)
+            if e == 2 or not settled:
                 continue
-            for q in range(1, COARSE):
-                v = self.var[1, q] + self.var[1, 0]
-                if e == 2:
-                    v += self.var[2, q] + self.var[2, 0]
-                self.add(row, t, q, v)
-            if e == 1 and self.tau[t, 2] > 0.0:
+            if self.tau[t, 2] > 0.0:
                 self.add_fine(row, t)
-            elif e == 1:
+            elif not asleep or (turn + t) & 3 == 0:
                 for q in range(self.fine):
-                    self.fine_scores[row, q] += self.us[q]
-                    self.fine_infos[row, q] = max(self.fine_infos[row, q] + self.ui[q], 0.0)
+                    self.fine_scores[row, q] += self.us_fine[q]
+                    self.fine_infos[row, q] += self.ui_fine[q]
 
-    def add(self, row, t, q, v):
-        """Do one step of the filter for one effect; v: the variance of all of the column."""
+    def add(self, row, t, q):
+        """Do one step of the filter for one effect."""
         tau: cython.double = self.tau[t, 1 if q > 0 else 0]
-        own: cython.double = tau / (1.0 + self.infos[row, q] * tau)
-        mean: cython.double = (self.scores[row, q] - self.infos[row, q] * self.mu[t, q]) * own
-        u: cython.double = 1.0 / (1.0 + max(self.i[q], 0.0) * max(v - own, 0.0))
+        info: cython.double = self.infos[row, q]
+        own: cython.double = tau / (1.0 + info * tau)
+        mean: cython.double = (self.scores[row, q] - info * self.mu[t, q]) * own
+        u: cython.double = 1.0 / (1.0 + max(self.i[q], 0.0) * max(self.all[q] - own, 0.0))
         self.scores[row, q] += u * (self.s[q] + self.i[q] * mean)
-        self.infos[row, q] = max(self.infos[row, q] + u * self.i[q], 0.0)
+        self.infos[row, q] = info + u * self.i[q]
 
     def add_fine(self, row, t):
         tau: cython.double = self.tau[t, 2]
         for q in range(self.fine):
-            own = tau / (1.0 + self.fine_infos[row, q] * tau)
-            mean = (
-                self.fine_scores[row, q] - self.fine_infos[row, q] * self.fine_mu[t, q]
-            ) * own
-            u = 1.0 / (1.0 + max(self.i_fine[q], 0.0) * max(self.var_fine[0, q] - own, 0.0))
-            self.fine_scores[row, q] += u * (self.s_fine[q] + self.i_fine[q] * mean)
-            self.fine_infos[row, q] = max(self.fine_infos[row, q] + u * self.i_fine[q], 0.0)
+            info = self.fine_infos[row, q]
+            own = tau / (1.0 + info * tau)
+            mean = (self.fine_scores[row, q] - info * self.fine_mu[t, q]) * own
+            i = self.i_fine[q]
+            u = 1.0 / (1.0 + max(i, 0.0) * max(self.all_fine[q] - own, 0.0))
+            self.fine_scores[row, q] += u * (self.s_fine[q] + i * mean)
+            self.fine_infos[row, q] = info + u * i
 
     # --- estimates -----------------------------------------------------------------------------
 

@@ -862,9 +862,9 @@ class LawCore:
         exposed: cython.double = 1.0
         if self.features > 0 and self.feedback == WON_LOST:
             # What the features explain is not counted: the base is the law without them.
-            told += self.effects.explained(self.chances, self.experts, column)
-        elif self.features > 0:
-            exposed = self.effects.exposure(self.chances, self.experts, kind, column)
+            told += self.effects.explained(column)
+        elif self.features > 0 and self.feedback != ALWAYS:
+            exposed = self.effects.exposure(kind, column, self.rounds[0])
         self.weigh(kind, column)
         if self.features > 0:
             self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])

@@ -208,6 +208,7 @@ def _empty_effects(rules: LawRules, levels: int) -> dict[str, Any]:
         "fine_mu": np.zeros((singles, blocks)),
         "stages": np.full(3, 1.0 / 3.0),
         "gains": np.zeros(2),
+        "usual": np.zeros(1),
         "due": np.array([16.0, 0.0]),
         "pairs": np.arange(pairs),
         "paired": np.zeros(pairs),
@@ -255,8 +256,8 @@ _LEVELS = _COUNT._replace(rows="levels")
 # A file has the nodes that are in use, and the levels that have a row.
 _LAW_FIELDS = {
     "rows": _NODES,
-    "told": _NODES,
-    "hidden": _NODES,
+    "told": _SIGNED_NODES,
+    "hidden": _SIGNED_NODES,
     "visits": _NODES,
     "since": _NODES,
     "law": _SIGNED_NODES,
@@ -282,6 +283,7 @@ _LAW_FIELDS = {
     "fine_mu": _SIGNED,
     "stages": _COUNT,
     "gains": _SIGNED,
+    "usual": _SIGNED,
     "due": _COUNT,
     "pairs": _COUNT,
     "paired": _COUNT,
@@ -325,6 +327,11 @@ def law_arrays(state: LawState, without: tuple[str, ...] = ()) -> dict[str, npt.
         used = rows if name in _BY_NODE else levels if name in _BY_LEVEL else slice(None)
         parts[name] = part[singles if name in _BY_SINGLE else used].copy()
     return parts
+
+
+def _taken(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array without the places at its end that hold -1 only."""
+    return part[: np.nonzero(part != -1)[0].max(initial=-1) + 1]
 
 
 def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -380,7 +387,7 @@ _TEST_FIELDS = {
 
 def empty_test(rules: LawRules, class_limit: int) -> TestState:
     """Return the state of a test that has seen nothing. class_limit: as for `empty_state`."""
-    slots = class_limit if rules.features else 0
+    slots = min(class_limit, 2 * STRATA) if rules.features else 0
     columns, strata = rules.amounts.size + 1, 1 + min(slots, STRATA)
     places = waiting_rounds(rules.feedback, RANKS, columns) if slots else 0
     return TestState(
@@ -518,7 +525,7 @@ def add_effects(rules: LawRules, state: LawState, other: LawState) -> None:
                 state.fine_scores[mine] += other.fine_scores[row] @ blocks
                 state.fine_infos[mine] += other.fine_infos[row] @ blocks
     state.tau[:] = np.maximum(state.tau, other.tau)
-    state.gains += other.gains
+    state.gains[:] += other.gains
     core.renew()
 
 

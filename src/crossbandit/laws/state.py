@@ -90,6 +90,7 @@ class LawState(NamedTuple):
     fine_mu: Floats  # (S, B)
     stages: Floats  # (3,): the weights of the base, of single features, of pairs
     gains: Floats  # (2,): by how much a stage predicted better than the one below, in nats
+    usual: Floats  # (1,): how much features usually raise the hazards, as a logarithm
     due: Floats  # (2,): the rounds after which variances are estimated; above 128 if blocks are set
     pairs: Integers  # (P,): the pairs that are tried, by number
     paired: Floats  # (P,): the round since which each is tried

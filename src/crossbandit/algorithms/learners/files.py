@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 GRAPH, LAW = "crossbandit-learner", "crossbandit-law"
 VERSION = 5  # of the file of a learner with a feedback graph
-_LAW_VERSION = 4
-_READ = {GRAPH: (VERSION,), LAW: (3, _LAW_VERSION)}  # version 3 of a law has all its nodes
+_LAW_VERSION = 5
+_READ = {GRAPH: (VERSION,), LAW: (_LAW_VERSION,)}
 _PARTS = {
     GRAPH: ("state", "problem", "pending", "seen", "watch", "application"),
     LAW: ("law", "test", "guard", "seen", "application"),
