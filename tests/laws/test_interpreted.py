@@ -67,7 +67,7 @@ def _log(
 def _one_by_one(
     name: str, grid: Any, values: Any, prices: Any, setting: tuple[str, bool, bool]
 ) -> dict[str, Any]:
-    """Bid for two sites at other floors, so that features and the test of independence take part."""
+    """Bid for two sites, so that features and the test of independence take part."""
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.limits import Budget
 

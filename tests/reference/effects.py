@@ -61,9 +61,7 @@ class Effects:
                 found.append((1 + self.features + f, self.band(f, x, 8)))
                 found.append((1 + 2 * self.features + f, self.band(f, x, 32)))
             known = not isinstance(x, float) or bool(self.cuts[f])
-            names.append(
-                (self.band(f, x, 8) if isinstance(x, float) else x,) if known else None
-            )
+            names.append((self.band(f, x, 8) if isinstance(x, float) else x,) if known else None)
         for i, (a, b) in enumerate(self.pairs):
             t = self.singles + i
             seen = self.tau[t, 0] + self.tau[t, 1] > 0 or (self.rounds + t) % 4 == 0

@@ -146,9 +146,7 @@ class EffectCore:
         with cython.nogil:
             self.settle_blocks(law)
 
-    def take(
-        self, key: cython.longlong, term: cython.Py_ssize_t, used: cython.double
-    ) -> int:
+    def take(self, key: cython.longlong, term: cython.Py_ssize_t, used: cython.double) -> int:
         """Return the row of a level that was used so often elsewhere, or -1 without room.
 
         It takes the row of a level that was used less.
@@ -352,9 +350,7 @@ class EffectCore:
                 self.awake[e] |= 2
                 for q in range(1, COARSE):
                     v = tau / (1.0 + self.infos[row, q] * tau)
-                    self.eta[e, q] += (
-                        self.scores[row, q] - self.infos[row, q] * self.mu[t, q]
-                    ) * v
+                    self.eta[e, q] += (self.scores[row, q] - self.infos[row, q] * self.mu[t, q]) * v
                     self.var[e, q] += v
             tau = self.tau[t, 2]
             if tau > 0.0 and settled and e == 1:
@@ -461,7 +457,6 @@ class EffectCore:
 
     def learn(self, kind, column, below, rounds):
         """Learn from an outcome, after `apply`. column: in risk order. rounds: before this one."""
-        same: cython.bint
         for e in range(3):
             self.likely[e] = self.likelihood(e, kind, column, below)
             self.stages[e] *= self.likely[e]
@@ -734,9 +729,7 @@ class EffectCore:
             for z in range(3):
                 if self.found[t, z, 1] > 0.0:
                     most = 2.0 * self.tau[t, z] + FIRST
-                    self.tau[t, z] = max(
-                        0.0, min(most, self.found[t, z, 0] / self.found[t, z, 1])
-                    )
+                    self.tau[t, z] = max(0.0, min(most, self.found[t, z, 0] / self.found[t, z, 1]))
 
     def weigh(self, t, z, info, centred, total):
         """Add what one effect says about the variance of those of its term."""
@@ -770,9 +763,7 @@ class EffectCore:
                     self.block[j] = j - 1
                     self.part[j - 1] = mass
                 else:
-                    self.block[j] = min(
-                        self.fine - 1, cython.cast(cython.Py_ssize_t, mass * fine)
-                    )
+                    self.block[j] = min(self.fine - 1, cython.cast(cython.Py_ssize_t, mass * fine))
         for q in range(self.fine):
             x = min(KNOTS - 1.001, max(0.0, self.part[q] * KNOTS - 0.5))
             self.knot[q] = cython.cast(cython.Py_ssize_t, x)

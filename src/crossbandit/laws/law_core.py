@@ -520,9 +520,7 @@ class LawCore:
         self.read_experts(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
         if self.features > 0:
-            self.effects.apply(
-                self.chances, self.spreads, last, 0, self.rounds[0], with_spreads
-            )
+            self.effects.apply(self.chances, self.spreads, last, 0, self.rounds[0], with_spreads)
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
             self.chances[last, k] = 1.0 if self.mirrored else 0.0

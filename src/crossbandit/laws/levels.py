@@ -26,23 +26,33 @@ if TYPE_CHECKING:
     from crossbandit.core.types import Integers
 
 Label = str | int | float | bool | None
+NOTHING = -1  # in place of a key: as if there were no such feature
 _MOST_KEPT = 10_000
 _LONGEST = 4  # bytes; a longer text is stored as a hash
 _HASH = re.compile("#[0-9a-f]{8}")
 _FACTOR, _MASK = 1_000_003, 2**62 - 1
 _HALF = 2**61
-_DOUBLE, _WORD = struct.Struct("<d"), struct.Struct("<q")
+_DOUBLE, _WORD, _SINGLE = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<f")
+_MOST = float(np.finfo(np.float32).max)
 
 
 def short(label: Label) -> Label:
-    """Return the label under which a level is stored: a text of more than 4 bytes becomes a hash.
+    """Return the label that a token has: a text of more than 4 bytes becomes a hash.
+
+    A number is rounded to 32 bits.
 
     >>> short("tv"), short("www.example.com") == short(short("www.example.com"))
     ('tv', True)
     """
+    if isinstance(label, float):
+        return _rounded(label)
     if not isinstance(label, str) or len(label.encode()) <= _LONGEST or _HASH.fullmatch(label):
         return label
     return "#" + blake2b(label.encode(), digest_size=4).hexdigest()
+
+
+def _rounded(number: float) -> float:
+    return _SINGLE.unpack(_SINGLE.pack(min(max(number, -_MOST), _MOST)))[0]  # type: ignore[no-any-return]
 
 
 def checked_label(owner: str, name: str, label: object) -> Label:
@@ -72,7 +82,7 @@ def key_of(label: Label) -> int:
     (True, True)
     """
     if isinstance(label, float):
-        bits: int = _WORD.unpack(_DOUBLE.pack(label))[0]
+        bits: int = _WORD.unpack(_DOUBLE.pack(_rounded(label)))[0]
         ordered = bits if bits >= 0 else -(bits & (2**63 - 1))
         return -2 - _HALF - (ordered >> 2)
     text = f"t{short(label)}" if isinstance(label, str) else f"{label if label is None else +label}"
@@ -159,7 +169,8 @@ class Levels:
         if column.dtype.kind == "f":
             if np.isinf(column).any():
                 reject("play", feature, "finite numbers", column, error=InvalidContextError)
-            bits = column.astype(np.float64).view(np.int64)
+            single = np.clip(column, -_MOST, _MOST).astype(np.float32)
+            bits = single.astype(np.float64).view(np.int64)
             ordered = np.where(bits >= 0, bits, -(bits & np.int64(2**63 - 1)))
             keys: Integers = -2 - _HALF - (ordered >> 2)
             keys[np.isnan(column)] = key_of(None)

@@ -498,15 +498,7 @@ def add_effects(rules: LawRules, state: LawState, other: LawState) -> None:
     to the band that has their middle. Pairs count if both have tried the same.
     """
     core = EffectCore(rules, state, np.full(rules.features, -1))
-    empty = (state.counted < BANDS) & (other.counted >= BANDS)
-    for name in ("numbers", "counted", "number_cuts"):
-        getattr(state, name)[empty] = getattr(other, name)[empty]
-    if state.due[1] == 0.0:
-        if other.due[1] > 0.0:
-            for name in (*_SHAPE, "due"):
-                getattr(state, name)[:] = getattr(other, name)
-        elif state.rounds[0] >= SETTLED:
-            core.settle(state.law)
+    _take_shape(core, state, other)
     blocks = _blocks_to(other.block, state.block, state.part.size)
     keys, features, singles = _band_keys(state, other), rules.features, len(state.fine_mu)
     for row in np.flatnonzero(other.owners >= 0).tolist():
@@ -527,6 +519,19 @@ def add_effects(rules: LawRules, state: LawState, other: LawState) -> None:
     state.tau[:] = np.maximum(state.tau, other.tau)
     state.gains[:] += other.gains
     core.renew()
+
+
+def _take_shape(core: EffectCore, state: LawState, other: LawState) -> None:
+    """Take over bands of numbers and blocks of columns where there are none so far."""
+    empty = (state.counted < BANDS) & (other.counted >= BANDS)
+    for name in ("numbers", "counted", "number_cuts"):
+        getattr(state, name)[empty] = getattr(other, name)[empty]
+    if state.due[1] == 0.0:
+        if other.due[1] > 0.0:
+            for name in (*_SHAPE, "due"):
+                getattr(state, name)[:] = getattr(other, name)
+        elif state.rounds[0] >= SETTLED:
+            core.settle(state.law)
 
 
 def _blocks_to(old: Integers, new: Integers, count: int) -> Floats:
@@ -625,9 +630,7 @@ def move(
         _move_effects(rules, state, new_rules, target)
 
 
-def _move_effects(
-    rules: LawRules, state: LawState, new_rules: LawRules, target: LawState
-) -> None:
+def _move_effects(rules: LawRules, state: LawState, new_rules: LawRules, target: LawState) -> None:
     """Take over what features have shown on another grid; knots stay, blocks go by columns."""
     for name, part in state._asdict().items():
         if name in _EFFECTS and name not in (*_SHAPE, *_BY_SINGLE, "fine_mu", "due"):

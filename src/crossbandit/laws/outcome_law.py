@@ -63,8 +63,9 @@ class OutcomeLaw:
     What is learned in one context counts in others as far as the data support it. The contexts are
     a tree of bands, and the law of each band is shrunk towards that of its parent by empirical
     Bayes. Features (`classes`) change the odds of this law: each level of a category, each band of
-    a number, and each pair of them as far as that helps to predict the number. Recent rounds are also counted separately, with discounts of
-    different half-lives. Their laws have more weight the better they predict.
+    a number, and each pair of them, as far as that helps to predict the number. Recent rounds are
+    also counted separately, with discounts of different half-lives. Their laws have more weight the
+    better they predict.
 
     `payoff` is what an amount a earns, with a worth w and a cost c of the round:
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.notebook import GRAY, Line, card, chart, counted, new_axes
-from crossbandit.laws.rounds import context_of
+from crossbandit.laws.rounds import chances_of, context_of
 from crossbandit.laws.state import WON_LOST
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def view_of(
     rules, state, scratch = law.parts
     law.core.read(*context_of(law, "law", context, classes))
     experts = state.weights.size
-    chances = in_order(rules, scratch.chances[experts])
+    chances = chances_of(law)
     spread = np.sqrt(scratch.spreads[experts])
     if rules.mirrored:
         spread = spread[::-1]
