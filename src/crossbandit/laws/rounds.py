@@ -110,7 +110,8 @@ def chances_of(law: OutcomeLaw) -> Floats:
     """Return the chance that each amount reaches the number, by the law that was read last."""
     rules, state, scratch = law.parts
     mixture = scratch.chances[state.weights.size]
-    return 1.0 - mixture[::-1] if rules.mirrored else mixture.copy()
+    found: Floats = 1.0 - mixture[::-1] if rules.mirrored else mixture.copy()
+    return found
 
 
 def best_without(law: OutcomeLaw, given: Given, names: Collection[str] = ()) -> int:
