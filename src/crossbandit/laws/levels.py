@@ -144,12 +144,7 @@ class Levels:
         return key
 
     def table(self, columns: Mapping[str, npt.ArrayLike], count: int) -> Integers:
-        """Return the keys of many rounds, (count, features + 1).
-
-        Args:
-            columns: A column of labels for every feature.
-            count: How many rounds there are.
-        """
+        """Return the keys of `count` rounds, (count, features + 1), from a column per feature."""
         if columns.keys() != self._names:
             reject("play", "classes", self._expected(), sorted(columns))
         table = np.full((count, len(self.features) + 1), -1)

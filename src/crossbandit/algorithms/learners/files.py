@@ -557,6 +557,7 @@ class LawFiles(NamedTuple):
             if learner.guard is not None and made.guard is not None:
                 made.guard.restore(learner.guard.arrays())
         made.token_key, made.clock = learner.token_key, learner.clock
+        made.known = learner.latest()
         return made
 
     def decider_of(
@@ -580,6 +581,7 @@ class LawFiles(NamedTuple):
         law.look_like(law, seed)
         made = LawDecider(law, guarded=learner.guard is not None, learner=str(header["learner"]))
         made.token_key = key
+        made.known = tuple(map(tuple, header["latest"]))
         if made.guard is not None:
             made.guard.restore(parts["guard"])
         return made

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
 
 
 Step = Callable[[], Any]  # see `at_once`
+_LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
 
@@ -101,7 +102,7 @@ class LawDecider(LawShell, Shell):
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),
-        *("test", "watch", "seen", "own", "features", "learner"),
+        *("test", "watch", "seen", "own", "features", "learner", "known"),
     )
 
     def __init__(
@@ -110,6 +111,11 @@ class LawDecider(LawShell, Shell):
         super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
         self._set_up()
         self.learner = self.id if learner is None else learner
+        self.known: tuple[tuple[Label, ...], ...] = ()
+
+    def latest(self) -> tuple[tuple[Label, ...], ...]:
+        """Return the features of a few of the latest rounds, without repetitions."""
+        return self.known
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
@@ -224,7 +230,11 @@ class LawDecider(LawShell, Shell):
         parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
         if self.guard is not None:
             parts["guard"] = self.guard.arrays()
-        header = {"learner": self.learner, "class_limit": self.law.class_limit}
+        header = {
+            "learner": self.learner,
+            "class_limit": self.law.class_limit,
+            "latest": [list(labels) for labels in self.latest()],
+        }
         return header, record.joined(parts)
 
 
@@ -272,6 +282,9 @@ class LawLearner(LawDecider):
         """Take an id of its own. The random numbers are those of its seed."""
         self.id = new_id()
         self.own = {*self.own, self.id}
+
+    def latest(self) -> tuple[tuple[Label, ...], ...]:
+        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
 
     @property
     def answered(self) -> int:

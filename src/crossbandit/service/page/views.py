@@ -167,7 +167,7 @@ def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
     """Return the features of a bidder's latest auctions, without repetitions."""
     if not bidder.classes or bidder.learner.law is None:
         return [{}]
-    latest = dict.fromkeys(labels for _, labels in bidder.learner.test.recent)
+    latest = bidder.learner.latest()
     return [dict(zip(bidder.classes, labels, strict=True)) for labels in latest]
 
 
