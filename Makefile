@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LIGHT := $(VENV)/.installed-to-run
 WORKERS ?= auto
+COMPILE = $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -32,10 +34,12 @@ help:
 # Machine code lies beside its source. Only cores that have changed are compiled.
 .PHONY: build
 build: $(STAMP)
-	@$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
+	@$(COMPILE)
 
+# It needs less than the development tools; where they are, it uses that environment.
 .PHONY: run
-run: build
+run: $(firstword $(wildcard $(STAMP)) $(LIGHT))
+	@$(COMPILE)
 	$(BIN)/crossbandit reproduce
 
 .PHONY: test
@@ -46,14 +50,12 @@ else
 test: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo & $(BIN)/mypy && wait $$!
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 endif
 
 # In copies of the tree: a build with other options is not noticed as another one.
 COPY = mkdir -p $@ && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C $@
-COMPILE = $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace --parallel 2
 PYTEST = PYTHONPATH=$(CURDIR)/$@/src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
 OUTSIDE = tests/algorithms/learners/test_checkpoints.py tests/algorithms/learners/test_many.py tests/algorithms/learners/test_snapshots.py \
   tests/algorithms/learners/test_tokens.py tests/applications/test_short_tokens.py tests/limits/test_pacer.py
@@ -115,17 +117,21 @@ clean:
 	find src -name '*.so' -delete
 
 # ---------------------------------------------------------------------------------- environment
-# The stamp is written last and holds the folder's name. Where it is missing or wrong, or the
+# A stamp is written last and holds the folder's name. Where it is missing or wrong, or the
 # interpreter does not start, an install was interrupted, the folder was moved, or Python was
 # replaced: then the environment is made anew. A change to the two files below only updates it.
+# Cython comes first: cores that were compiled with another one would be compiled again.
 
-INTACT := $(shell $(BIN)/python -c 'print(open("$(STAMP)").read())' 2>/dev/null)
+INTACT := $(shell $(BIN)/python -c 'import sys; print(open(sys.argv[1]).read())' \
+  $(wildcard $(STAMP) $(LIGHT)) 2>/dev/null)
 
 ifneq ($(INTACT),$(CURDIR))
-.PHONY: $(STAMP)
+.PHONY: $(STAMP) $(LIGHT)
 endif
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): NEEDED = 'crossbandit[dev]'
+$(LIGHT): NEEDED = --no-compile 'crossbandit[cli]'
+$(STAMP) $(LIGHT): pyproject.toml constraints.txt
 ifneq ($(INTACT),$(CURDIR))
 	@$(call require-python)
 	@echo "Setting up $(VENV): once, for a minute or two ..."
@@ -133,8 +139,10 @@ ifneq ($(INTACT),$(CURDIR))
 else
 	@echo "Updating $(VENV) ..."
 endif
-	@rm -f $@
-	@$(call install,$(BIN)/python,--constraint constraints.txt --editable '.[dev]')
+	@rm -f $(STAMP) $(LIGHT)
+	@$(call install,$(BIN)/python,--constraint constraints.txt cython 'setuptools>=77')
+	@$(call install,$(BIN)/python,--no-build-isolation --no-deps --editable .)
+	@$(call install,$(BIN)/python,--constraint constraints.txt $(NEEDED))
 	@printf '%s' "$(CURDIR)" > $@
 
 # Pins are made by the oldest supported Python, so that they suit every later one too.

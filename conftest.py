@@ -6,12 +6,17 @@ from typing import IO, Any
 import pytest
 from hypothesis import settings
 
-from crossbandit.core.building import load_all
+from crossbandit.core.building import fingerprint, load_all
 
 load_all()  # or pytest, looking for doctests, would import their sources instead
 os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+
+
+def pytest_report_header() -> str:
+    """Say which cores are tested."""
+    return f"cores: {fingerprint()}"
 
 
 @pytest.fixture

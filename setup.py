@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from setuptools import Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 BUILDING = runpy.run_path("src/crossbandit/core/building.py")
@@ -45,6 +46,11 @@ class Build(build_ext):
     def finalize_options(self) -> None:
         from Cython.Build import cythonize
 
+        if self.editable_mode:  # where `build_ext --inplace` finds what was compiled
+            usual = build(self.distribution)
+            usual.ensure_finalized()
+            self.build_lib, self.build_temp = usual.build_platlib, usual.build_temp
+            self.parallel = 2
         sources = {f"crossbandit.{core}": stamped(core) for core in BUILDING["CORES"]}
         sources[SHARED] = "build/c/_memoryviews.c"
         self.distribution.ext_modules = cythonize(

@@ -1,7 +1,7 @@
 """Draw the pictures of the gallery and write its pages: `python -m benchmarks.gallery`.
 
-It runs each script in docs/gallery, in a minute or two. `python -m benchmarks.gallery newsvendor`
-runs one.
+It runs each script in docs/gallery, in a minute. `python -m benchmarks.gallery many_contexts` runs
+one.
 """
 
 from __future__ import annotations
@@ -23,21 +23,8 @@ from crossbandit.report.print import COLORS, GRID, INK, MUTED
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
 GROUPS = {
-    "Bidding": (
-        "shading_curve",
-        "correlated_prices",
-        "budget_over_a_day",
-        "censored_log",
-        "snapshot_fleet",
-    ),
-    "Bandits": (
-        "feedback_graph",
-        "many_contexts",
-        "unknown_horizon",
-        "weakly_observable",
-        "regret_terms",
-    ),
-    "Stock": ("newsvendor",),
+    "Bidding": ("correlated_prices", "budget_over_a_day", "censored_log"),
+    "Bandits": ("feedback_graph", "many_contexts", "weakly_observable"),
 }
 NAMES = [name for group in GROUPS.values() for name in group]
 INTRODUCTION = (

@@ -26,7 +26,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.core.building import CORES, INTERPRETED
+from crossbandit.core.building import CORES, INTERPRETED, fingerprint, load_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -180,6 +180,8 @@ def main() -> int:
     if wrong or arguments.check:
         return int(bool(wrong))
     chosen = [one for one in mutants() if arguments.only in one.file or arguments.only in one.test]
+    load_all()  # which refuses machine code of other sources
+    print(f"Cores: {fingerprint()}.", flush=True)
     survivors = run(chosen, arguments.jobs)
     for mutant in survivors:
         print(f"\nSurvived in {mutant.file}, tested by {mutant.test}:")

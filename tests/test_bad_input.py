@@ -18,10 +18,10 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
+    LossBlock,
     UniformVectors,
     from_coefficients,
     from_table,

@@ -244,6 +244,11 @@ def test_a_name_like_no_other_gets_no_suggestion() -> None:
         crossbandit.zzz  # type: ignore[attr-defined]  # noqa: B018
 
 
+def test_a_package_of_packages_shows_them() -> None:
+    shown = {name for name in dir(importlib.import_module("crossbandit.verify")) if name[0] != "_"}
+    assert {"checks", "theory"} <= shown
+
+
 def test_dir_shows_what_is_public_and_nothing_else() -> None:
     shown = {name for name in dir(crossbandit) if not name.startswith("__")}
     assert set(crossbandit.__all__) <= shown

@@ -45,4 +45,4 @@ def test_words_stay_in_their_order(lines: list[str]) -> None:
 def test_what_is_made_from_something_else_is_left_alone() -> None:
     names = {page.name for page in pages()}
     assert "CONTRIBUTING.md" in names
-    assert names.isdisjoint({"benchmarks.md", "shading_curve.md"})
+    assert names.isdisjoint({"benchmarks.md", "many_contexts.md"})

@@ -26,6 +26,10 @@ _LOADED = re.compile(
 )
 
 
+# What is for contributors is left out of the search.
+_NOT_SEARCHED = ("benchmarks.md", "decisions/", "explanation/what-is-tested.md", "project/")
+
+
 def generated() -> dict[str, str]:
     """Return the pages that are not files in docs/.
 
@@ -53,7 +57,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_kwargs: Any) -> str:
-    """Turn links to files of the repository into links in the site, and link public names.
+    """Link files of the repository and public names; keep pages for contributors out of the search.
 
     Args:
         markdown: The text of a page.
@@ -63,6 +67,8 @@ def on_page_markdown(markdown: str, page: Any, **_kwargs: Any) -> str:
         The text with its links.
     """
     name = page.file.src_uri
+    if name.startswith(_NOT_SEARCHED):
+        page.meta["search"] = {"exclude": True}
     text = relinked(markdown, name)
     return text if name.startswith(reference.FOLDER) else mentioned(text, reference.paths())
 

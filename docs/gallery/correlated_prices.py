@@ -1,4 +1,4 @@
-"""Prices that go with values: a law learns it, a learner that assumes otherwise does not.
+"""Prices that depend on values: the bidder learns it, an algorithm that assumes otherwise cannot.
 
 Surplus in 10,000 first-price auctions, as a share of the best bid for each band of values.
 """
@@ -10,7 +10,7 @@ from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 
 correlations = (0.0, 0.3, 0.6, 0.8, 0.9)
-strategies = {"law of prices": None, "cross-learning": CrossGraphAdaptive(anchored=True)}
+strategies = {"price distribution": None, "cross-learning": CrossGraphAdaptive(anchored=True)}
 grid, shares = np.linspace(0, 1, 101), {name: [] for name in strategies}
 for correlation in correlations:
     normal = np.random.default_rng(1).standard_normal((2, 10_000))

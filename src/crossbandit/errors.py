@@ -18,6 +18,7 @@
     ├── GraphNumberError            an exact number of a graph takes too long
     │   └── IndependenceNumberError the independence number does
     ├── MissingPackageError         a package of an optional extra is not installed
+    ├── OutdatedCoreError           compiled code is of another version than its source
     ├── OutOfMemoryError            estimates that would not fit into memory
     ├── CheckpointError             a file is damaged, not a checkpoint, or of another version
     ├── LogError (a ValueError)     a log that is missing, unreadable or too faulty to replay
@@ -65,6 +66,7 @@ __all__ = [
     "MissingPackageError",
     "OutOfMemoryError",
     "OutboxFullError",
+    "OutdatedCoreError",
     "RefusedError",
     "ResultsError",
     "ServiceAwayError",
@@ -142,6 +144,10 @@ class IndependenceNumberError(GraphNumberError):
 
 class MissingPackageError(CrossbanditError, ModuleNotFoundError):
     """A package is not installed; the message has the command that installs it."""
+
+
+class OutdatedCoreError(CrossbanditError, ImportError):
+    """Compiled code was built from another version of its source; the message says how to build."""
 
 
 class OutOfMemoryError(CrossbanditError, MemoryError):

@@ -14,19 +14,19 @@ from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms.cross_graph_adaptive import NO_ANCHORS, AdaptiveLearner, anchors_of
-from crossbandit.core.blocks import Rounds
 from crossbandit.core.streams import stream
 from crossbandit.core.types import Floats
 from crossbandit.environments import (
     BlockEnvironment,
+    first_price,
     from_table,
     newsvendor,
     paper_benchmark,
     posted_price,
     switching,
 )
-from crossbandit.environments.applied import first_price
 from crossbandit.environments.rules import AuctionRules
+from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import InvalidParameterError
 from crossbandit.verify.checks import check_algorithm
 from tests.cases import asymmetric, environments, table

@@ -18,10 +18,14 @@ from crossbandit import (
     simulate,
 )
 from crossbandit.algorithms import Algorithm
-from crossbandit.core.blocks import LossBlock
 from crossbandit.core.types import Booleans, Floats
-from crossbandit.environments import BlockEnvironment, FiniteContexts, first_price
-from crossbandit.environments.environment import row_block
+from crossbandit.environments import (
+    BlockEnvironment,
+    FiniteContexts,
+    LossBlock,
+    first_price,
+    row_block,
+)
 from crossbandit.errors import (
     CheckFailedError,
     InvalidContextError,

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
-from crossbandit.applications import Bid, FirstPriceBidder, geometric_bids
-from crossbandit.applications.bidding.views import ShadingCurve
+from crossbandit.applications import Bid, FirstPriceBidder, ShadingCurve, geometric_bids
 from crossbandit.core.types import Floats
 from crossbandit.environments.rules import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (

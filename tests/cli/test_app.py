@@ -36,6 +36,20 @@ def test_a_mistake_is_a_sentence_and_no_traceback() -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.skipif(not crossbandit.compiled, reason="there is no compiled core")
+def test_a_core_of_another_source_is_a_sentence_and_no_traceback() -> None:
+    code = (
+        "from crossbandit.core import building; building.checksum = lambda path: -1; "
+        "from crossbandit.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "verify"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: crossbandit.core.")
+    assert "Build it again: make build" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
 INTERRUPTED_IMPORT = """
 import sys
 

@@ -12,8 +12,7 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.cli.app import app
 from crossbandit.errors import LogError, ResultsError
 from crossbandit.logs import AuctionLog
-from crossbandit.logs.evaluate import evaluate
-from crossbandit.logs.evaluate.log import read_censored
+from crossbandit.logs.evaluate import evaluate, read_censored
 
 COLUMNS = ["--bid-column", "bid", "--won-column", "won"]
 ROLES = {"bid": "bid", "won": "won"}

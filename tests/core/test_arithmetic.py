@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from crossbandit import graphs
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters
 from crossbandit.algorithms.learners.learner import draw
-from crossbandit.core.blocks import LossBlock
 from crossbandit.core.rounds import CoreProblem
 from crossbandit.core.types import Floats
+from crossbandit.environments import LossBlock
 from tests.reference.common import draw as reference_draw
 from tests.reference.common import mix, softmax
 from tests.sources import interpreted

@@ -64,7 +64,7 @@ def test_a_core_refuses_to_run_beside_another_source(tmp_path: Path) -> None:
     folder = tmp_path / "crossbandit"
     for path in (
         PACKAGE / "__init__.py",
-        PACKAGE / "core/lazy.py",
+        PACKAGE / "errors.py",
         *sorted((PACKAGE / "core").iterdir()),
     ):
         if path.is_file():
@@ -76,7 +76,7 @@ def test_a_core_refuses_to_run_beside_another_source(tmp_path: Path) -> None:
     source = folder / "core" / "arithmetic.py"
     source.write_text(source.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
     _, said = python(code, tmp_path)
-    assert "ImportError: crossbandit.core.arithmetic was compiled from another version of" in said
+    assert "OutdatedCoreError: crossbandit.core.arithmetic was compiled from another" in said
     assert "Build it again: make build, or in an installed package: pip install" in said
 
 

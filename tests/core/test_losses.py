@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from crossbandit.core.blocks import LossBlock
 from crossbandit.core.losses import add_totals, may_clip, write_rows
+from crossbandit.environments import LossBlock
 
 
 @pytest.mark.parametrize("high", [True, False])

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from crossbandit import CrossGraph, CrossGraphAdaptive, simulate
+from crossbandit import CrossGraph, CrossGraphAdaptive, Run, simulate
 from crossbandit.algorithms import Algorithm
 from crossbandit.environments import first_price_budget
 from crossbandit.environments.applied import FirstPriceBudget
-from crossbandit.environments.simulation.run import Run
 from crossbandit.errors import InvalidParameterError
 
 ALGORITHMS = [CrossGraphAdaptive(), CrossGraph()]

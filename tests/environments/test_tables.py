@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from crossbandit import Problem, graphs
-from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
+    LossBlock,
     UniformVectors,
     from_coefficients,
     from_table,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit.core.types import Integers
-from crossbandit.graphs import FeedbackGraph, acyclic, domination
+from crossbandit.graphs import domination
 
 Sets = tuple[list[Integers], int]
 
@@ -78,19 +78,3 @@ def test_a_search_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
     assert domination._simplex(sets, 30) is None
     number = domination._by_linear_program(sets, 30).sum()
     assert domination.fractional_cover(sets, 30).sum() == pytest.approx(number)
-
-
-@given(st.integers(0, 2**32), st.integers(1, 20), st.floats(0, 0.4))
-@settings(max_examples=60)
-def test_strongly_connected_parts(seed: int, arms: int, density: float) -> None:
-    """Two arms are in one part iff each reaches the other."""
-    matrix = np.random.default_rng(seed).random((arms, arms)) < density
-    reached = matrix | np.eye(arms, dtype=bool)
-    for _ in range(arms):
-        reached |= (reached.astype(int) @ reached.astype(int)) > 0
-    parts = acyclic._parts(FeedbackGraph(matrix))
-    assert sorted(arm for part in parts for arm in part) == list(range(arms))
-    for part in parts:
-        for arm, heads in part.items():
-            assert set(part) == set(np.flatnonzero(reached[arm] & reached[:, arm]).tolist())
-            assert heads == set(np.flatnonzero(matrix[arm]).tolist()) & set(part) - {arm}

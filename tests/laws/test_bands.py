@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crossbandit.environments.rules import geometric_bids
+from crossbandit.applications import geometric_bids
 from crossbandit.laws import IndependenceTest, OutcomeLaw
 from crossbandit.laws.memory import bands_of
 

@@ -15,8 +15,7 @@ import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
-from crossbandit.applications import FirstPriceBidder
-from crossbandit.applications.bidding.bids import Bid
+from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.bidding.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from crossbandit import Problem
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.environments.rules import AuctionRules
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.state import LOG
-from crossbandit.logs.log import Auctions
+from crossbandit.logs import Auctions
 from crossbandit.logs.replay.limits import ReplayLimits
 from crossbandit.logs.replay.strategies import (
     BestResponse,
     LawStrategy,
     LearnerStrategy,
     ReplaySetting,
-    Strategy,
     make_chunk,
 )
 
 if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bid
+    from crossbandit.logs.replay import Strategy
 
 COUNT, TOP, RESERVE = 600, 10.0, 1.0
 LEARNERS: dict[str, dict[str, Any]] = {

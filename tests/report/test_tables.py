@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from crossbandit.report import (
-    Cell,
     Table,
+    TableCell,
     csv_text,
     frame_csv,
     group_starts,
@@ -22,8 +22,8 @@ TABLE = Table(
     caption="A caption.",
     head=("x", "a", "b"),
     rows=(
-        ("1,000", Cell("2.00", style="best"), "3.00"),
-        ("2,000", "5.00", Cell("4.00", style="best")),
+        ("1,000", TableCell("2.00", style="best"), "3.00"),
+        ("2,000", "5.00", TableCell("4.00", style="best")),
     ),
     numeric=True,
     label="Over / time",
@@ -73,9 +73,14 @@ EARNED = Table(
     caption="In euros.",
     head=("strategy", "money earned", "range", "open"),
     rows=(
-        (Cell("law", note="learns"), Cell("1,234.50", "6.70", style="best"), "1 to 2,000", ""),
-        (Cell("own bids", note="nearly all lost", mark="!"), "5.00", "4 to 6", "9 %"),
-        (Cell("others", mark="best"), "4.00", "", ""),
+        (
+            TableCell("law", note="learns"),
+            TableCell("1,234.50", "6.70", style="best"),
+            "1 to 2,000",
+            "",
+        ),
+        (TableCell("own bids", note="nearly all lost", mark="!"), "5.00", "4 to 6", "9 %"),
+        (TableCell("others", mark="best"), "4.00", "", ""),
     ),
     groups=group_starts(["Learners", "Others", "Others"]),
     strong=frozenset({0}),

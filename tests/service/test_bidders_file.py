@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.settings import (
-    BidderSettings,
-    BudgetSettings,
-    CostPerSettings,
-    read_bidders,
-)
+from crossbandit.service import BidderSettings, BudgetSettings, CostPerSettings
+from crossbandit.service.settings import read_bidders
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from crossbandit.service import StoreError
 from crossbandit.service import learner as module
-from crossbandit.service.causes import StoreError
 from crossbandit.service.known import LearningFailure
 from crossbandit.service.learner import Leases
 

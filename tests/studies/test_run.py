@@ -11,9 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from crossbandit import simulate, studies
+from crossbandit import Problem, simulate, studies
 from crossbandit.algorithms import CrossGraph, Learner
-from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.streams import Seed
 from crossbandit.environments import paper_benchmark
 from crossbandit.errors import InvalidParameterError, ResultsError

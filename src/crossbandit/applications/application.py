@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crossbandit import algorithms
-from crossbandit.algorithms import Algorithm, Learner
-from crossbandit.algorithms.learners.algorithm import from_json
+from crossbandit.algorithms.learners.algorithm import as_algorithm, from_json
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.core import record
 from crossbandit.core.notebook import card, counted
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
 
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.algorithms.learners.files import LearnerFile
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
@@ -329,7 +329,7 @@ def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
 
 def start_learner(
     owner: str,
-    algorithm: Algorithm | None,
+    algorithm: Algorithm | str | None,
     problem: Problem,
     seed: Seed,
     default: Algorithm | None = None,
@@ -339,7 +339,5 @@ def start_learner(
     """Start the learner of an application."""
     if default is None:
         default = algorithms.CrossGraphAdaptive()
-    algorithm = default if algorithm is None else anchored_as(default, algorithm)
-    if not isinstance(algorithm, Algorithm):
-        reject(owner, "algorithm", expected, algorithm)
-    return algorithm.start(problem, seed=seed)
+    given = default if algorithm is None else as_algorithm(owner, algorithm, expected)
+    return anchored_as(default, given).start(problem, seed=seed)

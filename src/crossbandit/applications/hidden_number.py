@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
 
 _LAW = "law"
-_EXPECTED = "None, 'law', or an Algorithm such as CrossGraph()"
+_EXPECTED = "None, 'law', or an Algorithm such as CrossGraph() or its id"
 # A law keeps some numbers per node and amount. This limits them to about 300 MB.
 _MOST_CELLS = 10_000_000
 _NODES, _CLASS_NODES = 700, 4100
@@ -181,8 +181,9 @@ class HiddenNumberApplication(Application):
                 reject(owner, "classes", "empty, unless the algorithm is the law", self.classes)
             if guarded:
                 reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
-            given: Any = algorithm
-            self.learner = start_learner(owner, given, problem, seed, usual(), expected=_EXPECTED)
+            self.learner = start_learner(
+                owner, algorithm, problem, seed, usual(), expected=_EXPECTED
+            )
             return
         low, high = context_range
         amounts = self.rules.amounts

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from crossbandit.core.extras import require
-from crossbandit.errors import MissingPackageError
+from crossbandit.errors import MissingPackageError, OutdatedCoreError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,7 +27,7 @@ def main() -> None:
         from crossbandit.cli.app import run_command  # takes about a second
 
         run_command()
-    except MissingPackageError as error:  # without Rich, which prints all other errors
+    except (MissingPackageError, OutdatedCoreError) as error:  # Rich prints all other errors
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

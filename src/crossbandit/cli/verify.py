@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,20 +11,18 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
-from rich.table import Table
 
 from crossbandit import CrossGraph, algorithms
 from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping
 from crossbandit.core.modules import load_modules
+from crossbandit.core.progress import ProgressLine
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from rich.status import Status
+    from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.verify.theory import CheckProgress, CheckResult
+    from crossbandit.verify.theory import CheckResult
 
 _RATE = "the rate in"
 _VERDICTS = {
@@ -32,7 +31,6 @@ _VERDICTS = {
     "measured": "[dim]measured[/]",
     "failed": "[bold red]failed[/]",
 }
-_WIDE = 120  # columns from which a table is readable
 
 
 def verify(
@@ -91,14 +89,21 @@ def verify(
     subject = algorithms.from_json(_json_form(algorithm)) if algorithm else None
     check_folder(out, WRITTEN, "an earlier verify")
     effort = theory.Effort.QUICK if quick else theory.Effort.FULL
-    console = Console(stderr=True, quiet=quiet)
-    with stopping("Stopped. Nothing was written."), console.status("Checking.") as status:
+    line = ProgressLine()
+
+    def tell(progress: theory.CheckProgress) -> None:
+        text = f"Checking: {progress.done} of {progress.total} parts done."
+        line.show(text, last=progress.done == progress.total)
+
+    if line.live and not quiet:
+        line.show("Checking.")
+    with stopping("Stopped. Nothing was written."), closing(line):
         results = theory.verify(
             subject=subject,
             effort=effort,
             only=_RATE if rate else only,
             jobs=jobs,
-            progress=_telling(console, status),
+            progress=None if quiet else tell,
         )
     declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
     facts = _facts(subject, quick=quick, only=only, rate=rate)
@@ -106,18 +111,6 @@ def verify(
     _print(results, paths, quiet=quiet, declared=declared)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
-
-
-def _telling(console: Console, status: Status) -> Callable[[CheckProgress], None]:
-    """Show progress on a terminal. Elsewhere, print a line for each finished group of checks."""
-
-    def tell(progress: CheckProgress) -> None:
-        text = f"Checking: {progress.done} of {progress.total} parts done."
-        status.update(text)
-        if not console.is_terminal:
-            console.print(text, highlight=False)
-
-    return tell
 
 
 def _json_form(text: str) -> dict[str, Any]:
@@ -157,11 +150,10 @@ def _print(
 
     console = Console()
     shown = [result for result in results if not (quiet and result.passed)]
-    if shown and console.width >= _WIDE:
-        console.print(_table(shown, declared))
-    else:
-        for result in shown:
-            _print_block(console, result)
+    if shown and declared:
+        say(declared)
+    for result in shown:
+        _print_block(console, result)
     failed = [result for result in results if not result.passed and result.note]
     _print_notes(console, "Failed:", failed)
     if quiet:
@@ -187,31 +179,8 @@ def _print_notes(console: Console, heading: str, results: Sequence[CheckResult])
         console.print(f"{escape(result.statement)}. {escape(result.note)}", highlight=False)
 
 
-def _table(results: Sequence[CheckResult], declared: str) -> Table:
-    title = escape(declared) or "The paper's statements"
-    table = Table(title=title, title_justify="left", title_style="bold", expand=True)
-    table.add_column("statement", ratio=4)
-    table.add_column("checked", ratio=6)
-    table.add_column("instances", justify="right", no_wrap=True)
-    table.add_column("worst case", ratio=4)
-    if not declared:
-        table.add_column("machine-checked", no_wrap=True)
-    table.add_column("result", no_wrap=True)
-    for result in results:
-        proofs = "\n".join(f"{proof.file}\n{proof.theorem}" for proof in result.proofs)
-        table.add_row(
-            escape(result.statement),
-            f"[dim]{escape(result.checked)}[/]",
-            f"{result.instances:,}",
-            escape(result.worst),
-            *([] if declared else [escape(proofs or "no")]),
-            _VERDICTS[result.verdict],
-        )
-    return table
-
-
 def _print_block(console: Console, result: CheckResult) -> None:
-    """Print a result for a narrow terminal: a heading, and indented lines."""
+    """Print a result: a heading, and indented lines."""
     console.print(
         f"[bold]{escape(result.statement)}[/]: {_VERDICTS[result.verdict]}", highlight=False
     )

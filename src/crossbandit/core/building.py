@@ -62,13 +62,15 @@ def checksum(path: str) -> int:
 
 
 def require_current(name: str, compiled_from: int) -> None:
-    """Raise ImportError if a compiled core was built from another source than the one beside it.
+    """Raise OutdatedCoreError if a core was compiled from another source than the one beside it.
 
     The build adds a call of this function to each core.
     """
     source = _source(name)
     if os.path.exists(source) and checksum(source) != compiled_from:
-        raise ImportError(
+        from crossbandit.errors import OutdatedCoreError
+
+        raise OutdatedCoreError(
             f"{name} was compiled from another version of {os.path.basename(source)}, or of "
             "declarations that it uses. Build it again: make build, or in an installed package: "
             "pip install --force-reinstall."
@@ -104,7 +106,7 @@ def fingerprint() -> str:
 
 
 def load_all() -> None:
-    """Import all cores: raises ImportError if one was compiled from another source."""
+    """Import all cores: raises OutdatedCoreError if one was compiled from another source."""
     for name in CORES:
         importlib.import_module(f"crossbandit.{name}")
 

@@ -1,11 +1,12 @@
-"""Packages that load a module when a name of it is first used."""
+"""Packages that load a module when a name of it is first used, and texts that are made likewise."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 class LazyPackage(ModuleType):
     """A package whose names are in other modules, which are loaded when they are used."""
 
-    __all__: list[str]
     _homes: dict[str, str]
     _before: Callable[[], None]
 
@@ -22,7 +22,8 @@ class LazyPackage(ModuleType):
         """Load a name when it is first used."""
         home = self._homes.get(name)
         if home is None:
-            raise AttributeError(self._no_attribute(name), name=name, obj=self)
+            # Without `obj`, Python does not add a suggestion of its own.
+            raise AttributeError(self._no_attribute(name), name=name)
         if home == self.__name__:
             return import_module(f"{home}.{name}")
         self._before()
@@ -51,7 +52,8 @@ class LazyPackage(ModuleType):
     def __dir__(self) -> list[str]:
         """Return the public names, loaded or not, and nothing else."""
         own = {"__all__", "__doc__", "__file__", "__name__", "__path__", "__version__"}
-        return sorted({*self.__all__, *self._homes, *own & vars(self).keys()})
+        public = vars(self).get("__all__", ())
+        return sorted({*public, *self._homes, *own & vars(self).keys()})
 
 
 def load_on_use(
@@ -69,3 +71,24 @@ def load_all(package: str) -> None:
     found = import_module(package)
     for name in found.__all__:
         getattr(found, name)
+
+
+class LazyTexts(Sequence[str | None]):
+    """Texts that are made when they are asked for: None, unless the entry of `some` is True."""
+
+    def __init__(self, some: Any, text: Callable[[int], str | None]) -> None:
+        self._some, self._text = some, text
+
+    def __len__(self) -> int:
+        return len(self._some)
+
+    @overload
+    def __getitem__(self, at: int) -> str | None: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str | None]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        return self._text(at) if self._some[at] else None

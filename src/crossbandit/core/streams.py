@@ -17,15 +17,15 @@ from crossbandit.core.validation import reject
 if TYPE_CHECKING:
     from crossbandit.core.types import Floats
 
-Seed = int | np.random.SeedSequence | np.random.Generator
+Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 
 def stream(seed: Seed, name: str) -> np.random.Generator:
     """Return the generator that belongs to `name` under `seed`.
 
     Args:
-        seed: An int, a SeedSequence or a Generator. A Generator is advanced: two calls with the
-            same Generator give two different streams.
+        seed: An int, a SeedSequence, a Generator, or None for a new seed each time. A Generator is
+            advanced: two calls with the same Generator give two different streams.
         name: The name of the stream.
 
     >>> stream(7, "contexts").random() == stream(7, "contexts").random()
@@ -57,7 +57,7 @@ def fixed(seed: Seed) -> np.random.SeedSequence:
     """Return a seed that can be used for several streams of one experiment.
 
     Args:
-        seed: An int, a SeedSequence or a Generator. A Generator is advanced.
+        seed: An int, a SeedSequence, a Generator, or None for a new seed. A Generator is advanced.
     """
     return _sequence(seed)
 
@@ -67,8 +67,9 @@ def _sequence(seed: Seed) -> np.random.SeedSequence:
         return seed
     if isinstance(seed, np.random.Generator):
         return np.random.SeedSequence(int(seed.integers(2**63)))
+    if seed is None:
+        return np.random.SeedSequence()
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
-        reject(
-            "Crossbandit", "seed", "an integer of at least 0, a SeedSequence or a Generator", seed
-        )
+        expected = "an integer of at least 0, a SeedSequence, a Generator or None"
+        reject("Crossbandit", "seed", expected, seed)
     return np.random.SeedSequence(int(seed))

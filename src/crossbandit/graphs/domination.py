@@ -24,7 +24,7 @@ import numpy as np
 
 from crossbandit.core.extras import require
 from crossbandit.graphs.graph import weak_arms
-from crossbandit.graphs.neighborhoods import members
+from crossbandit.graphs.neighborhoods import Bounds, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 TIME_LIMIT = 30.0  # seconds for the search of one graph
 _PROGRAM_EDGES = 1_000_000  # with more, the constraints alone take minutes
 _ROUNDING = 1e-6  # HiGHS's own tolerance
-
-
-class DominationBounds(NamedTuple):
-    """The weak domination number is at least `lower` and at most `upper`."""
-
-    lower: int
-    upper: int
 
 
 class FractionalDomination(NamedTuple):
@@ -60,9 +53,9 @@ class Domination(NamedTuple):
     searched: bool
 
     @property
-    def bounds(self) -> DominationBounds:
+    def bounds(self) -> Bounds:
         """The bounds that are proved."""
-        return DominationBounds(self.lower, len(self.witness))
+        return Bounds(self.lower, len(self.witness))
 
 
 def estimate(graph: FeedbackGraph) -> Domination:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from crossbandit.core.blocks import GraphBlock
-    from crossbandit.graphs.acyclic import AcyclicBounds
-    from crossbandit.graphs.domination import Domination, DominationBounds, FractionalDomination
-    from crossbandit.graphs.independence import Independence, IndependenceBounds
+    from crossbandit.graphs.domination import Domination, FractionalDomination
+    from crossbandit.graphs.independence import Independence
+    from crossbandit.graphs.neighborhoods import Bounds
 
 
 Observability = Literal["strong", "weak", "none"]
@@ -389,7 +389,7 @@ class FeedbackGraph:
         return known.witness
 
     @property
-    def independence_bounds(self) -> IndependenceBounds:
+    def independence_bounds(self) -> Bounds:
         """A lower and an upper bound on the independence number, computed without a long search.
 
         Both hold for certain. The lower bound is the size of an independent set. The upper bound is
@@ -397,7 +397,7 @@ class FeedbackGraph:
 
         >>> from crossbandit import FeedbackGraph
         >>> FeedbackGraph([[1, 1, 0], [0, 1, 1], [0, 0, 1]]).independence_bounds
-        IndependenceBounds(lower=2, upper=2)
+        Bounds(lower=2, upper=2)
         """
         return self.independence(search=False).bounds
 
@@ -454,7 +454,7 @@ class FeedbackGraph:
         return self._domination(search=True).witness
 
     @property
-    def weak_domination_bounds(self) -> DominationBounds:
+    def weak_domination_bounds(self) -> Bounds:
         """A lower and an upper bound on the weak domination number, without a long search.
 
         Raises:
@@ -500,20 +500,20 @@ class FeedbackGraph:
         return known
 
     @property
-    def maximum_acyclic_bounds(self) -> AcyclicBounds:
+    def maximum_acyclic_bounds(self) -> Bounds:
         """Bounds on the largest number of arms whose edges among each other have no cycle.
 
         Self-loops do not count.
 
         >>> from crossbandit import graphs
         >>> graphs.threshold(6).maximum_acyclic_bounds
-        AcyclicBounds(lower=6, upper=6)
+        Bounds(lower=6, upper=6)
         """
         from crossbandit.graphs.acyclic import acyclic_bounds
 
         if "acyclic" not in self._known:
             self._known["acyclic"] = acyclic_bounds(self)
-        known: AcyclicBounds = self._known["acyclic"]
+        known: Bounds = self._known["acyclic"]
         return known
 
     def _not_found(self, name: str, limit: float, bounds: tuple[int, int], use: str) -> str:

@@ -26,7 +26,7 @@ from crossbandit.core.extras import installed
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.clique_core import CliqueSearch
 from crossbandit.graphs.domination import integer_program, set_rows
-from crossbandit.graphs.neighborhoods import all_members, matrix_of_ranges
+from crossbandit.graphs.neighborhoods import Bounds, all_members, matrix_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,13 +39,6 @@ if TYPE_CHECKING:
 TIME_LIMIT = 60.0  # seconds for the search of one graph
 
 
-class IndependenceBounds(NamedTuple):
-    """The independence number is at least `lower` and at most `upper`."""
-
-    lower: int
-    upper: int
-
-
 class Independence(NamedTuple):
     """An independent set, an upper bound on every other one, and whether a search found them."""
 
@@ -54,9 +47,9 @@ class Independence(NamedTuple):
     searched: bool
 
     @property
-    def bounds(self) -> IndependenceBounds:
+    def bounds(self) -> Bounds:
         """The bounds that the witness and the cover prove."""
-        return IndependenceBounds(len(self.witness), self.upper)
+        return Bounds(len(self.witness), self.upper)
 
     @property
     def exact(self) -> bool:

@@ -9,7 +9,7 @@ Matrices, edges, ranges, NetworkX graphs and JSON are checked where they become 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,13 @@ from crossbandit.errors import InvalidGraphError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+
+class Bounds(NamedTuple):
+    """A number of a graph is at least `lower` and at most `upper`."""
+
+    lower: int
+    upper: int
 
 
 def canonical(arms: int, owner: Integers, first: Integers, last: Integers) -> ArmRanges:
@@ -164,7 +171,7 @@ def checked_adjacency(adjacency: npt.ArrayLike) -> Booleans:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
         got = verbatim(f"an array of shape {matrix.shape}")
         reject(owner, name, expected, got, error=InvalidGraphError)
-    if matrix.dtype.kind not in "biu":
+    if matrix.dtype.kind not in "biuf":
         got = verbatim(f"values of type {matrix.dtype}")
         reject(owner, name, expected, got, error=InvalidGraphError)
     strange = (matrix != 0) & (matrix != 1)

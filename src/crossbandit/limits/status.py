@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any
 
+from crossbandit.core.lazy import LazyTexts
 from crossbandit.limits import state as col
 from crossbandit.limits.settings import Lease, Money, named, timed
 from crossbandit.limits.state import EXACT, as_money
@@ -163,30 +163,15 @@ class _Words:
         )
 
 
-class Reasons(Sequence[str | None]):
-    """Why a limit allowed no bid, for each auction of a batch. Texts are made when asked for."""
+def reasons(
+    pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
+) -> LazyTexts:
+    """Return why a limit allowed no bid, for each auction of a batch."""
+    columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
+    return LazyTexts(chosen.bids < 0, partial(_why, _Words(pacer), pacer.rules.amounts, columns))
 
-    def __init__(
-        self, pacer: Pacer, values: Floats, chosen: PacedChoices, firsts: Integers, lasts: Integers
-    ) -> None:
-        self._words, self._amounts = _Words(pacer), pacer.rules.amounts
-        self._columns = (values, chosen.pseudo_values, chosen.tightest, firsts, lasts)
-        self._made = chosen.bids >= 0
 
-    def __len__(self) -> int:
-        return self._made.size
-
-    @overload
-    def __getitem__(self, at: int) -> str | None: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[str | None]: ...
-
-    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
-        if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        if self._made[at]:
-            return None
-        value, worth, tightest, first, last = (column[at].tolist() for column in self._columns)
-        lowest = lowest_bid(self._amounts, first, last)
-        return None if lowest is None else self._words.why(tightest, value, worth, lowest)
+def _why(words: _Words, amounts: Floats, columns: tuple[Any, ...], at: int) -> str | None:
+    value, worth, tightest, first, last = (column[at].tolist() for column in columns)
+    lowest = lowest_bid(amounts, first, last)
+    return None if lowest is None else words.why(tightest, value, worth, lowest)

@@ -7,17 +7,17 @@ from crossbandit.core import extras
 
 extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.report")
 
-from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
 from crossbandit.report.pages import check_folder, render, write_files
 from crossbandit.report.print import draw_figure, figure_files
 from crossbandit.report.text import csv_text, frame_csv, latex, markdown
 
 __all__ = [
-    "Cell",
     "Chart",
     "Series",
     "Shape",
     "Table",
+    "TableCell",
     "check_folder",
     "csv_text",
     "draw_figure",

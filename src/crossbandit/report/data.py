@@ -26,7 +26,7 @@ _TIME_DIGITS = 13  # digits of times in milliseconds since 1970
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A cell of a table that has more than a text.
 
     Attributes:
@@ -78,7 +78,7 @@ class Table:
     title: str = ""
     caption: str = ""
     head: tuple[str, ...]
-    rows: tuple[tuple[str | Cell, ...], ...]
+    rows: tuple[tuple[str | TableCell, ...], ...]
     groups: Mapping[int, str] = field(default_factory=dict)
     strong: frozenset[int] = frozenset()
     labels: int = 1
@@ -90,9 +90,9 @@ class Table:
     checks: bool = False
 
     @property
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[TableCell]]:
         """The cells, row by row."""
-        return [[Cell(x) if isinstance(x, str) else x for x in row] for row in self.rows]
+        return [[TableCell(x) if isinstance(x, str) else x for x in row] for row in self.rows]
 
     def has_intervals(self, column: int) -> bool:
         """Return whether a column has numbers with half-widths.

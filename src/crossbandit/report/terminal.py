@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from crossbandit.report.data import Cell, Table
+    from crossbandit.report.data import Table, TableCell
 
 _STYLES = {"best": "bold", "met": "green", "not met": "bold red", "not judged": "yellow"}
 _HEADING = 8  # letters of a heading over numbers that are not broken
@@ -57,6 +57,6 @@ def _drawn(table: Table) -> RichTable:
     return drawn
 
 
-def _text(cell: Cell) -> Text:
+def _text(cell: TableCell) -> Text:
     mark = f" ({cell.mark})" if cell.mark else ""
     return Text(f"{cell}{mark}", _STYLES.get(cell.style, ""))

@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crossbandit.report.data import Cell
+from crossbandit.report.data import TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,14 +47,14 @@ def decimals(largest: float, digits: int) -> int:
     return max(0, min(6, digits - 1 - math.floor(math.log10(largest)))) if largest > 0 else 2
 
 
-def plus_minus(value: float, half_width: float, digits: int = 2, **more: str) -> Cell:
+def plus_minus(value: float, half_width: float, digits: int = 2, **more: str) -> TableCell:
     """Return a cell with a value and its half-width; without one if it is NaN.
 
     >>> str(plus_minus(12.34, 0.56))
     '12.34 ± 0.56'
     """
     half = "" if math.isnan(half_width) else number(half_width, digits)
-    return Cell(number(value, digits), half, **more)
+    return TableCell(number(value, digits), half, **more)
 
 
 def percent(share: float) -> str:
@@ -201,7 +201,7 @@ def latex(table: Table) -> str:
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _tex_cell(cell: Cell, *, is_number: bool) -> str:
+def _tex_cell(cell: TableCell, *, is_number: bool) -> str:
     """Return a cell; numbers in the form of many papers, as 1234.50 (0.56)."""
     text = f"{cell.text} ({cell.half_width})" if cell.half_width else cell.text
     text = _tex(text.replace(",", "") if is_number else text)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import registered
 from crossbandit.report import (
-    Cell,
     Chart,
     Series,
     Shape,
     Table,
+    TableCell,
     csv_text,
     draw_figure,
     figure_files,
@@ -250,7 +250,7 @@ def claims_table(claims: Sequence[Claim]) -> Table:
         title="Claims of the paper",
         head=("claim", "expected", "measured", "result"),
         rows=tuple(
-            (x.name, x.expected, x.measured, Cell(x.status.value, style=x.status.value))
+            (x.name, x.expected, x.measured, TableCell(x.status.value, style=x.status.value))
             for x in claims
         ),
         labels=4,
@@ -274,13 +274,13 @@ def overview(sweeps: Sequence[Sweep]) -> Table | None:
             math.nan if entry is None else sweep.to_best(entry)
             for sweep, entry in zip(shown, entries, strict=True)
         ]
-        cells = (Cell(times(ratio), style="best" if ratio == 1 else "") for ratio in ratios)
+        cells = (TableCell(times(ratio), style="best" if ratio == 1 else "") for ratio in ratios)
         rows.append((_method(method), *cells))
     return Table(head=("algorithm", *(str(i) for i in range(1, len(shown) + 1))), rows=tuple(rows))
 
 
-def _method(name: str) -> Cell:
-    return Cell(name, series=name)
+def _method(name: str) -> TableCell:
+    return TableCell(name, series=name)
 
 
 def _comparison_table(sweep: Sweep) -> Table:
@@ -313,13 +313,13 @@ def _exponent_table(sweep: Sweep) -> Table:
 
 
 def _spread_table(report: Report) -> Table:
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[str | TableCell, ...]] = []
     for spread in report.spreads:
         entry = spread.entry
         theirs = math.nan if entry.published is None else entry.published.regret
         values = (entry.summary.regret, spread.lowest, spread.highest, theirs)
         name = f"{entry.method}, {spread.sweep.place(entry.setting)}"
-        rows.append((Cell(name, series=entry.method), *map(number, values)))
+        rows.append((TableCell(name, series=entry.method), *map(number, values)))
     head = ("entry", "this table", "lowest other", "highest other", "paper")
     return Table(head=head, rows=tuple(rows))
 
@@ -343,7 +343,7 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     `where` is how the caption names the place of the half-width.
     """
     with_paper = sweep.published is not None
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[str | TableCell, ...]] = []
     groups = {}
     for setting in sweep.settings:
         entries = [sweep.entries.get((setting, method)) for method in sweep.methods]
@@ -366,13 +366,13 @@ def sweep_table(sweep: Sweep, *, where: str = "±") -> Table:
     )
 
 
-def _regret(sweep: Sweep, entry: Entry) -> Cell:
+def _regret(sweep: Sweep, entry: Entry) -> TableCell:
     lowest = entry.summary.regret == sweep.best(entry.setting)
     style = "best" if lowest else ""
     return plus_minus(entry.summary.regret, entry.summary.half_width, style=style)
 
 
-def _published(entry: Entry | None) -> str | Cell:
+def _published(entry: Entry | None) -> str | TableCell:
     if entry is None or entry.published is None:
         return MISSING
     return plus_minus(*entry.published, style="other")
@@ -380,7 +380,7 @@ def _published(entry: Entry | None) -> str | Cell:
 
 def entry_table(sweep: Sweep) -> Table:
     """Return a sweep for the page: a row for each method in each setting."""
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[str | TableCell, ...]] = []
     for entry in sweep.ordered:
         name, regret = _method(entry.method), _regret(sweep, entry)
         if sweep.published is None:
@@ -388,7 +388,7 @@ def entry_table(sweep: Sweep) -> Table:
             rows.append((name, seeds, regret, times(sweep.to_best(entry))))
         else:
             outside = entry.published is not None and not is_within(entry)
-            difference = Cell(percent(entry.difference), style="outside" if outside else "")
+            difference = TableCell(percent(entry.difference), style="outside" if outside else "")
             rows.append((name, regret, _published(entry), difference))
     beside = ("seeds", "regret", "to the lowest")
     return Table(

@@ -7,8 +7,8 @@ import pytest
 
 from crossbandit import graphs
 from crossbandit.algorithms import Algorithm
-from crossbandit.core.blocks import Rounds
 from crossbandit.environments.environment import checked_block
+from crossbandit.environments.simulation import Rounds
 from tests.cases import every_algorithm, linear, table
 from tests.drivers import assert_same_state, contexts_of, play, start
 

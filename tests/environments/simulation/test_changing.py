@@ -15,11 +15,11 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
     load,
 )
-from crossbandit.core.blocks import LossBlock, Rounds
 from crossbandit.core.streams import stream
 from crossbandit.environments import (
     BlockEnvironment,
     ChangingGraph,
+    LossBlock,
     context_graphs,
     cycling_graphs,
     graph_block,
@@ -27,6 +27,7 @@ from crossbandit.environments import (
     random_edges,
     random_graphs,
 )
+from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 from crossbandit.graphs.neighborhoods import matrix_of_ranges as as_matrix
 from crossbandit.verify.checks import check_algorithm, check_environment

@@ -15,9 +15,8 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.core.blocks import Rounds
-from crossbandit.environments import from_table
-from crossbandit.environments.environment import row_block
+from crossbandit.environments import from_table, row_block
+from crossbandit.environments.simulation import Rounds
 from tests.cases import asymmetric
 from tests.drivers import act, cumulative, inside
 

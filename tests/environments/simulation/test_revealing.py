@@ -20,11 +20,11 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
 )
 from crossbandit.algorithms.exp3 import PerContextLearner
-from crossbandit.core.blocks import Rounds
 from crossbandit.core.forms import Context, Readout
 from crossbandit.core.streams import Seed
 from crossbandit.core.types import Floats
 from crossbandit.environments import cycling_graphs, from_table
+from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import CheckFailedError
 from crossbandit.verify.checks import check_algorithm
 

@@ -21,9 +21,9 @@ from crossbandit import (
 )
 from crossbandit.algorithms import Algorithm
 from crossbandit.core import forms
-from crossbandit.core.blocks import LossBlock
 from crossbandit.environments import (
     BlockEnvironment,
+    LossBlock,
     UniformVectors,
     first_price,
     from_coefficients,
@@ -169,7 +169,22 @@ def test_many_seeds_need_a_seed() -> None:
         with pytest.raises(InvalidParameterError, match="'seeds' parameter of simulate_many"):
             simulate_many(CrossGraph(), environment, seeds)  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="'algorithm' parameter of simulate_many"):
-        simulate_many("cross-graph", environment, [1])  # type: ignore[arg-type]
+        simulate_many(5, environment, [1])  # type: ignore[arg-type]
+
+
+def test_an_algorithm_can_be_given_by_its_id() -> None:
+    environment = paper_benchmark(100, alpha=4)
+    (named,) = simulate_many("cross-graph", environment, [1])
+    assert np.array_equal(named.arms, simulate(CrossGraph(), environment, seed=1).arms)
+    assert np.array_equal(named.arms, simulate("cross-graph", environment, seed=1).arms)
+    with pytest.raises(InvalidParameterError, match="Did you mean 'cross-graph'"):
+        simulate("cross-grph", environment, seed=1)
+
+
+def test_without_a_seed_each_run_is_another() -> None:
+    environment = paper_benchmark(100, alpha=4)
+    one, other = (simulate("cross-graph", environment, seed=None).contexts for _ in range(2))
+    assert not np.array_equal(one, other)
 
 
 def test_stretches_follow_the_clock_and_cover_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ import pytest
 from crossbandit import CrossGraph, FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, CrossGraphKnown, PerContextExp3, SchneiderZimmert
 from crossbandit.core import progress
-from crossbandit.core.blocks import LossBlock
 from crossbandit.core.types import Floats
 from crossbandit.environments import (
     BlockEnvironment,
     ContextDistribution,
     FiniteContexts,
+    LossBlock,
     UniformVectors,
     from_coefficients,
     from_table,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from crossbandit.logs.evaluate import DependenceTest
 from crossbandit.logs.evaluate.groups import (
-    DependenceTest,
     Groups,
     PriceDistribution,
     by_expected_ranks,

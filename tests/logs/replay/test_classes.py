@@ -10,13 +10,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.algorithms.learners.problem import Problem
+from crossbandit import Problem
 from crossbandit.environments.rules import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit
+from crossbandit.logs import Auctions
 from crossbandit.logs import log as log_module
-from crossbandit.logs.log import OTHERS, SHOWN, Auctions, ClassTable
+from crossbandit.logs.log import OTHERS, SHOWN, ClassTable
 from crossbandit.logs.replay import AuctionLog, Replay, ReplayRules, make_log, play, replay
 from crossbandit.logs.replay.page import page, table_text
 from crossbandit.logs.replay.results import find_dependence

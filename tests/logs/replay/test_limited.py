@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from crossbandit.algorithms.learners.problem import Problem
+from crossbandit import Problem
 from crossbandit.environments.rules import AuctionRules
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
-from crossbandit.logs.log import Auctions
+from crossbandit.logs import Auctions
 from crossbandit.logs.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.logs.replay.limits import ReplayLimits
 from crossbandit.logs.replay.oracles import ONE_MULTIPLIER, PACED, PerfectKnowledge

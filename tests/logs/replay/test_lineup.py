@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.learners.problem import Problem
+from crossbandit import Problem
 from crossbandit.environments.rules import AuctionRules
-from crossbandit.logs.log import Auctions
+from crossbandit.logs import Auctions
 from crossbandit.logs.replay.strategies import (
     ALL_TOLD,
     BEST_RESPONSES,

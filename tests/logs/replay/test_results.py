@@ -7,7 +7,7 @@ import pytest
 
 from crossbandit.environments.rules import AuctionRules
 from crossbandit.errors import InvalidParameterError
-from crossbandit.logs.replay.results import Replay, StrategyResult
+from crossbandit.logs.replay import Replay, StrategyResult
 
 
 def outcome(

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit import CrossGraph, CrossGraphAdaptive, SchneiderZimmert
-from crossbandit.algorithms.learners.problem import Problem
+from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, SchneiderZimmert
 from crossbandit.core.types import Floats
 from crossbandit.environments.rules import FEEDBACK, AuctionRules
-from crossbandit.logs import AuctionLog
-from crossbandit.logs.log import Auctions
+from crossbandit.logs import AuctionLog, Auctions
+from crossbandit.logs.replay import Chunk, Shading, Strategy
 from crossbandit.logs.replay.oracles import (
     BANDS,
     BandPolicy,
@@ -23,11 +22,8 @@ from crossbandit.logs.replay.oracles import (
 )
 from crossbandit.logs.replay.strategies import (
     BestResponse,
-    Chunk,
     LearnerStrategy,
     ReplaySetting,
-    Shading,
-    Strategy,
     make_chunk,
     prices_to_beat,
 )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.service.causes import UnknownBidderError
-from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures, Minute
+from crossbandit.service import BidderFigures, DiagnosisFigures, LimitFigures, UnknownBidderError
+from crossbandit.service.figures import Minute
 
 NOW = float(int(time.time()))  # the page shows what is recent
 

@@ -9,11 +9,11 @@ import pytest
 from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, Learner, register, registered
 from crossbandit.algorithms.exp3 import PerContextLearner
-from crossbandit.core.blocks import LossBlock, Rounds
 from crossbandit.core.types import Floats
 from crossbandit.environments import (
     BlockEnvironment,
     FiniteContexts,
+    LossBlock,
     UniformVectors,
     from_coefficients,
     from_table,
@@ -21,6 +21,7 @@ from crossbandit.environments import (
     row_block,
     switching,
 )
+from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import CheckFailedError, InvalidLossesError
 from crossbandit.verify.checks import check_algorithm, check_environment
 from tests.cases import ALGORITHMS, asymmetric, environments, name

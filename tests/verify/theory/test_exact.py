@@ -8,9 +8,9 @@ import pytest
 
 from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.core.types import Floats
-from crossbandit.verify.theory import exact
+from crossbandit.verify.theory import CheckResult, Effort, exact
 from crossbandit.verify.theory.runs import compiled_loop_is_algorithm_2
-from crossbandit.verify.theory.statements import CheckResult, Differences, Effort, Subject
+from crossbandit.verify.theory.statements import Differences, Subject
 from crossbandit.verify.theory.verify import STATEMENTS
 from tests.verify.theory import mutants
 from tests.verify.theory.mutants import Mistake

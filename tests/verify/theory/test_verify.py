@@ -39,11 +39,7 @@ def test_a_statement_that_is_proved_only_is_refused_with_its_proof() -> None:
 
 def test_checks_that_share_results_run_together() -> None:
     shared = {statement.group for statement in STATEMENTS}
-    assert {"exact", "terms", "events"} < shared
-    assert [s.check.__name__ for s in STATEMENTS if s.group == "events"] == [
-        "good_events_hold",
-        "snapshots_are_stable",
-    ]
+    assert shared == {"", "exact"}
 
 
 def test_the_order_is_that_of_the_paper() -> None:
@@ -51,7 +47,7 @@ def test_the_order_is_that_of_the_paper() -> None:
     numbered = r"(?:Theorem|Proposition|Lemma) (\d+)"
     found = [re.match(numbered, statement.parts[0]) for statement in STATEMENTS]
     numbers = [int(match[1]) for match in found if match]
-    assert numbers == sorted(numbers) == [1, 1, 2, 2, 8, 10, 13, 15]
+    assert numbers == sorted(numbers) == [1, 1, 2, 2, 13, 15]
 
 
 def test_workers_give_the_same_outcomes_in_the_same_order() -> None:
@@ -94,13 +90,13 @@ class BrokenCrossGraph(CrossGraph):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_the_implementation_is_a_verdict(jobs: int) -> None:
-    """Also where other results of the check have the name that was asked for."""
-    results = verify(BrokenCrossGraph(), only="Lemma 13", jobs=jobs)
+    results = verify(BrokenCrossGraph(), only="regret decomposition", jobs=jobs)
     failed = [result for result in results if not result.passed]
-    assert [result.statement for result in failed] == ["Lemma 10 (Bias 1)"]
+    assert [result.statement for result in failed] == [
+        "Section 4: pair reduction and regret decomposition"
+    ]
     assert failed[0].worst == "the check ended with an error"
     assert failed[0].note.startswith("ZeroDivisionError: no such arm (test_verify.py, line ")
-    assert [result.passed for result in results if "Lemma 13" in result.statement] == [True]
 
 
 def test_machine_checked_lines_name_their_theorems() -> None:

@@ -262,6 +262,15 @@ def register(algorithm: _Registered) -> _Registered:
     return _ALGORITHMS.register(algorithm.id)(algorithm)
 
 
+def as_algorithm(owner: str, given: object, expected: str) -> Algorithm:
+    """Return an algorithm that was given itself, or by its id: `CrossGraph()` or "cross-graph"."""
+    if isinstance(given, str):
+        given = _ALGORITHMS.build(given)
+    if not isinstance(given, Algorithm):
+        reject(owner, "algorithm", expected, given)
+    return given
+
+
 def from_json(data: dict[str, Any]) -> Algorithm:
     """Return the algorithm that `Algorithm.to_json` wrote.
 

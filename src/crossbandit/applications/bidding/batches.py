@@ -13,7 +13,7 @@ import numpy as np
 from crossbandit.algorithms.learners.batches import learn_many
 from crossbandit.algorithms.learners.law_decisions import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
-from crossbandit.applications.bidding.bids import Bid, Bids, Reasons, reason_of
+from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
 from crossbandit.applications.bidding.inputs import (
     column_of,
     flags_of,
@@ -236,8 +236,8 @@ def bid_batch(
         amounts = bidder.rules.amounts[made.arms]
         amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
         auctions = (worths, floors, firsts, lasts)
-        reasons = Reasons(bidder.rules, amounts, auctions, limits)
-        return Bids(amounts, worths, floors, labels, made, reasons)
+        why = reasons(bidder.rules, amounts, auctions, limits)
+        return Bids(amounts, worths, floors, labels, made, why)
     if spending is None and not by_law and learner.learns:
         return _graph_bids(bidder, learner, worths, floors, firsts, lasts)
     rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, overload
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from crossbandit.algorithms.learners.law_decisions import LawDecision, Made
 from crossbandit.applications.action import Action
+from crossbandit.core.lazy import LazyTexts
 from crossbandit.errors import DecisionError
 
 if TYPE_CHECKING:
@@ -64,36 +65,23 @@ class Bid(Action):
         return 0.0 if self.amount is None else self.amount
 
 
-class Reasons(Sequence[str | None]):
-    """Why no bid was made, for each auction of a batch. Texts are made when asked for."""
+def reasons(
+    rules: AuctionRules,
+    amounts: Floats,
+    auctions: tuple[Floats, Floats, Integers, Integers],
+    limits: Sequence[str | None] | None,
+) -> LazyTexts:
+    """Return why no bid was made, for each auction of a batch."""
+    return LazyTexts(np.isnan(amounts), partial(_why, rules, auctions, limits))
 
-    def __init__(
-        self,
-        rules: AuctionRules,
-        amounts: Floats,
-        auctions: tuple[Floats, Floats, Integers, Integers],
-        limits: Sequence[str | None] | None,
-    ) -> None:
-        self._rules, self._amounts, self._auctions, self._limits = rules, amounts, auctions, limits
 
-    def __len__(self) -> int:
-        return self._amounts.size
-
-    @overload
-    def __getitem__(self, at: int) -> str | None: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[str | None]: ...
-
-    def __getitem__(self, at: int | slice) -> str | list[str | None] | None:
-        if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        if not np.isnan(self._amounts[at]):
-            return None
-        limit = None if self._limits is None else self._limits[at]
-        value, reserve, first, last = (column[at].item() for column in self._auctions)
-        known = None if np.isnan(reserve) else reserve
-        return limit or reason_of(self._rules, value, known, first, last)
+def _why(
+    rules: AuctionRules, auctions: tuple[Any, ...], limits: Sequence[str | None] | None, at: int
+) -> str:
+    limit = None if limits is None else limits[at]
+    value, reserve, first, last = (column[at].item() for column in auctions)
+    known = None if np.isnan(reserve) else reserve
+    return limit or reason_of(rules, value, known, first, last)
 
 
 def reason_of(

@@ -19,7 +19,7 @@ from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
 from crossbandit.limits.settings import Money, limits_of
 from crossbandit.limits.state import PERIOD
-from crossbandit.limits.status import Reasons, lowest_bid, reason, status
+from crossbandit.limits.status import lowest_bid, reason, reasons, status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -197,7 +197,7 @@ class Spending:
                 raise
         if chosen.bids.min(initial=0) >= 0:
             return made, None
-        return made, Reasons(pacer, values, chosen, firsts, lasts)
+        return made, reasons(pacer, values, chosen, firsts, lasts)
 
     def _time(self, owner: str, at: object, learner: Any) -> float:
         """Return the time of an auction; raise if it jumps ahead."""

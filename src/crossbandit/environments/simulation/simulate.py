@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm
+from crossbandit.algorithms.learners.algorithm import as_algorithm
 from crossbandit.core.forms import ROUNDING, LinearForm
 from crossbandit.core.losses import first_outside
 from crossbandit.core.progress import progress
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Learner
+    from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.environments.simulation.players import BatchRecord
 
@@ -49,7 +49,7 @@ _BATCH_SECONDS = 0.1
 
 
 def simulate(
-    algorithm: Algorithm,
+    algorithm: Algorithm | str,
     environment: Environment,
     *,
     seed: Seed,
@@ -65,9 +65,10 @@ def simulate(
     distribution is given 1,000 draws from it.
 
     Args:
-        algorithm: The algorithm.
+        algorithm: The algorithm, or its id: "cross-graph" for `CrossGraph()`.
         environment: The environment. Its problem must have a horizon.
         seed: An int, a SeedSequence or a Generator, from which all random numbers are derived.
+            None takes a new one each time.
         compiled: True for the compiled loop, False for the plain loop through `act` and `learn`.
             None takes the compiled loop if there is one. Both play the same arms.
         factored: False to keep a number per arm and context, even if the environment's losses are
@@ -89,9 +90,8 @@ def simulate(
     >>> run.regret.shape, 150 < run.final_regret < 250
     ((2000,), True)
     """
-    require_simulation("simulate", algorithm, environment, record)
     return play_through(
-        algorithm,
+        required_algorithm("simulate", algorithm, environment, record),
         environment,
         fixed(seed),
         compiled=compiled,
@@ -101,10 +101,12 @@ def simulate(
     )
 
 
-def require_simulation(owner: str, algorithm: object, environment: object, record: str) -> None:
-    """Check what all simulations are given."""
-    if not isinstance(algorithm, Algorithm):
-        reject(owner, "algorithm", "an Algorithm, such as CrossGraph()", algorithm)
+def required_algorithm(
+    owner: str, given: Algorithm | str, environment: object, record: str
+) -> Algorithm:
+    """Check what all simulations are given; return the algorithm."""
+    expected = 'an Algorithm, such as CrossGraph(), or the name of one, such as "cross-graph"'
+    algorithm = as_algorithm(owner, given, expected)
     if not isinstance(environment, Environment):
         expected = "an Environment: something with problem, context_distribution and losses"
         reject(owner, "environment", expected, environment)
@@ -115,6 +117,7 @@ def require_simulation(owner: str, algorithm: object, environment: object, recor
             f"{type(environment).__name__}, whose losses depend on the arms played before. Use an "
             "algorithm for adversarial losses, such as CrossGraph."
         )
+    return algorithm
 
 
 def play_through(
@@ -269,7 +272,7 @@ def _player(
 
 
 def simulate_many(
-    algorithm: Algorithm,
+    algorithm: Algorithm | str,
     environment: Environment,
     seeds: Iterable[Seed],
     *,
@@ -283,7 +286,7 @@ def simulate_many(
     share `jobs` threads. Compiled rounds run in parallel: they do not hold Python's global lock.
 
     Args:
-        algorithm: The algorithm.
+        algorithm: The algorithm, or its id: "cross-graph" for `CrossGraph()`.
         environment: The environment.
         seeds: The seeds, at least one.
         jobs: The number of threads; one per core if None.
@@ -303,7 +306,7 @@ def simulate_many(
     >>> [run.arms.size for run in simulate_many(CrossGraph(), environment, range(3))]
     [1000, 1000, 1000]
     """
-    require_simulation("simulate_many", algorithm, environment, record)
+    algorithm = required_algorithm("simulate_many", algorithm, environment, record)
     try:
         roots = [fixed(seed) for seed in seeds]
     except TypeError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import crossbandit
 from crossbandit.logs.evaluate.evaluation import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
 from crossbandit.logs.survey import left_out
-from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
 from crossbandit.report.pages import check_folder, render, write_files
 from crossbandit.report.text import count, decimals, frame_csv, markdown, number
 
@@ -54,12 +54,12 @@ def earned(result: Evaluation) -> Table:
     return table if any(row[-2] for row in rows) else table.without(_OPEN)
 
 
-def _row(one: StrategyEvaluation, digits: int) -> tuple[str | Cell, ...]:
+def _row(one: StrategyEvaluation, digits: int) -> tuple[str | TableCell, ...]:
     known, best = one.known, one.best
     exact = known.share == 1
     open_share = f"{100 * one.open_share:.0f} %" if one.open_share >= 0.005 else ""
     return (
-        Cell(one.strategy, note=one.note, mark=f"open: {open_share}" if open_share else ""),
+        TableCell(one.strategy, note=one.note, mark=f"open: {open_share}" if open_share else ""),
         number(known.exact, digits),
         f"{100 * known.share:.0f} %",
         "" if exact else _range(known.lower, known.upper, digits),

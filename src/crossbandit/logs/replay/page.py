@@ -22,7 +22,7 @@ from crossbandit.logs.replay.oracles import (
 )
 from crossbandit.logs.replay.strategies import ALL_TOLD
 from crossbandit.logs.survey import left_out
-from crossbandit.report.data import Cell, Chart, Series, Shape, Table, group_starts
+from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
 from crossbandit.report.pages import check_folder, render, write_files
 from crossbandit.report.print import draw_figure, figure_files
 from crossbandit.report.statistics import half_widths
@@ -194,12 +194,12 @@ def earnings(result: Replay) -> Table:
 
 def _cells(
     result: Replay, one: StrategyResult, row: dict[str, Any], price_digits: int
-) -> tuple[str | Cell, ...]:
+) -> tuple[str | TableCell, ...]:
     digits = money_digits(result)
     best = one.kind == "fixed" and one in charted(result)
     mark = "!" if one.note.startswith("nearly all") else "best" if best else ""
     return (
-        Cell(one.strategy, note=one.note, mark=mark, series=one.strategy),
+        TableCell(one.strategy, note=one.note, mark=mark, series=one.strategy),
         plus_minus(result.earned(one), (row["high"] - row["low"]) / 2, digits),
         number(row["regret"], digits),
         number(row["spend"], digits),
@@ -234,8 +234,8 @@ def differences(result: Replay) -> Table:
         best = shown[row["strategy"]].kind == "fixed"
         rows.append(
             (
-                Cell(row["strategy"], mark="best" if best else ""),
-                Cell(number(row["difference"], digits), style="best" if row["clear"] else ""),
+                TableCell(row["strategy"], mark="best" if best else ""),
+                TableCell(number(row["difference"], digits), style="best" if row["clear"] else ""),
                 "" if math.isnan(low) else f"{number(low, digits)} to {number(high, digits)}",
                 "" if math.isnan(share) else f"{share:+.1f} %".replace("-", "−"),
             )
@@ -422,12 +422,12 @@ def class_tables(result: Replay) -> list[Table]:
     for i, column in enumerate(result.classes):
         earned = np.array([one.by_class[i][0] for one in shown])
         best = earned[:-1].argmax(axis=0)  # the oracle aside
-        rows: list[tuple[str | Cell, ...]] = [
+        rows: list[tuple[str | TableCell, ...]] = [
             (
                 level,
                 f"{column.auctions[j]:,.0f}",
                 *(
-                    Cell(number(amount, digits), style="best" if k == best[j] else "")
+                    TableCell(number(amount, digits), style="best" if k == best[j] else "")
                     for k, amount in enumerate(earned[:, j])
                 ),
             )
@@ -503,9 +503,9 @@ def overview(results: ReplaySet) -> Table:
     names = tuple(dict.fromkeys(name for part in earned.values() for name in part))
     folders = folder_names(list(replays))
     digits = min((money_digits(result) for result in replays.values()), default=2)
-    rows: list[tuple[str | Cell, ...]] = [
+    rows: list[tuple[str | TableCell, ...]] = [
         (
-            Cell(level or "(empty)", link=f"{folders[level]}/index.html"),
+            TableCell(level or "(empty)", link=f"{folders[level]}/index.html"),
             f"{result.auctions:,}",
             *(number(earned[level].get(name, math.nan), digits) for name in names),
         )
@@ -519,7 +519,7 @@ def overview(results: ReplaySet) -> Table:
         caption="Of the fixed fractions, the best one of each part in hindsight. Best in hindsight "
         "is the policy from which regret is counted.",
         head=(results.column, "auctions", *names),
-        rows=(*rows, tuple(Cell(text, style="best") for text in total)),
+        rows=(*rows, tuple(TableCell(text, style="best") for text in total)),
         groups={len(rows): ""},
         roomy=frozenset(names[1:-1]),
         as_is=True,

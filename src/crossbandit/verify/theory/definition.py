@@ -68,7 +68,7 @@ class Definition:
         arms, contexts = self.graph.arms, self.nu.size
         uniform, zeros = np.full((contexts, arms), 1 / arms), np.zeros((contexts, arms))
         never = np.full(arms, np.inf)  # the warm-up epoch learns nothing: it divides by infinity
-        return Moment(self, 1, 0, zeros, uniform, uniform, never, np.zeros(arms), None)
+        return Moment(self, 1, 0, zeros, uniform, uniform, never, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,6 @@ class Moment:
     snapshot: Floats  # (M, K): s_e
     next_snapshot: Floats  # (M, K): s_{e+1}
     denominators: Floats  # (K,): W_e; infinite in the warm-up epoch
-    selector_mass: Floats  # (K,): mhat_e
     special: int | None  # j_e
     frequency: tuple[int, ...] = ()  # contexts of this epoch's frequency rounds so far
     learning: tuple[int, ...] = ()  # contexts of its loss-estimation rounds
@@ -132,11 +131,6 @@ class Moment:
         """The observation probabilities w_e of Equation 3: (K,)."""
         result: Floats = self.m @ self.definition.into / 2
         return result
-
-    @property
-    def w_hat(self) -> Floats:
-        """The estimate of w_e in W_e: (K,)."""
-        return self.denominators - 1.5 * self.definition.parameters.gamma
 
     @property
     def u(self) -> Floats:
@@ -197,7 +191,6 @@ class Moment:
             self.next_snapshot,
             self.p,
             w_hat + 1.5 * parameters.gamma,
-            m_hat,
             heaviest(m_hat, self.definition.graph.arms_without_self_loop),
         )
 
