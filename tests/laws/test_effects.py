@@ -97,6 +97,7 @@ def test_a_text_an_integer_a_number_and_nothing_may_take_turns() -> None:
     assert key_of(1) == key_of(np.True_.item()) != key_of(1.0)
     assert key_of(1e99) < key_of(1.5) < key_of(-0.0) == key_of(0.0) < key_of(-1e30) < -1
     assert key_of("www.example.com") == key_of(short("www.example.com"))
+    bad: Any
     for bad in (float("inf"), 2**63, "\ud800", [1]):
         with pytest.raises(InvalidContextError, match="'x'"):
             law.decide(0.8, x=bad)
@@ -134,7 +135,7 @@ def test_a_law_with_features_survives_a_file_and_a_correction(feedback: str) -> 
     law.play(values, prices, classes=columns)
     again = OutcomeLaw.restore(law.settings(), law.arrays())
     played = [one.play(values, prices, classes=columns) for one in (law, again)]
-    np.testing.assert_array_equal(*played)
+    np.testing.assert_array_equal(played[0], played[1])
     for name, part in law.arrays().items():
         np.testing.assert_array_equal(part, again.arrays()[name])
 
@@ -169,13 +170,13 @@ def test_merging_and_another_grid_keep_what_features_have_shown(feedback: str) -
     played = np.random.default_rng(0).integers(1, 9, 8_000)
     whole, one, two = (law_of(feedback) for _ in range(3))
     for law, part in ((whole, slice(None)), (one, slice(0, 4_000)), (two, slice(4_000, None))):
-        given = {name: column[part] for name, column in columns.items()}
-        law.warm_up(values[part], prices[part], played=played[part], classes=given)
+        some = {name: column[part] for name, column in columns.items()}
+        law.warm_up(values[part], prices[part], played=played[part], classes=some)
     one.merge(two)
     finer = whole.moved(np.linspace(0.0, 1.0, 17), (0, 1))
     differ = []
     for site in range(4):
-        given = {"site": site, "hour": "pm", "floor": 0.05}
+        given: Any = {"site": site, "hour": "pm", "floor": 0.05}
         expected = whole.law(0.8, **given).chances
         differ.append(expected)
         for chances in (one.law(0.8, **given).chances, finer.law(0.8, **given).chances[::2]):

@@ -37,7 +37,8 @@ class Effects:
         self.tau = np.zeros((self.count, 3))
         self.mu = [[np.zeros(n) for n in self.sizes] for _ in range(self.count)]
         self.stages, self.gains = np.full(3, 1 / 3), [0.0, 0.0]
-        self.block, self.middle = [max(j - 1, 0) for j in range(self.K + 1)], None
+        self.block = [max(j - 1, 0) for j in range(self.K + 1)]
+        self.middle: list[float] = []
         self.due, self.usual, self.rounds = 16.0, 0.0, 0
         self.numbers: list[list[float]] = [[] for _ in range(self.features)]
         self.cuts: list[list[float]] = [[] for _ in range(self.features)]
@@ -48,7 +49,7 @@ class Effects:
     # --- which effects a round has
 
     def band(self, f: int, x: Any, count: int) -> int:
-        above = sum(cut >= x for cut in self.cuts[f])
+        above: int = sum(cut >= x for cut in self.cuts[f])
         return above * count // 32
 
     def terms(self, labels: tuple[Any, ...]) -> list[tuple[int, Any]]:
@@ -81,7 +82,7 @@ class Effects:
     def spread(self, parts: list[Floats]) -> Floats:
         """Return sums over all, knots and blocks, by block."""
         total = np.full(self.blocks, float(parts[0][0]))
-        if self.middle is None:
+        if not self.middle:
             return total
         for q in range(self.blocks):
             x = min(KNOTS - 1.001, max(0.0, self.middle[q] * KNOTS - 0.5))
@@ -109,7 +110,8 @@ class Effects:
         return self.mixture()
 
     def mixture(self) -> Floats:
-        return sum(w * f for w, f in zip(self.stages, self.laws, strict=True))
+        found: Floats = self.stages @ np.array(self.laws)
+        return found
 
     def moved(self, base: Floats, R: Floats) -> Floats:
         if self.feedback == "won-lost":
@@ -145,7 +147,7 @@ class Effects:
             s[2][q], i[2][q] = s[2][q] + y - h, i[2][q] + h * (1 - h)
         for total in (s, i):
             total[0][0] = total[2].sum()
-            for q in range(self.blocks if self.middle is not None else 0):
+            for q in range(self.blocks if self.middle else 0):
                 x = min(KNOTS - 1.001, max(0.0, self.middle[q] * KNOTS - 0.5))
                 m, a = int(x), x - int(x)
                 total[1][m] += (1 - a) * total[2][q]
@@ -194,7 +196,7 @@ class Effects:
         own = self.levels.setdefault((t, level), Effect(self.zeros(t), self.zeros(t)))
         silent = not self.tau[t].any() and (self.rounds + t) % 4 > 0
         for z in range(len(own.g)):
-            if (z > 0 and self.middle is None) or (z == 2 and silent):
+            if (z > 0 and not self.middle) or (z == 2 and silent):
                 continue
             u = 1 / (1 + i[z] * np.maximum(everywhere[z] - V[z], 0))
             own.g[z] = own.g[z] + u * (s[z] + i[z] * M[z])
