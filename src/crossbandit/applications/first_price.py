@@ -550,11 +550,10 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidParameterError: This bidder does not learn by the law.
         """
         learner = self.learner if self.learner.law is not None else self._law("explain")
-        if isinstance(value, Bid):
-            value, labels = value.value, value.classes
-        else:
-            labels = self._labels("explain", classes)
-        worth, _, first, last = self._auction("explain", value, reserve)
+        bid = value if isinstance(value, Bid) else None
+        labels = self._labels("explain", classes) if bid is None else bid.classes
+        at_value = value if bid is None else bid.value
+        worth, _, first, last = self._auction("explain", at_value, reserve)
         if first > last:
             reject("explain", "value", "enough for a bid", worth, error=InvalidContextError)
         law, given = learner.law, (worth, labels, worth, 0.0, first, last)

@@ -222,12 +222,10 @@ class LiveBidder:
         if not numbers or not low <= bid.value <= high or bid.amount not in self._amounts:
             raise DamagedTokenError("A token must hold a value and a bid of this bidder. Drop it.")
         for one in bid.classes:
-            kind = type(one)
-            if (
-                one is not None
-                and kind not in (str, int)
-                and (kind is not float or not isfinite(one))
-            ):
+            known = type(one) in (str, int, type(None)) or (
+                isinstance(one, float) and isfinite(one)
+            )
+            if not known:
                 raise DamagedTokenError("A token must hold this bidder's features. Drop it.")
         made: Any = bid.decision
         if made.guard is not None and made.guard.worth < 0:
