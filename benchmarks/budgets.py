@@ -38,6 +38,7 @@ SEEDS = range(3)
 SHARES = {2: 0.97, 4: 0.97, 8: 0.97, 16: 0.96, 32: 0.95}
 RETURNS = (1.5, 2.0, 3.0, 5.0, 10.0)
 MANY_LOGS = 40
+EXCEEDED = 1.01  # no day's budget by more
 CORRELATIONS = (0.0, 0.25, 0.6)
 
 
@@ -83,6 +84,7 @@ def results() -> Iterator[Result]:
     yield from _returns(own, (1.5, 3.0))
     yield from _feedback()
     yield from _late()
+    yield from _late_days()
     yield from _speed()
 
 
@@ -178,9 +180,10 @@ def _feedback() -> Iterator[Result]:
 
 
 def won_late(world: World, money: float, delay: int, seed: int) -> float:
-    """Return the surplus under a budget, with outcomes that come so many auctions late."""
+    """Return the surplus if nothing may be exceeded, with outcomes so many auctions late."""
     law = OutcomeLaw(BIDS, (0, 1), seed=seed)
-    pacer = Pacer(BIDS, [Budget(money, per=world.values.size)], value_range=(0, 1))
+    budget = Budget(money, per=world.values.size, worst_case=0)
+    pacer = Pacer(BIDS, [budget], value_range=(0, 1))
     amounts, cells = [*BIDS.tolist(), np.inf], cells_of(world.prices).tolist()
     lasts = (np.searchsorted(BIDS, world.values, "right") - 1).tolist()
     waiting: deque[tuple[int, float, int]] = deque()
@@ -219,6 +222,64 @@ def _late() -> Iterator[Result]:
         yield Result(f"{label}prompt ones", late / prompt, aim, "times", at_least=True)
         label += "the best map that holds its bids as long"
         yield Result(label, late / theirs, 0.9, "times", at_least=True)
+
+
+def late_day(rate: int, share: float, minutes: int, seed: int) -> tuple[float, float]:
+    """Return the surplus of a day, and the share of the budget that was spent.
+
+    Auctions come in batches of a minute, and their outcomes so many minutes later.
+
+    Args:
+        rate: Auctions per second.
+        share: The free spend divided by the budget.
+        minutes: How late outcomes are.
+        seed: Of the world and the bidder.
+    """
+    size = 60 * rate
+    world = log_normal(0.25, 400 + seed, 1_440 * size)
+    sample = World(world.values[:150_000], world.prices[:150_000])
+    free = Maps(sample).free_spend() * world.values.size / sample.values.size
+    budget = Budget(free / share, per="day")
+    bidder = FirstPriceBidder(
+        bids=BIDS, value_range=(0, 1), budget=budget, max_jump=None, seed=seed
+    )
+    surplus = paid = 0.0
+    waiting: deque[tuple[Any, Any, Any]] = deque()
+    for minute in range(1_440 + minutes):
+        while waiting and (minute >= 1_440 or len(waiting) > minutes):
+            bids, won, told = waiting.popleft()
+            bidder.settle_many(bids, won=won, highest_competing_bid=told)
+        if minute < 1_440:
+            now = slice(minute * size, (minute + 1) * size)
+            values, prices = world.values[now].copy(), world.prices[now]
+            bids = bidder.bid_many(values, at=86_400.0 + 60.0 * minute)
+            won = (bids.amounts >= prices) & (bids.amounts > 0)
+            waiting.append((bids, won, np.where(won, np.nan, prices)))
+            paid += float(bids.amounts[won].sum())
+            surplus += float((values - bids.amounts)[won].sum())
+        if not minutes and waiting:
+            bids, won, told = waiting.popleft()
+            bidder.settle_many(bids, won=won, highest_competing_bid=told)
+    return surplus, paid / budget.amount
+
+
+LATE = {5: 0.97, 30: 0.95, 120: 0.9}  # minutes, and what is to be earned of prompt outcomes
+RATES = (2, 20)  # auctions per second
+
+
+def _late_days() -> Iterator[Result]:
+    """Compare late outcomes with prompt ones, by the default settings."""
+    for rate in RATES:
+        for share in (4, 16):
+            prompt = late_day(rate, share, 0, 0)[0]
+            for minutes, aim in LATE.items():
+                surplus, spent = late_day(rate, share, minutes, 0)
+                if spent > EXCEEDED:
+                    raise AssertionError(f"{spent} of the budget was spent")
+                name = f"{rate} auctions a second, 1/{share} of the free spend, {minutes} min late"
+                yield Result(
+                    f"{name}: against prompt", surplus / prompt, aim, "times", at_least=True
+                )
 
 
 def _speed() -> Iterator[Result]:

@@ -19,7 +19,7 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib import pyplot as plt
 
-from crossbandit.report.print import COLORS, GRID, INK, MUTED
+from crossbandit.core.report.print import COLORS, GRID, INK, MUTED
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
 GROUPS = {

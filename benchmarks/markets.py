@@ -29,6 +29,7 @@ from benchmarks.markets_worlds import (
     OWN,
     World,
     alternating,
+    atoms,
     heavy_tails,
     irrelevant_classes,
     log_normal,
@@ -166,6 +167,14 @@ def _dependent() -> Iterator[Result]:
 
             value = ratio(world, ours, _hindsight)
             yield _bar(f"{name}, told {feedback}: against hindsight by bands", value, bar)
+    for correlation in (0.0, 0.6, 0.9):
+
+        def told_nothing(log: World, seed: int) -> float:
+            return earned(log, "won-lost", seed)
+
+        value = ratio(partial(atoms, correlation), told_nothing, _hindsight)
+        name = f"round prices, correlation {correlation:g}, told won-lost"
+        yield _bar(f"{name}: against hindsight by bands", value, 0.97)
     yield _bar("trap: against hindsight by bands", ratio(trap, _law, _hindsight), 0.97)
 
 

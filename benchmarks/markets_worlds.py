@@ -44,6 +44,16 @@ def log_normal(
     return World(values / top, np.exp(-0.4 + 0.9 * mixed + waves) / top)
 
 
+def atoms(correlation: float, seed: int = 0, auctions: int = AUCTIONS) -> World:
+    """The same, but 45 % of the prices are rounded up to 20 levels, and 20 % have a floor."""
+    world = log_normal(correlation, seed, auctions)
+    generator = np.random.default_rng(seed + 5_000)
+    rounded = np.ceil(world.prices / 0.05) * 0.05
+    prices = np.where(generator.random(auctions) < 0.45, rounded, world.prices)
+    prices = np.where(generator.random(auctions) < 0.2, np.maximum(prices, 0.06), prices)
+    return world._replace(prices=prices)
+
+
 def trap(seed: int = 0, auctions: int = AUCTIONS) -> World:
     """Cheap prices only in a band of high values, which has no reason to bid low."""
     generator = np.random.default_rng(seed)

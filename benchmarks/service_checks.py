@@ -75,7 +75,9 @@ def check(address: str, first: dict[str, Checkpoint], known: Said, budget: float
         tokens = {to_text(one.token) for one in rows}
         assert known.reported[row.name] <= tokens, "an acknowledged outcome is not in the log"
         tally = now.tally
-        assert tally.won + tally.lost == len(tokens), "an outcome was not learned once"
+        learned = tally.won + tally.lost
+        told = f"{row.name}: {learned} of {len(tokens)} outcomes were learned; {tally.refused}"
+        assert learned == len(tokens), told
         assert tally.refused.get("learned-before", 0) == len(rows) - len(tokens)
         assert len(tally.refused) <= 1, tally.refused
         if row.name == "plain":

@@ -35,6 +35,7 @@ import shutil
 import signal
 import tempfile
 import time
+import traceback
 from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -46,7 +47,7 @@ import psycopg
 from benchmarks.postgresql_server import PostgresqlServer
 from benchmarks.service_checks import NAMES, SPARE, check, said, settings_of
 from crossbandit.errors import CrossbanditError
-from crossbandit.service import Decided, Node, Outcome, ServiceError, open_store
+from crossbandit.service import Decided, Node, Outcome, ServiceError, StoreError, open_store
 from crossbandit.service import live as service_live
 from crossbandit.service.live import LiveBidder
 
@@ -73,7 +74,7 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
         checkpoint_entries=400,
         checkpoint_seconds=0.5,
     )
-    node.start()
+    begin(node)
     file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     while role == "learner":
         note_problem(node, file)
@@ -89,6 +90,15 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
             except ServiceError:  # another node decides, or the bidder was deleted: go on
                 time.sleep(0.01)
         time.sleep(0.002)
+
+
+def begin(node: Node) -> None:
+    """Start a node, again if the process was stopped while it read the store."""
+    while True:
+        try:
+            return node.start()
+        except StoreError:
+            time.sleep(0.01)
 
 
 def auctions(node: Node, name: str, rng: np.random.Generator, file: int) -> list[Outcome]:
@@ -184,8 +194,9 @@ class Run:
         if child == 0:
             try:
                 work(self.address, role, seed, notes)
-            finally:
-                os._exit(1)
+            except BaseException:  # noqa: BLE001 - it is shown, and found when the process ends
+                traceback.print_exc()
+            os._exit(1)
         self.processes[child], self.wrote[child] = role, notes
 
     def kill(self) -> None:

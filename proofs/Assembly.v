@@ -1,6 +1,8 @@
-(** Appendix L: the epochs are put together. This is Theorem 1 in its explicit form, for a horizon of whole epochs. *)
+(** Appendix L: the epochs are put together. This is Theorem 1 in its explicit form, for a horizon
+    of whole epochs. *)
 From Coq Require Import FunctionalExtensionality.
-From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw Concentration RandomDenominators
+From Crossbandit Require Import FiniteSums Selector Ftrl GraphInverse Programs KnownLaw
+  Concentration RandomDenominators
   FrequencyBlock Retention PairReduction Epochs Snapshots LocalNorms OnePair GoodEvents.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -43,13 +45,15 @@ Proof.
 have f0 := fail_ge0.
 have b0 : 0 <= pair_bound by apply: pair_bound_ge0.
 elim: k ep t F F0 j => [|k IH] ep t F F0 j hep hi.
-  rewrite /Epochs.epoch_value muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 = 0) // Rmult_0_r Rmult_0_l.
+  rewrite /Epochs.epoch_value muln0 (Ei_ext nu n (g := fun=> 0)) // Ei_const // (_ : INR 0 =
+    0) // Rmult_0_r Rmult_0_l.
   by have := Phi_ge0 pi dnu eta0 F; lra.
 have k0 := pos_INR k.
 have r0 : 0 <= INR n * INR k * (pair_bound + (INR k + 3) * fail).
   apply: Rmult_le_pos; first by apply: Rmult_le_pos; lra.
   by apply: Rplus_le_le_0_compat => //; apply: Rmult_le_pos; lra.
-have h : epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + INR n * INR k * (pair_bound + (INR k + 3) * fail) + INR (4 * n + 2 * n * k) * fail.
+have h : epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + INR n * INR k
+  * (pair_bound + (INR k + 3) * fail) + INR (4 * n + 2 * n * k) * fail.
   by apply: epoch_ineq => // t' F' j' hi'; apply: IH => //; exact: ltnW.
 apply: Rle_trans h _; apply: Req_le; rewrite S_INR plus_INR !mult_INR.
 have -> : INR 4 = 4 by rewrite /INR; lra.
@@ -76,7 +80,8 @@ Qed.
 
 (** The memory after a pair of the first epoch. *)
 Definition warmed W j wh mh i : memory C A :=
-  if i.+1 == n then mem z z z (fun a => addw wh a + 3 / 2 * gamma) (special_arm G (addm mh)) (fun=> 0) (fun=> 0) 2 0
+  if i.+1 == n then mem z z z (fun a => addw wh a + 3 / 2 * gamma) (special_arm G (addm mh)) (fun=>
+    0) (fun=> 0) 2 0
   else mem z z z W j (addw wh) (addm mh) 1 i.+1.
 
 Lemma close_warm W j wh mh i h cf cl :
@@ -84,10 +89,12 @@ Lemma close_warm W j wh mh i h cf cl :
 Proof. by []. Qed.
 
 (** One pair of the first epoch. *)
-Lemma warm_pair N t W j wh mh i : value N.+2 t (mem z z z W j wh mh 1 i) <= 2 + value N t.+2 (warmed W j wh mh i).
+Lemma warm_pair N t W j wh mh i : value N.+2 t (mem z z z W j wh mh 1 i) <=
+  2 + value N t.+2 (warmed W j wh mh i).
 Proof.
 rewrite value_S //.
-have -> : 2 + value N t.+2 (warmed W j wh mh i) = 1 + (1 + value N t.+2 (warmed W j wh mh i)) by ring.
+have -> : 2 + value N t.+2 (warmed W j wh mh i) = 1 + (1 + value N t.+2 (warmed W j wh mh i))
+  by ring.
 apply: avg_le => c1 a1; rewrite /learn2 /= value_S //; apply: avg_le => c2 a2.
 rewrite /learn2 /= rsum_bool /= !close_warm /coin; lra.
 Qed.
@@ -95,7 +102,8 @@ Qed.
 (** The whole first epoch. All policies are uniform, so the contexts do not matter. *)
 Lemma warm_epoch N m i t W j wh mh : (i + m.+1 = n)%N ->
   value (2 * m.+1 + N) t (mem z z z W j wh mh 1 i) <= INR (2 * m.+1) +
-  value N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
+  value N (t + 2 * m.+1) (mem z z z (fun a => iter m.+1 addw wh a + 3 / 2 * gamma) (special_arm G
+    (iter m.+1 addm mh)) (fun=> 0) (fun=> 0) 2 0).
 Proof.
 elim: m i t wh mh => [|m IH] i t wh mh im.
   rewrite (_ : (2 * 1 + N)%N = N.+2) //; apply: Rle_trans (warm_pair _ _ _ _ _ _ _) _.
@@ -104,7 +112,8 @@ elim: m i t wh mh => [|m IH] i t wh mh im.
   by rewrite (_ : INR (2 * 1) = 2); [exact: Rle_refl | rewrite muln1 /INR; lra].
 rewrite (_ : (2 * m.+2 + N)%N = (2 * m.+1 + N).+2); last by rewrite !mul2n !doubleS.
 apply: Rle_trans (warm_pair _ _ _ _ _ _ _) _.
-rewrite /warmed (_ : (i.+1 == n) = false); last by apply/negbTE; rewrite -im -addSnnS -{1}[i.+1]addn0 eqn_add2l.
+rewrite /warmed (_ : (i.+1 == n) = false); last by apply/negbTE;
+  rewrite -im -addSnnS -{1}[i.+1]addn0 eqn_add2l.
 have := IH i.+1 t.+2 (addw wh) (addm mh); rewrite addSnnS => /(_ im) h.
 rewrite -!iterSr in h.
 rewrite (_ : (t + 2 * m.+2)%N = (t.+2 + 2 * m.+1)%N); last by rewrite [in LHS]mulnS addnA addn2.
@@ -161,7 +170,8 @@ Qed.
 
 (** Theorem 1 in explicit form, for whole epochs. *)
 Theorem algorithm2_regret (m : nat) :
-  Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <= bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota.
+  Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <=
+    bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota.
 Proof.
 have -> : Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi
   = value (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).

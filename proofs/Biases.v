@@ -1,8 +1,8 @@
 (** Biases 2 to 5 of one pair in one context (Lemmas 11 to 15).
 
-    [E0] is the expectation over the frequency block, which determines the random denominators and so
-    [phi] and the actual distribution [p]. The ideal distribution [pt] does not depend on it. [lam] is
-    the sum of the pair's two losses, [w] the observation probability, [u = w + gamma]. *)
+    [E0] is the expectation over the frequency block, which determines the random denominators and
+    so [phi] and the actual distribution [p]. The ideal distribution [pt] does not depend on it.
+    [lam] is the sum of the pair's two losses, [w] the observation probability, [u = w + gamma]. *)
 From Crossbandit Require Import FiniteSums Stability.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -56,7 +56,8 @@ Lemma iu a : 0 < / u a. Proof. by apply: Rinv_0_lt_compat; exact: u0. Qed.
 Lemma E_sum (P : pred A) (f : D -> A -> R) :
   E0 (fun d => \rsum_(a | P a) f d a) = \rsum_(a | P a) E0 (fun d => f d a).
 Proof.
-pose h (r : seq A) := E0 (fun d => \big[Rplus/0]_(a <- r | P a) f d a) = \big[Rplus/0]_(a <- r | P a) E0 (fun d => f d a).
+pose h (r : seq A) := E0 (fun d => \big[Rplus/0]_(a <- r | P a) f d a) =
+  \big[Rplus/0]_(a <- r | P a) E0 (fun d => f d a).
 suff : h (index_enum A) by [].
 elim: (index_enum A) => [|a r IH]; rewrite /h.
   by rewrite big_nil (E_ext (g := fun=> 0)) ?E_const // => d; rewrite big_nil.
@@ -90,7 +91,8 @@ move=> ji; rewrite /g /b ji eqxx; have ii := iu i; have [l0 l2] := lam02 i; have
 split; first by apply: Rmult_le_pos; [nra | lra].
 have -> : beta / gamma = (beta / gamma * u i) / u i by field; have := u0 i; lra.
 apply: Rmult_le_compat_r; first by lra.
-have b4 : 4 <= beta / gamma by apply: (Rmult_le_reg_r gamma) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra.
+have b4 : 4 <= beta / gamma by apply: (Rmult_le_reg_r gamma) => //;
+  rewrite /Rdiv Rmult_assoc Rinv_l; lra.
 have -> : beta / gamma * u i = beta / gamma * w i + beta by rewrite /u; field; lra.
 by nra.
 Qed.
@@ -100,7 +102,8 @@ Lemma drift a : lam a - g a = (gamma * lam a - b a) / u a.
 Proof. by rewrite /g; have := u0 a; rewrite /u => ua; field; lra. Qed.
 
 (** Lemma 11: the population drift of the regular arms. *)
-Lemma lemma11_bias2_regular : \rsum_(a | reg a) ((Ep a - one a) * (lam a - g a)) <= 2 * gamma * regular Ep.
+Lemma lemma11_bias2_regular : \rsum_(a | reg a) ((Ep a - one a) * (lam a - g a)) <=
+  2 * gamma * regular Ep.
 Proof.
 rewrite /regular rsum_mull; apply: rsum_le => a ra; rewrite drift.
 have -> : b a = 0 by rewrite /b; move: ra; rewrite /reg => /negbTE ->.
@@ -114,7 +117,8 @@ Qed.
 Lemma lemma12_bias3_regular : \rsum_(a | reg a) ((pt a - one a) * g a * Ef a) <= gamma * regular pt.
 Proof.
 rewrite /regular rsum_mull; apply: rsum_le => a ra.
-have [g0 g2] := g_reg ra; have [f0 f1] := first a; have [o0 _] := one01 a; have pa := proj1 dpt a; have ia := iu a.
+have [g0 g2] := g_reg ra; have [f0 f1] := first a; have [o0 _] := one01 a; have pa := proj1 dpt a;
+  have ia := iu a.
 rewrite -/(Ef a) in f0 f1.
 have gf0 : 0 <= g a * Ef a by apply: Rmult_le_pos.
 have gf1 : g a * Ef a <= gamma * / u a.
@@ -142,13 +146,14 @@ Lemma E_Qaway : E0 (fun d => Qaway pt (phi d) j) <= gamma * away pt.
 Proof.
 rewrite /Qaway /away; case ji: j => [i|]; last first.
   by rewrite (E_ext (g := fun=> 0)) ?E_const; [lra | move=> d; ring].
-rewrite E_scale -ji -(away_mass dpt ji) (E_ext (g := fun d => phi d i ^ 2)); last by move=> d; rewrite pow2_abs.
+rewrite E_scale -ji -(away_mass dpt ji) (E_ext (g := fun d => phi d i ^ 2)); last by move=> d;
+  rewrite pow2_abs.
 have pi1 : 0 <= 1 - pt i by rewrite (away_mass dpt ji); apply: rsum_ge0 => a _; exact: (proj1 dpt).
 by have := Rmult_le_compat_l _ _ _ pi1 (second i); rewrite /Rdiv; lra.
 Qed.
 
-(** Lemma 13, corrected: the regular arms also pay for the special arm's denominator, through the mass
-    away from it. *)
+(** Lemma 13, corrected: the regular arms also pay for the special arm's denominator, through the
+    mass away from it. *)
 Lemma lemma13_bias4_regular :
   E0 (fun d => \rsum_(a | reg a) ((p d a - pt a) * phi d a * g a)) <=
   kappa * gamma * (8 * regular pt + 8 / 3 * away pt).
@@ -169,7 +174,8 @@ Lemma lemma14_bias4_special i : j = Some i ->
   E0 (fun d => (p d i - pt i) * phi d i * g i) <= kappa * beta * (2 / 3 * regular pt + 2 * away pt).
 Proof.
 move=> ji; have [g0 g1] := g_special ji.
-apply: (Rle_trans _ (E0 (fun d => beta / gamma * (4 / 3 * kappa) * (/ 2 * Qreg pt (phi d) j + 3 / 2 * Qaway pt (phi d) j)))).
+apply: (Rle_trans _ (E0 (fun d => beta / gamma * (4 / 3 * kappa) * (/ 2 * Qreg pt (phi d) j + 3 / 2
+  * Qaway pt (phi d) j)))).
   apply: E_le => d; have h := joint_special d ji.
   apply: (Rle_trans _ (beta / gamma * (Rabs (p d i - pt i) * Rabs (phi d i)))).
     rewrite -Rabs_mult.
@@ -177,7 +183,8 @@ apply: (Rle_trans _ (E0 (fun d => beta / gamma * (4 / 3 * kappa) * (/ 2 * Qreg p
   by have := Rmult_le_compat_l (beta / gamma) _ _ (Rle_trans _ _ _ g0 g1) h; lra.
 rewrite E_scale E_add (E_scale (/ 2)) (E_scale (3 / 2)); have := E_Qreg; have := E_Qaway => h1 h2.
 have bk : 0 <= beta / gamma * (4 / 3 * kappa) by apply: Rmult_le_pos; lra.
-apply: (Rle_trans _ (beta / gamma * (4 / 3 * kappa) * (/ 2 * (gamma * regular pt) + 3 / 2 * (gamma * away pt)))).
+apply: (Rle_trans _ (beta / gamma * (4 / 3 * kappa) * (/ 2 * (gamma * regular pt) + 3 / 2 *
+  (gamma * away pt)))).
   by apply: Rmult_le_compat_l; lra.
 by apply: Req_le; field; lra.
 Qed.
@@ -188,7 +195,8 @@ Lemma lemma15_cancellation i : j = Some i ->
   (Ep i - one i) * (lam i - g i) + (pt i - one i) * g i * Ef i <=
   beta * away Ep + 4 / 3 * kappa * beta * away pt.
 Proof.
-move=> ji; rewrite /away ji; have ui := u0 i; have ii := iu i; have [l0 l2] := lam02 i; have wi := w0 i.
+move=> ji; rewrite /away ji; have ui := u0 i; have ii := iu i; have [l0 l2] := lam02 i;
+  have wi := w0 i.
 have [g0 g1] := g_special ji; have [f0 f1] := first i; rewrite -/(Ef i) in f0 f1.
 have [t0 t1] := dpt; have pi1 : pt i <= 1 by rewrite -t1; apply: (rsum_ge1 (P := xpredT)).
 have bi : b i = beta by rewrite /b ji eqxx.
@@ -198,14 +206,16 @@ have gf1 : g i * Ef i <= beta / 2 * / u i.
   by apply: Rmult_le_compat.
 have moved : pt i - Ep i <= 8 / 3 * kappa * (1 - pt i).
   have : pt i - 8 / 3 * kappa * (1 - pt i) <= Ep i; last by lra.
-  rewrite -(E_const (_ - _)); apply: E_le => d; have := crude d ji; have := Rle_abs (- (p d i - pt i)).
+  rewrite -(E_const (_ - _)); apply: E_le => d; have := crude d ji;
+    have := Rle_abs (- (p d i - pt i)).
   by rewrite Rabs_Ropp; lra.
 pose k := (gamma * lam i - beta) * / u i + g i * Ef i.
 have k_le : k <= 0.
   have gf2 : g i * Ef i <= (w i * lam i + beta) * / u i * (gamma / (2 * u i)).
     by rewrite {1}/g bi; apply: Rmult_le_compat_l => //; apply: Rmult_le_pos; [nra | lra].
   have e : (gamma * lam i - beta) * / u i + (w i * lam i + beta) * / u i * (gamma / (2 * u i))
-    = (2 * u i * (gamma * lam i - beta) + (w i * lam i + beta) * gamma) * (/ (2 * u i) * / u i) by field; lra.
+    = (2 * u i * (gamma * lam i - beta) + (w i * lam i + beta) * gamma) * (/ (2 * u i) * / u i)
+      by field; lra.
   have s0 : 2 * u i * (gamma * lam i - beta) + (w i * lam i + beta) * gamma <= 0.
     rewrite /u; have gl : gamma * lam i <= 2 * gamma by nra.
     have wg : 0 <= w i * gamma by apply: Rmult_le_pos; lra.
@@ -226,7 +236,8 @@ apply: Rplus_le_compat.
   have -> : beta * ((1 - Ep i) / u i) = (1 - Ep i) * (beta * / u i) by rewrite /Rdiv; ring.
   by rewrite /one; case: ifP => _; nra.
 have x0 : 0 <= 8 / 3 * kappa * (1 - pt i) by apply: Rmult_le_pos; lra.
-have -> : 4 / 3 * kappa * beta * ((1 - pt i) / u i) = 8 / 3 * kappa * (1 - pt i) * (beta / 2 * / u i) by field; lra.
+have -> : 4 / 3 * kappa * beta * ((1 - pt i) / u i) = 8 / 3 * kappa * (1 - pt i)
+  * (beta / 2 * / u i) by field; lra.
 apply: (Rle_trans _ (8 / 3 * kappa * (1 - pt i) * (g i * Ef i))); first exact: Rmult_le_compat_r.
 exact: Rmult_le_compat_l.
 Qed.
@@ -240,14 +251,18 @@ pose S P := \rsum_(a | P a) ((Ep a - one a) * (lam a - g a) + (pt a - one a) * g
   + E0 (fun d => \rsum_(a | P a) ((p d a - pt a) * phi d a * g a)).
 have linE : E0 lin = S xpredT.
   rewrite /S rsum_split.
-  rewrite (E_ext (g := fun d => \rsum_a ((p d a - one a) * (lam a - g a)) + \rsum_a ((pt a - one a) * g a * phi d a)
+  rewrite (E_ext (g := fun d => \rsum_a ((p d a - one a) * (lam a - g a)) + \rsum_a ((pt a - one a)
+    * g a * phi d a)
      + \rsum_a ((p d a - pt a) * phi d a * g a))); last first.
     by move=> d; rewrite /lin -!rsum_split; apply: rsum_eqr => a _; ring.
   rewrite !E_add !E_sum; congr (_ + _ + _); apply: rsum_eqr => a _; last by rewrite E_scale.
-  rewrite (E_ext (g := fun d => (lam a - g a) * p d a + - one a * (lam a - g a))); last by move=> d; ring.
+  rewrite (E_ext (g := fun d => (lam a - g a) * p d a + - one a * (lam a - g a))); last by move=> d;
+    ring.
   by rewrite E_add E_scale E_const -/(Ep a); ring.
-have regS : S reg <= 2 * gamma * regular Ep + gamma * regular pt + kappa * gamma * (8 * regular pt + 8 / 3 * away pt).
-  rewrite /S rsum_split; have := lemma11_bias2_regular; have := lemma12_bias3_regular; have := lemma13_bias4_regular; lra.
+have regS : S reg <= 2 * gamma * regular Ep + gamma * regular pt + kappa * gamma
+  * (8 * regular pt + 8 / 3 * away pt).
+  rewrite /S rsum_split; have := lemma11_bias2_regular; have := lemma12_bias3_regular;
+    have := lemma13_bias4_regular; lra.
 have r0 : 0 <= regular pt.
   by apply: rsum_ge0 => a _; apply: Rmult_le_pos; [exact: (proj1 dpt) | exact: Rlt_le (iu a)].
 have kb : 0 <= beta * kappa by apply: Rmult_le_pos; lra.

@@ -1,4 +1,5 @@
-(** Independent draws as iterated finite sums: moments, tail bounds, and Freedman's inequality (Lemma 3).
+(** Independent draws as iterated finite sums: moments, tail bounds, and Freedman's inequality
+    (Lemma 3).
 
     [Ei w n f] is the expectation of [f] over [n] independent draws from [w]. *)
 From Crossbandit Require Import FiniteSums Exponential.
@@ -20,7 +21,8 @@ Definition ssum (g : I -> R) (s : seq I) : R := foldr (fun i x => g i + x) 0 s.
 Definition mu (g : I -> R) := ip w g.
 
 Lemma Ei_ext n f g : (forall s, f s = g s) -> Ei n f = Ei n g.
-Proof. by elim: n f g => [|n IH] f g h //=; apply: rsum_eqr => i _; rewrite (IH _ (fun s => g (i :: s))). Qed.
+Proof. by elim: n f g => [|n IH] f g h //=; apply: rsum_eqr => i _;
+  rewrite (IH _ (fun s => g (i :: s))). Qed.
 
 Lemma Ei_le n f g : (forall s, f s <= g s) -> Ei n f <= Ei n g.
 Proof.
@@ -83,7 +85,8 @@ rewrite (rsum_eqr (G := fun i => w i * g i ^ 2 - (2 * mu g) * (w i * g i)
   by rewrite -/(ip w (fun i => g i ^ 2)) -/(mu (fun i => g i ^ 2)); ring.
 move=> i _.
 rewrite (@Ei_ext n _ (fun s => (ssum g s - INR n * mu g) ^ 2
-   + (2 * (g i - mu g) * ssum g s + ((g i - mu g) ^ 2 - 2 * (g i - mu g) * (INR n * mu g))))); last first.
+   + (2 * (g i - mu g) * ssum g s + ((g i - mu g) ^ 2 - 2 * (g i - mu g) * (INR n * mu g)))));
+     last first.
   by move=> s; rewrite /=; ring.
 rewrite Ei_add IH (@Ei_add n (fun s => 2 * (g i - mu g) * ssum g s)) Ei_scale Ei_sum Ei_const.
 by ring.
@@ -114,8 +117,10 @@ Proof.
 move=> h.
 have sum (r : seq A) : Ei n (fun s => \big[Rplus/0]_(a <- r) ind (P a s)) <= INR (size r) * x.
   elim: r => [|a r IH].
-    by rewrite (Ei_ext n (g := fun=> 0)) ?Ei_const /INR /= ?Rmult_0_l; [lra | move=> s; rewrite big_nil].
-  rewrite (Ei_ext n (g := fun s => ind (P a s) + \big[Rplus/0]_(a <- r) ind (P a s))); last by move=> s; rewrite big_cons.
+    by rewrite (Ei_ext n (g := fun=> 0)) ?Ei_const /INR /= ?Rmult_0_l; [lra | move=> s;
+      rewrite big_nil].
+  rewrite (Ei_ext n (g := fun s => ind (P a s) + \big[Rplus/0]_(a <- r) ind (P a s)));
+    last by move=> s; rewrite big_cons.
   by rewrite Ei_add [size _]/= S_INR; have := h a; rewrite /Pr; lra.
 have := sum (enum A); rewrite -cardE; apply: Rle_trans; apply: Ei_le => s; rewrite big_enum.
 case: (boolP [exists a, P a s]) => [/existsP[a Pa]|_]; last first.
@@ -147,9 +152,11 @@ Proof.
 move=> g01 l0 hl; have [w0 w1] := dw.
 have scale s : ssum (fun i => l * g i) s = l * ssum g s.
   by elim: s => [|i s IH] /=; [ring | rewrite IH; ring].
-apply: Rle_trans (@markov_exp n (fun i => l * g i) (k * l * mu g) (l * (k * (INR n * mu g)) + x) _ _ _) _.
+apply: Rle_trans (@markov_exp n (fun i => l * g i) (k * l * mu g) (l * (k * (INR n * mu g)) + x) _ _
+  _) _.
 - move=> s; rewrite scale /geb; case: Rle_dec => // h _.
-  by have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ l0) h; rewrite Rmult_plus_distr_l (_ : l * (x / l) = x) //; field; lra.
+  by have := Rmult_le_compat_l _ _ _ (Rlt_le _ _ l0) h;
+    rewrite Rmult_plus_distr_l (_ : l * (x / l) = x) //; field; lra.
 - apply: Rle_trans (exp_ineq1_le _).
   have -> : 1 + k * l * mu g = \rsum_i (w i * (1 + k * l * g i)).
     rewrite (rsum_eqr (G := fun i => w i + k * l * (w i * g i))); last by move=> i _; ring.
@@ -174,7 +181,8 @@ apply: Rle_trans (@markov_exp n (fun i => - (2 * g i)) (- mu g) (x - INR n * mu 
     by rewrite rsum_split w1 -rsum_mull -/(ip w g) -/(mu g); ring.
   apply: rsum_le => i _; apply: Rmult_le_compat_l => //.
   (* exp (-y) (1 + y) <= 1 gives exp (-y) <= 1 - y / 2 on [0, 1] *)
-  have := g12 i; have := exp_ineq1_le (2 * g i); have := exp_pos (- (2 * g i)); have := exp_opp (2 * g i).
+  have := g12 i; have := exp_ineq1_le (2 * g i); have := exp_pos (- (2 * g i));
+    have := exp_opp (2 * g i).
   move=> e1 ep h hi; have : exp (- (2 * g i)) * (1 + 2 * g i) <= 1 by nra.
   by nra.
 - by apply: Req_le; congr exp; ring.
@@ -194,7 +202,8 @@ Hypothesis small : forall h i, lam * X h i <= 1.
 Let mean h := \rsum_i (law h i * X h i).
 Let second h := \rsum_i (law h i * X h i ^ 2).
 
-(** The sum of [X - mean] minus [lam] times the sum of second moments; the history grows at its head. *)
+(** The sum of [X - mean] minus [lam] times the sum of second moments; the history grows at its
+    head. *)
 Fixpoint excess (h : seq I) : R :=
   if h is i :: h' then excess h' + (X h' i - mean h') - lam * second h' else 0.
 
@@ -226,8 +235,10 @@ have h4 : exp x * (1 - x / 4) ^ 4 <= 1.
     by congr exp; rewrite /INR; field.
   by rewrite -[X in _ <= X](pow1 4); apply: pow_incr; split.
 have p1 : 1 <= (1 + x + x ^ 2) * (1 - x / 4) ^ 4.
-  have -> : (1 + x + x ^ 2) * (1 - x / 4) ^ 4 = 1 + x ^ 2 * (3 / 8 - 11 / 16 * x + 81 / 256 * x ^ 2 - 15 / 256 * x ^ 3 + x ^ 4 / 256) by field.
-  have : 0 <= x ^ 2 * (3 / 8 - 11 / 16 * x + 81 / 256 * x ^ 2 - 15 / 256 * x ^ 3 + x ^ 4 / 256); last by lra.
+  have -> : (1 + x + x ^ 2) * (1 - x / 4) ^ 4 = 1 + x ^ 2 * (3 / 8 - 11 / 16 * x + 81 / 256 * x ^ 2
+    - 15 / 256 * x ^ 3 + x ^ 4 / 256) by field.
+  have : 0 <= x ^ 2 * (3 / 8 - 11 / 16 * x + 81 / 256 * x ^ 2 - 15 / 256 * x ^ 3 + x ^ 4 / 256);
+    last by lra.
   apply: Rmult_le_pos; first exact: pow2_ge_0.
   have x3 : x ^ 3 <= 3 / 4 * x ^ 2 by nra.
   have x4 : 0 <= x ^ 4 by nra.
@@ -247,12 +258,16 @@ have k0 : 0 <= k by apply: Rmult_le_pos; apply: Rlt_le; exact: exp_pos.
 apply: (Rle_trans _ (\rsum_i (law h i * (k * (1 + lam * X h i + (lam * X h i) ^ 2))))).
   apply: rsum_le => i _; apply: Rmult_le_compat_l => //; rewrite split.
   by apply: Rmult_le_compat_l => //; exact: exp_sq.
-rewrite (rsum_eqr (G := fun i => k * law h i + (k * lam * (law h i * X h i) + k * lam ^ 2 * (law h i * X h i ^ 2)))); last first.
+rewrite (rsum_eqr (G := fun i => k * law h i + (k * lam * (law h i * X h i) + k * lam ^ 2 *
+  (law h i * X h i ^ 2)))); last first.
   by move=> i _; ring.
 rewrite !rsum_split -!rsum_mull l1 -/(mean h) -/(second h).
-have -> : k * 1 + (k * lam * mean h + k * lam ^ 2 * second h) = k * (1 + (lam * mean h + lam ^ 2 * second h)) by ring.
-rewrite /k Rmult_assoc -[X in _ <= X]Rmult_1_r; apply: Rmult_le_compat_l; first exact: Rlt_le (exp_pos _).
-rewrite (_ : - (lam * mean h) - lam ^ 2 * second h = - (lam * mean h + lam ^ 2 * second h)); last by ring.
+have -> : k * 1 + (k * lam * mean h + k * lam ^ 2 * second h) =
+  k * (1 + (lam * mean h + lam ^ 2 * second h)) by ring.
+rewrite /k Rmult_assoc -[X in _ <= X]Rmult_1_r; apply: Rmult_le_compat_l;
+  first exact: Rlt_le (exp_pos _).
+rewrite (_ : - (lam * mean h) - lam ^ 2 * second h = - (lam * mean h + lam ^ 2 * second h));
+  last by ring.
 set y := lam * mean h + _; have := exp_ineq1_le y; have := exp_pos (- y); have := exp_opp y; nra.
 Qed.
 

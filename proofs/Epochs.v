@@ -1,6 +1,7 @@
 (** Algorithm 2 epoch by epoch, on states before the denominators of the epoch are drawn. *)
 From Coq Require Import FunctionalExtensionality.
-From Crossbandit Require Import FiniteSums Ftrl Programs Concentration RandomDenominators FrequencyBlock Retention PairReduction.
+From Crossbandit Require Import FiniteSums Ftrl Programs Concentration RandomDenominators
+  FrequencyBlock Retention PairReduction.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -64,7 +65,8 @@ Definition value (N t : nat) (s : memory C A) : R :=
 
 (** One round. *)
 Lemma value_S N t s : value N.+1 t s =
-  \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see G loss t a)) (value N t.+1)))).
+  \rsum_c (nu c * \rsum_a (policy2 s c a * (d t c a + E (learn2 s c a (see G loss t a))
+    (value N t.+1)))).
 Proof. by apply: play_S => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
 Lemma value_le N t s : value N t s <= INR N.
@@ -75,7 +77,8 @@ Lemma value_pair N t s : half s = None -> (epoch s == 1)%N = false -> value N.+2
   \rsum_c (nu c * \rsum_a (q eta rho s c a * (d t c a + d t.+1 c a)))
     + / 2 * \rsum_cf (nu cf * \rsum_cl (nu cl *
         (law eta rho s cl (fun ob => value N t.+2 (after G loss eta gamma rho beta n s t cf cl ob))
-         + law eta rho s cl (fun ob => value N t.+2 (after G loss eta gamma rho beta n s t.+1 cf cl ob))))).
+         + law eta rho s cl (fun ob => value N t.+2 (after G loss eta gamma rho beta n s t.+1 cf cl
+           ob))))).
 Proof.
 move=> hs es; rewrite value_S -(pair_step a0) //.
 apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr (_ * (_ + _)).
@@ -84,7 +87,8 @@ Qed.
 
 (** ** The draws of one pair *)
 Definition draw := (bool * C * A * bool)%type.
-(** A draw of a pair: which round is the loss side, its context, the arm and whether it is retained. *)
+(** A draw of a pair: which round is the loss side, its context, the arm and whether it is retained.
+    *)
 Definition side (l : draw) := l.1.1.1.
 Definition ctx (l : draw) := l.1.1.2.
 Definition arm (l : draw) := l.1.2.
@@ -97,8 +101,10 @@ Lemma r_of_dist F c : dist (r_of F c).
 Proof. by apply: mix_dist => //; exact: softmax_dist. Qed.
 
 (** Sums over the draws of a pair. *)
-Lemma pair_law_sum F0 (f : draw -> R) : \rsum_l (pair_law F0 l * f l) = \rsum_c (nu c * \rsum_a (r_of F0 c a *
-   (/ 4 * (f (true, c, a, true) + f (true, c, a, false) + f (false, c, a, true) + f (false, c, a, false))))).
+Lemma pair_law_sum F0 (f : draw -> R) : \rsum_l (pair_law F0 l * f l) =
+  \rsum_c (nu c * \rsum_a (r_of F0 c a *
+   (/ 4 * (f (true, c, a, true) + f (true, c, a, false) + f (false, c, a, true) + f (false, c, a,
+     false))))).
 Proof.
 rewrite rsum_pair rsum_pair rsum_pair rsum_bool -rsum_split; apply: rsum_eqr => c _.
 rewrite -rsum_split rsum_mull; apply: rsum_eqr => a _.
@@ -108,7 +114,8 @@ Qed.
 Lemma pair_law_dist F0 : dist (pair_law F0).
 Proof.
 have [nn n1] := dnu; split.
-  move=> l; have [r0 _] := r_of_dist F0 (ctx l); have h := Rmult_le_pos _ _ (nn (ctx l)) (r0 (arm l)).
+  move=> l; have [r0 _] := r_of_dist F0 (ctx l); have h := Rmult_le_pos _ _ (nn (ctx l))
+    (r0 (arm l)).
   by rewrite /pair_law; lra.
 have -> : \rsum_l pair_law F0 l = \rsum_l (pair_law F0 l * 1) by apply: rsum_eqr => l _; ring.
 rewrite pair_law_sum -[RHS]n1; apply: rsum_eqr => c _.
@@ -122,7 +129,8 @@ Lemma law_sum s cl f : law eta rho s cl f =
 Proof.
 have [_ r1] := r_of_dist (snap s) cl.
 rewrite /law /re -/(r_of (snap s) cl).
-rewrite (rsum_eqr (G := fun a => r_of (snap s) cl a / 2 * f (Some a) + r_of (snap s) cl a * (/ 2 * f None))
+rewrite (rsum_eqr (G := fun a => r_of (snap s) cl a / 2 * f (Some a) + r_of (snap s) cl a *
+  (/ 2 * f None))
   (F := fun a => r_of (snap s) cl a * (/ 2 * (f (Some a) + f None)))); last by move=> a _; field.
 by rewrite rsum_split -rsum_mulr r1; congr Rplus; ring.
 Qed.
@@ -133,26 +141,32 @@ Definition q_of (F0 F : table C A) c :=
 (** The regret of both rounds of a pair. *)
 Definition pair_regret (F0 : table C A) t (F : table C A) :=
   \rsum_c (nu c * \rsum_a (q_of F0 F c a * (d t c a + d t.+1 c a))).
-(** Half of the probability that arm [a] is observed, given the context; the denominators from a frequency block. *)
+(** Half of the probability that arm [a] is observed, given the context; the denominators from a
+    frequency block. *)
 Definition g (F : table C A) a c := / 2 * \rsum_(v | G v a) r_of F c v.
 Definition W_of (F : table C A) (s : seq C) a := RandomDenominators.W (g F a) gamma n s.
 Definition round_of (l : draw) t := if side l then t.+1 else t.
 (** What FTRL is fed after a pair. *)
 Definition y_actual W (j : option A) t l (c : C) a :=
-  (if kept l && G (arm l) a then 2 * loss (round_of l t) c a / W a else 0) + (if j == Some a then beta / W a else 0).
+  (if kept l && G (arm l) a then 2 * loss (round_of l t) c a / W a else 0) + (if j == Some a then
+    beta / W a else 0).
 
-(** The part of a state that does not depend on the frequency block: round, input and masses for the selector. *)
+(** The part of a state that does not depend on the frequency block: round, input and masses for the
+    selector. *)
 Definition ystate := (nat * table C A * (A -> R))%type.
-Definition add_mass (F1 : table C A) (mh : A -> R) (l : draw) a := mh a + 2 * r_of F1 (ctx l) a / INR (2 * n).
+Definition add_mass (F1 : table C A) (mh : A -> R) (l : draw) a := mh a + 2 * r_of F1 (ctx l) a
+  / INR (2 * n).
 Definition actual_step (F1 : table C A) W j (y : ystate) (l : draw) : ystate :=
   let '(t, F, mh) := y in (t.+2, fun c a => F c a + y_actual W j t l c a, add_mass F1 mh l).
 Definition actual_cost (F0 : table C A) (y : ystate) := let '(t, F, mh) := y in pair_regret F0 t F.
-Definition add_frequency (F1 : table C A) (x : A -> R) (c : C) a := x a + \rsum_(v | G v a) r_of F1 c v / INR (2 * n).
+Definition add_frequency (F1 : table C A) (x : A -> R) (c : C) a := x a + \rsum_(v | G v a) r_of F1
+  c v / INR (2 * n).
 
 (** The memory between pairs. *)
 Definition mem F F0 F1 W j wh mh ep i : memory C A := Memory F F0 F1 W j wh mh ep i None.
 
-Lemma q_ofE F F0 F1 W j wh mh ep i c : (1 < ep)%N -> q eta rho (mem F F0 F1 W j wh mh ep i) c = q_of F0 F c.
+Lemma q_ofE F F0 F1 W j wh mh ep i c : (1 < ep)%N -> q eta rho (mem F F0 F1 W j wh mh ep i) c =
+  q_of F0 F c.
 Proof. by move=> h; rewrite /q /= h. Qed.
 
 Section One.
@@ -160,22 +174,27 @@ Variables (F0 F1 : table C A) (W : A -> R) (j : option A) (ep N : nat).
 Hypothesis ep1 : (1 < ep)%N.
 (** The value after the epoch. *)
 Definition actual_end (x : A -> R) (y : ystate) := let '(t, F, mh) := y in
-  value N t (mem F F1 F (fun a => x a + 3 / 2 * gamma) (special_arm G mh) (fun=> 0) (fun=> 0) ep.+1 0).
+  value N t (mem F F1 F (fun a => x a + 3 / 2 * gamma) (special_arm G mh) (fun=> 0) (fun=> 0) ep.+1
+    0).
 
 Lemma ep_ne1 : (ep == 1)%N = false.
 Proof. by case: ep ep1 => [|[|]]. Qed.
 
 (** What a pair does to the memory. *)
 Lemma after_mem F wh mh i t sd cf cl a kp :
-  after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (if sd then t.+1 else t) cf cl (if kp then Some a else None)
+  after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (if sd then t.+1 else t) cf cl
+    (if kp then Some a else None)
   = let F' := fun c' a' => F c' a' + y_actual W j t (sd, cl, a, kp) c' a' in
-    if i.+1 == n then mem F' F1 F' (fun a => add_frequency F1 wh cf a + 3 / 2 * gamma) (special_arm G (add_mass F1 mh (sd, cl, a, kp))) (fun=> 0) (fun=> 0) ep.+1 0
+    if i.+1 == n then mem F' F1 F' (fun a => add_frequency F1 wh cf a + 3 / 2 * gamma)
+      (special_arm G (add_mass F1 mh (sd, cl, a, kp))) (fun=> 0) (fun=> 0) ep.+1 0
     else mem F' F0 F1 W j (add_frequency F1 wh cf) (add_mass F1 mh (sd, cl, a, kp)) ep i.+1.
 Proof.
 rewrite /after /close /=.
 have -> : (fun (c' : C) (a' : A) => F c' a' + (match (if kp then Some a else None) with
-   Some b => estimate2 (mem F F0 F1 W j wh mh ep i) true (see G loss (if sd then t.+1 else t) b) c' a' | None => 0 end
-   + bonus2 beta (mem F F0 F1 W j wh mh ep i) a')) = (fun c' a' => F c' a' + y_actual W j t (sd, cl, a, kp) c' a'); last by [].
+   Some b => estimate2 (mem F F0 F1 W j wh mh ep i) true (see G loss (if sd then t.+1 else t) b) c'
+     a' | None => 0 end
+   + bonus2 beta (mem F F0 F1 W j wh mh ep i) a')) = (fun c' a' => F c' a' + y_actual W j t (sd, cl,
+     a, kp) c' a'); last by [].
 apply: functional_extensionality => c'; apply: functional_extensionality => a'.
 rewrite /y_actual /bonus2 /estimate2 /see /round_of /=; case: kp => //=.
 by case: (G a a').
@@ -185,7 +204,8 @@ Qed.
 Lemma epoch_pair F wh mh i t M :
   value M.+2 t (mem F F0 F1 W j wh mh ep i) = pair_regret F0 t F +
    \rsum_cf (nu cf * \rsum_l (pair_law F0 l *
-      value M t.+2 (after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (round_of l t) cf (ctx l) (if kept l then Some (arm l) else None)))).
+      value M t.+2 (after G loss eta gamma rho beta n (mem F F0 F1 W j wh mh ep i) (round_of l t) cf
+        (ctx l) (if kept l then Some (arm l) else None)))).
 Proof.
 rewrite value_pair //=; last exact: ep_ne1.
 congr Rplus.
@@ -202,7 +222,8 @@ Qed.
 (** A whole epoch, pair after pair. *)
 Lemma epoch_run m i F wh mh t : (i + m.+1 = n)%N ->
   value (2 * m.+1 + N) t (mem F F0 F1 W j wh mh ep i)
-  = FrequencyBlock.run nu (pair_law F0) (add_frequency F1) (actual_step F1 W j) (actual_cost F0) actual_end m.+1 wh (t, F, mh).
+  = FrequencyBlock.run nu (pair_law F0) (add_frequency F1) (actual_step F1 W j) (actual_cost F0)
+    actual_end m.+1 wh (t, F, mh).
 Proof.
 elim: m i F wh mh t => [|m IH] i F wh mh t im.
   rewrite (_ : (2 * 1 + N)%N = N.+2) // epoch_pair /=; congr Rplus.
@@ -218,7 +239,8 @@ by rewrite IH // addSnnS.
 Qed.
 
 (** The frequency block gives the denominators of the next epoch. *)
-Lemma add_frequency_W s : (fun a => foldl (add_frequency F1) (fun=> 0) s a + 3 / 2 * gamma) = W_of F1 s.
+Lemma add_frequency_W s : (fun a => foldl (add_frequency F1) (fun=> 0) s a + 3 / 2 * gamma) =
+  W_of F1 s.
 Proof.
 apply: functional_extensionality => a; rewrite /W_of /RandomDenominators.W.
 have nR : 0 < INR n by apply: lt_0_INR; apply/ltP.
@@ -236,15 +258,18 @@ Definition epoch_value (k ep t : nat) (F F0 : table C A) (j : option A) : R :=
 (** An epoch as a path, with the denominators of the next epoch drawn at its end. *)
 Lemma epoch_path k ep t F F0 W j : (1 < ep)%N ->
   value (2 * n * k.+1) t (mem F F0 F W j (fun=> 0) (fun=> 0) ep 0) =
-  Ei (pair_law F0) n (pathv (actual_step F W j) (actual_cost F0) (fun y : ystate => let '(t', F', mh') := y in epoch_value k ep.+1 t' F' F (special_arm G mh'))
+  Ei (pair_law F0) n (pathv (actual_step F W j) (actual_cost F0) (fun y : ystate =>
+    let '(t', F', mh') := y in epoch_value k ep.+1 t' F' F (special_arm G mh'))
       (t, F, fun=> 0)).
 Proof.
 move=> h; rewrite mulnS -[in X in value X _ _](prednK n0).
 rewrite [X in (2 * _ + 2 * X * k)%N](prednK n0).
-rewrite (@epoch_run F0 F W j ep (2 * n * k) h n.-1 0 F (fun=> 0) (fun=> 0) t); last by rewrite add0n (prednK n0).
+rewrite (@epoch_run F0 F W j ep (2 * n * k) h n.-1 0 F (fun=> 0) (fun=> 0) t);
+  last by rewrite add0n (prednK n0).
 rewrite (prednK n0) defer //.
 rewrite (Ei_ext nu n (g := fun s => Ei (pair_law F0) n (pathv (actual_step F W j) (actual_cost F0)
-   (actual_end F ep (2 * n * k) (foldl (add_frequency F) (fun=> 0) s)) (t, F, fun=> 0)))); last first.
+   (actual_end F ep (2 * n * k) (foldl (add_frequency F) (fun=> 0) s)) (t, F, fun=> 0))));
+     last first.
   by move=> s; rewrite ideal_path //; exact: pair_law_dist.
 rewrite Ei_swap; apply: Ei_ext => ls; rewrite pathv_mean //.
 congr (pathv _ _ _ _ _); apply: functional_extensionality => -[[t' F'] mh'].
@@ -257,11 +282,14 @@ Proof. by rewrite -(Ei_const dnu n (INR (2 * n * k))); apply: Ei_le => // s; exa
 
 (** ** The same path with the ideal prefix sums Y *)
 Definition w (F0 : table C A) a := mu nu (g F0 a).
-(** The population quantities of the epoch: [y_ideal] is the ideal input and [scaled] the input after ideal inputs [Y]. *)
+(** The population quantities of the epoch: [y_ideal] is the ideal input and [scaled] the input
+    after ideal inputs [Y]. *)
 Definition u F0 a := w F0 a + gamma.
 Definition y_ideal F0 (j : option A) t l (c : C) a :=
-  ((if kept l && G (arm l) a then 2 * loss (round_of l t) c a else 0) + (if j == Some a then beta else 0)) / u F0 a.
-Definition scaled (F : table C A) (th : A -> R) (Y : table C A) : table C A := fun c a => F c a + th a * Y c a.
+  ((if kept l && G (arm l) a then 2 * loss (round_of l t) c a else 0) + (if j == Some a then beta
+    else 0)) / u F0 a.
+Definition scaled (F : table C A) (th : A -> R) (Y : table C A) : table C A := fun c a =>
+  F c a + th a * Y c a.
 Definition ideal_step (F F0 : table C A) j (y : ystate) (l : draw) : ystate :=
   let '(t, Y, mh) := y in (t.+2, fun c a => Y c a + y_ideal F0 j t l c a, add_mass F mh l).
 Definition ratio F0 s a := u F0 a / W_of F0 s a.
@@ -275,27 +303,33 @@ have : \rsum_(v | G v a) r_of F c v <= \rsum_v r_of F c v by apply: rsum_sub_le.
 by rewrite r1; lra.
 Qed.
 Lemma w_ge0 F a : 0 <= w F a.
-Proof. by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half F a c; lra]. Qed.
+Proof. by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half F a c;
+  lra]. Qed.
 Lemma u_gt0 F a : 0 < u F a. Proof. by rewrite /u; have := w_ge0 F a; lra. Qed.
 Lemma W_of_gt0 F s a : 0 < W_of F s a.
 Proof.
 have h : 0 <= ssum (g F a) s by elim: s => [|i s IH] /=; [lra | have := g_half F a i; lra].
 have nR : 0 < INR n by apply: lt_0_INR; apply/ltP.
-have : 0 <= ssum (g F a) s / INR n by apply: Rmult_le_pos => //; apply: Rlt_le; exact: Rinv_0_lt_compat nR.
+have : 0 <= ssum (g F a) s / INR n by apply: Rmult_le_pos => //; apply: Rlt_le;
+  exact: Rinv_0_lt_compat nR.
 by rewrite /W_of /RandomDenominators.W; lra.
 Qed.
 
-Definition ideal_cost F F0 th (y : ystate) := let '(t, Y, mh) := y in pair_regret F0 t (scaled F th Y).
-Definition ideal_end F th k ep (y : ystate) := let '(t, Y, mh) := y in epoch_value k ep.+1 t (scaled F th Y) F (special_arm G mh).
+Definition ideal_cost F F0 th (y : ystate) := let '(t, Y, mh) := y in pair_regret F0 t
+  (scaled F th Y).
+Definition ideal_end F th k ep (y : ystate) := let '(t, Y, mh) := y in epoch_value k ep.+1 t
+  (scaled F th Y) F (special_arm G mh).
 
 (** The denominators are drawn first, and the actual inputs are ideal inputs times [ratio]. *)
 Lemma epoch_value_step k ep t F F0 j : (1 < ep)%N -> epoch_value k.+1 ep t F F0 j =
-  Ei nu n (fun s => Ei (pair_law F0) n (pathv (ideal_step F F0 j) (ideal_cost F F0 (ratio F0 s)) (ideal_end F (ratio F0 s) k ep)
+  Ei nu n (fun s => Ei (pair_law F0) n (pathv (ideal_step F F0 j) (ideal_cost F F0 (ratio F0 s))
+    (ideal_end F (ratio F0 s) k ep)
      (t, fun _ _ => 0, fun=> 0))).
 Proof.
 move=> h; apply: Ei_ext => s; rewrite epoch_path //; apply: Ei_ext => ls.
 have e0 : F = scaled F (ratio F0 s) (fun _ _ => 0).
-  by apply: functional_extensionality => c; apply: functional_extensionality => a; rewrite /scaled; ring.
+  by apply: functional_extensionality => c; apply: functional_extensionality => a; rewrite /scaled;
+    ring.
 rewrite {3}e0; move: (fun _ _ => 0) => Y; move: (fun=> 0) => mh.
 elim: ls t Y mh => [|l ls IH] t Y mh //=; congr Rplus.
 have -> : (fun c a => scaled F (ratio F0 s) Y c a + y_actual (W_of F0 s) j t l c a)

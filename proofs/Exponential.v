@@ -39,7 +39,8 @@ by rewrite -tech_pow_Rmult IH -exp_plus S_INR; congr exp; ring.
 Qed.
 
 Lemma exp_double x b : exp x <= b -> exp (2 * x) <= b * b.
-Proof. by move=> h; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring]. Qed.
+Proof. by move=> h; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
+  Qed.
 
 Lemma exp_64th : exp (/ 64) <= 64 / 63.
 Proof. by have := exp_ineq1_le (- / 64); have := exp_pos (/ 64); have := exp_opp (/ 64); nra. Qed.
@@ -60,7 +61,8 @@ Qed.
 Lemma exp_lin x : 0 <= x <= / 2 -> exp x <= 1 + 4 / 3 * x.
 Proof.
 move=> hx; have -> : x = / 2 * (2 * x) by field.
-by have h : exp (/ 2 * (2 * x)) <= 1 + 2 * x * (exp (/ 2) - 1); [apply: exp_chord; lra | have := exp_half; nra].
+by have h : exp (/ 2 * (2 * x)) <= 1 + 2 * x * (exp (/ 2) - 1); [apply: exp_chord;
+  lra | have := exp_half; nra].
 Qed.
 
 (** The inequality behind Lemma 16. *)
@@ -78,7 +80,8 @@ have w3 : w <= 3 by rewrite /w; lra.
 case: (Rle_dec w 1) => w1; last first.
   have e1 := exp1_ub; have e0 := exp_pos 1; have {}w1 : 1 <= w by lra.
   clearbody w; clear -w1 w3 e1 e0.
-  have chord d : 0 <= d <= 1 -> exp d <= 1 + 7 / 4 * d by move=> hd; have := exp_chord 1 hd; rewrite Rmult_1_l; nra.
+  have chord d : 0 <= d <= 1 -> exp d <= 1 + 7 / 4 * d by move=> hd; have := exp_chord 1 hd;
+    rewrite Rmult_1_l; nra.
   case: (Rle_dec w 2) => w2.
     have h : exp (w - 1) <= 1 + 7 / 4 * (w - 1) by apply: chord; lra.
     have p0 := exp_pos (w - 1).

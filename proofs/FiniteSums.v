@@ -1,4 +1,5 @@
-(** Sums over finite sets, at the real numbers of the standard library: [lra], [nra] and [field] work. *)
+(** Sums over finite sets, at the real numbers of the standard library: [lra], [nra] and [field]
+    work. *)
 From Coq Require Export Lra Lia Psatz.
 From Crossbandit Require Export Statement.
 Set Implicit Arguments.
@@ -83,7 +84,8 @@ have : 0 <= \rsum_(i | Q i && ~~ P i) F i by apply: rsum_ge0 => i /andP[/F0].
 lra.
 Qed.
 
-Lemma rsum_eql P (Q : pred I) F : (forall i, P i = Q i) -> \rsum_(i | P i) F i = \rsum_(i | Q i) F i.
+Lemma rsum_eql P (Q : pred I) F : (forall i, P i = Q i) -> \rsum_(i | P i) F i =
+  \rsum_(i | Q i) F i.
 Proof. by move=> h; exact: eq_bigl. Qed.
 Lemma rsum_eqr P F G : (forall i, P i -> F i = G i) -> \rsum_(i | P i) F i = \rsum_(i | P i) G i.
 Proof. exact: eq_bigr. Qed.

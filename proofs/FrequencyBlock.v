@@ -1,5 +1,6 @@
-(** Appendix A: within an epoch the frequency contexts only enter the running estimate, so they may be drawn
-    after everything else. This is the independence of D_e and G_e, without sigma-fields. *)
+(** Appendix A: within an epoch the frequency contexts only enter the running estimate, so they may
+    be drawn after everything else. This is the independence of D_e and G_e, without sigma-fields.
+    *)
 From Crossbandit Require Import FiniteSums Ftrl Concentration.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -36,7 +37,8 @@ Theorem defer i x y : run i x y = Ei nu i (fun s => ideal i (foldl add x s) y).
 Proof.
 elim: i x y => [|i IH] x y //=.
 have -> : \rsum_c (nu c * \rsum_l (pair_law l * run i (add x c) (step y l)))
-  = \rsum_c (nu c * Ei nu i (fun s => \rsum_l (pair_law l * ideal i (foldl add (add x c) s) (step y l)))).
+  = \rsum_c (nu c * Ei nu i (fun s => \rsum_l (pair_law l * ideal i (foldl add (add x c) s)
+    (step y l)))).
   apply: rsum_eqr => c _; congr Rmult.
   by rewrite (Ei_rsum i (fun l s => ideal i (foldl add (add x c) s) (step y l)));
      apply: rsum_eqr => l _; rewrite IH.

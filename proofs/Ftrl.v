@@ -1,4 +1,5 @@
-(** Lemma 16: negative-entropy FTRL with shifted inputs, on every path, for any finite set of arms. *)
+(** Lemma 16: negative-entropy FTRL with shifted inputs, on every path, for any finite set of arms.
+    *)
 From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -39,7 +40,8 @@ move=> hz; have Z0 := norm_gt0 c.
 have [s0 s1] := softmax_dist c.
 pose S := \rsum_a (softmax c a * exp (- (eta * (y a - z)))).
 have S0 : 0 < S.
-  by apply: (rsum_gt0 (i0 := a0)) => // a _; apply: Rmult_lt_0_compat; [exact: softmax_gt0 | exact: exp_pos].
+  by apply: (rsum_gt0 (i0 := a0)) => // a _; apply: Rmult_lt_0_compat;
+    [exact: softmax_gt0 | exact: exp_pos].
 have -> : norm (fun a => c a + y a) = norm c * (exp (- (eta * z)) * S).
   rewrite /S !rsum_mull {1}/norm; apply: eq_bigr => a _.
   rewrite softmaxE /wexp.
@@ -49,7 +51,8 @@ rewrite ln_mult //; last by apply: Rmult_lt_0_compat => //; exact: exp_pos.
 rewrite ln_mult ?ln_exp //; last exact: exp_pos.
 have hS : S <= 1 - eta * ip (softmax c) y + eta * z
               + 2 * eta ^ 2 * ip (softmax c) (fun a => (y a - z) ^ 2).
-  apply: (Rle_trans _ (\rsum_a (softmax c a * (1 - (eta * (y a - z)) + 2 * (eta * (y a - z)) ^ 2)))).
+  apply: (Rle_trans _ (\rsum_a (softmax c a * (1 - (eta * (y a - z)) + 2 * (eta * (y a - z)) ^
+    2)))).
     apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: s0.
     exact: exp_quad.
   apply: Req_le.
@@ -60,7 +63,8 @@ have hS : S <= 1 - eta * ip (softmax c) y + eta * z
 by have := ln_le_sub1 S0; lra.
 Qed.
 
-(** Gibbs' variational principle: softmax is the minimiser of Equation 2, and the minimum is - ln norm. *)
+(** Gibbs' variational principle: softmax is the minimiser of Equation 2, and the minimum is - ln
+    norm. *)
 Definition negent (v : A -> R) := \rsum_a (v a * ln (v a)).
 
 (** The lower bound for every comparator. *)
@@ -157,7 +161,8 @@ move=> dv hz.
 have up : ln (norm (cum T)) <= ln (INR #|A|) - eta * \rsum_(t < T) ip (p t) (y t)
     + 2 * eta ^ 2 * \rsum_(t < T) ip (p t) (fun a => (y t a - z t) ^ 2).
   elim: T hz => [|T IH] hz; first by rewrite norm0 !big_ord0; lra.
-  rewrite (rsum_recr T (fun t => ip (p t) (y t))) (rsum_recr T (fun t => ip (p t) (fun a => (y t a - z t) ^ 2))).
+  rewrite (rsum_recr T (fun t => ip (p t) (y t))) (rsum_recr T (fun t => ip (p t) (fun a =>
+    (y t a - z t) ^ 2))).
   have -> : norm (cum T.+1) = norm (fun a => cum T a + y T a).
     by apply: eq_bigr => a _; rewrite /wexp cumS.
   have := @norm_step (cum T) (y T) (z T) (fun a => hz T a (ltnSn T)).

@@ -1,9 +1,10 @@
 (** Appendix C: the good events, the stopped and clipped proxy, and the inequality of one epoch.
 
-    A stopped proxy is the value [stopped] of a path: the costs up to the first pair at which the ideal input
-    exceeds [B0], and then the potential. *)
+    A stopped proxy is the value [stopped] of a path: the costs up to the first pair at which the
+    ideal input exceeds [B0], and then the potential. *)
 From Coq Require Import FunctionalExtensionality.
-From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs KnownLaw Concentration
+From Crossbandit Require Import FiniteSums Exponential Selector Ftrl GraphInverse Programs KnownLaw
+  Concentration
   RandomDenominators FrequencyBlock Retention PairReduction Epochs Snapshots LocalNorms OnePair.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -59,7 +60,8 @@ Local Notation r_of := (r_of eta rho).
 Local Notation pair_regret := (pair_regret nu loss eta rho pi).
 Local Notation epoch_value := (epoch_value nu G loss eta gamma rho beta n pi).
 
-(** The invariant of an epoch: since the snapshot little was fed, and the special arm was well chosen. *)
+(** The invariant of an epoch: since the snapshot little was fed, and the special arm was well
+    chosen. *)
 Definition inv (F F0 : table C A) (j : option A) :=
   (forall c a, 0 <= F c a - F0 c a <= 2 * B0) /\
   (forall a, ~~ G a a -> j != Some a -> / 6 <= w nu G eta rho F0 a) /\
@@ -103,9 +105,11 @@ have -> : -2 = \rsum_c (nu c * -2) by rewrite -rsum_mulr n1; ring.
 have -> : 2 = \rsum_c (nu c * 2) by rewrite -rsum_mulr n1; ring.
 split; apply: rsum_le => c _; apply: Rmult_le_compat_l => //; have [q0 q1] := dq c.
   have -> : -2 = \rsum_a (q_of eta rho F0 H c a * -2) by rewrite -rsum_mulr q1; ring.
-  by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a; lra.
+  by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a;
+    lra.
 have -> : 2 = \rsum_a (q_of eta rho F0 H c a * 2) by rewrite -rsum_mulr q1; ring.
-by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a; lra.
+by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have := dd t.+1 c a;
+  lra.
 Qed.
 
 Lemma Phi_ge0 (H : table C A) : 0 <= Phi H.
@@ -135,7 +139,8 @@ Qed.
 (** The stopped proxy. *)
 Fixpoint stopped (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
   let '(t, Y, mh) := y in
-  if okY Y then (if ls is l :: ls' then pair_regret F0 t (scaled F (theta sq) Y) + stopped sq (ideal_step y l) ls'
+  if okY Y then (if ls is l :: ls' then pair_regret F0 t (scaled F (theta sq) Y) + stopped sq
+    (ideal_step y l) ls'
                  else Phi (scaled F (theta sq) Y))
   else Phi (scaled F (theta sq) Y).
 
@@ -154,20 +159,25 @@ have B0' := pair_bound_ge0; have [inv1 [inv2 inv3]] := hinv.
 elim: i t Y mh => [|i IH] t Y mh G0.
   by rewrite /INR Rmult_0_l Rplus_0_r; apply: Ei_le => // sq /=; case: ifP => _; lra.
 case ok: (okY Y); last first.
-  have -> : Ei nu n (fun sq => Ei pair_law i.+1 (stopped sq (t, Y, mh))) = Ei nu n (fun sq => Phi (scaled F (theta sq) Y)).
+  have -> : Ei nu n (fun sq => Ei pair_law i.+1 (stopped sq (t, Y, mh))) = Ei nu n (fun sq =>
+    Phi (scaled F (theta sq) Y)).
     apply: Ei_ext => sq; rewrite -[RHS](Ei_const dwl i.+1); apply: Ei_ext => ls.
     by case: ls => [|l ls] /=; rewrite ok.
   by have := Rmult_le_pos _ _ (pos_INR i.+1) B0'; lra.
 pose V l sq := Ei pair_law i (stopped sq (ideal_step (t, Y, mh) l)).
 have -> : Ei nu n (fun sq => Ei pair_law i.+1 (stopped sq (t, Y, mh))) =
-  Ei nu n (fun sq => pair_regret F0 t (scaled F (theta sq) Y)) + \rsum_l (pair_law l * Ei nu n (V l)).
+  Ei nu n (fun sq => pair_regret F0 t (scaled F (theta sq) Y)) + \rsum_l (pair_law l * Ei nu n
+    (V l)).
   rewrite -(Ei_rsum nu pair_law n V) -Ei_add; apply: Ei_ext => sq /=.
   rewrite [pair_regret _ _ _ in RHS](dist_const _ dwl) -rsum_split; apply: rsum_eqr => l _.
   by rewrite ok (Ei_add pair_law i (fun=> _)) Ei_const //; rewrite /V /=; ring.
 have YB c a : 0 <= Y c a <= B0 by split=> //; exact: (okYP _ ok).
-have hs := one_pair a0 pi dnu so loss01 n0 eta0 gamma0 gamma_n rho1 beta4 kappa8 eta_shift inv1 inv2 inv3 t YB.
-rewrite Ei_add (Ei_rsum nu pair_law n (fun l sq => Phi (scaled F (theta sq) (fun c a => Y c a + y_ideal t l c a)))) in hs.
-have : \rsum_l (pair_law l * Ei nu n (V l)) <= \rsum_l (pair_law l * Ei nu n (fun sq => Phi (scaled F (theta sq)
+have hs := one_pair a0 pi dnu so loss01 n0 eta0 gamma0 gamma_n rho1 beta4 kappa8 eta_shift inv1 inv2
+  inv3 t YB.
+rewrite Ei_add (Ei_rsum nu pair_law n (fun l sq => Phi (scaled F (theta sq) (fun c a =>
+  Y c a + y_ideal t l c a)))) in hs.
+have : \rsum_l (pair_law l * Ei nu n (V l)) <= \rsum_l (pair_law l * Ei nu n (fun sq =>
+  Phi (scaled F (theta sq)
    (fun c a => Y c a + y_ideal t l c a)))) + INR i * pair_bound.
   rewrite [INR i * pair_bound](dist_const _ dwl) -rsum_split; apply: rsum_le => l _.
   rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: (proj1 dwl).
@@ -181,7 +191,8 @@ Proof.
 elim: ls y => [|l ls IH] [[t Y] mh].
   by rewrite /= /INR; case: ifP => _; have := Phi_ge0 (scaled F (theta sq) Y); lra.
 rewrite [stopped _ _ _]/= -[size _]/((size ls).+1) S_INR; case: ifP => _.
-  by have := IH (ideal_step (t, Y, mh) l); have := pair_regret_bd F0 t (scaled F (theta sq) Y); rewrite /=; lra.
+  by have := IH (ideal_step (t, Y, mh) l); have := pair_regret_bd F0 t (scaled F (theta sq) Y);
+    rewrite /=; lra.
 by have := Phi_ge0 (scaled F (theta sq) Y); have := pos_INR (size ls); lra.
 Qed.
 
@@ -191,12 +202,15 @@ Local Notation ideal_cost th := (ideal_cost nu loss eta rho pi F F0 th).
 Local Notation ideal_end th := (ideal_end nu G loss eta gamma rho beta n pi F th k ep).
 
 (** A real path never costs more than 2 for each pair and 1 for each later round. *)
-Lemma path_hi th y ls : pathv ideal_step (ideal_cost th) (ideal_end th) y ls <= 2 * INR (size ls) + INR (2 * n * k).
+Lemma path_hi th y ls : pathv ideal_step (ideal_cost th) (ideal_end th) y ls <= 2 * INR (size ls)
+  + INR (2 * n * k).
 Proof.
 elim: ls y => [|l ls IH] [[t Y] mh].
-  by rewrite /=; have := epoch_value_le a0 G eta gamma beta n pi dnu rho1 loss01 k ep.+1 t (scaled F th Y) F (special_arm G mh); rewrite /INR; lra.
+  by rewrite /=; have := epoch_value_le a0 G eta gamma beta n pi dnu rho1 loss01 k ep.+1 t
+    (scaled F th Y) F (special_arm G mh); rewrite /INR; lra.
 rewrite [pathv _ _ _ _ _]/= -[size _]/((size ls).+1) S_INR.
-by have := IH (ideal_step (t, Y, mh) l); have := pair_regret_bd F0 t (scaled F th Y); rewrite /=; lra.
+by have := IH (ideal_step (t, Y, mh) l); have := pair_regret_bd F0 t (scaled F th Y); rewrite /=;
+  lra.
 Qed.
 
 (** The state at the end of a path. *)
@@ -210,7 +224,8 @@ Qed.
 
 (** If the input stays below [B0], the proxy never stops and equals the real path. *)
 Lemma path_stopped rest sq ls y : 0 <= rest ->
-  okY (final y ls).1.2 -> ideal_end (theta sq) (final y ls) <= Phi (scaled F (theta sq) (final y ls).1.2) + rest ->
+  okY (final y ls).1.2 -> ideal_end (theta sq) (final y ls) <=
+    Phi (scaled F (theta sq) (final y ls).1.2) + rest ->
   pathv ideal_step (ideal_cost (theta sq)) (ideal_end (theta sq)) y ls <= stopped sq y ls + rest.
 Proof.
 move=> r0; elim: ls y => [|l ls IH] y ok ge.
@@ -226,7 +241,8 @@ Definition obs a (l : draw C A) : R := if kept l && G (arm l) a then 1 else 0.
 Let b a := if j == Some a then beta else 0.
 
 (** What the epoch fed, and what the selector sees. *)
-Lemma final_Y ls y c a : (final y ls).1.2 c a <= y.1.2 c a + (2 * ssum (obs a) ls + INR (size ls) * b a) / u a.
+Lemma final_Y ls y c a : (final y ls).1.2 c a <= y.1.2 c a + (2 * ssum (obs a) ls + INR (size ls) *
+  b a) / u a.
 Proof.
 have ua : 0 < u a by apply: u_gt0.
 have iu := Rinv_0_lt_compat _ ua.
@@ -243,17 +259,21 @@ Qed.
 Lemma final_m ls y a : (final y ls).2 a = y.2 a + ssum (fun l => r_of F (ctx l) a) ls / INR n.
 Proof.
 elim: ls y => [|l ls IH] y; first by rewrite /= /Rdiv; ring.
-rewrite [final _ _]/= -/(final (ideal_step y l) ls) IH; case: y => [[t Y] mh] /=; rewrite /add_mass mult_INR (_ : INR 2 = 2); last by rewrite /INR; lra.
+rewrite [final _ _]/= -/(final (ideal_step y l) ls) IH; case: y => [[t Y] mh] /=;
+  rewrite /add_mass mult_INR (_ : INR 2 = 2); last by rewrite /INR; lra.
 by field; lra.
 Qed.
 
 (** ** The three events *)
 (** Frequency event: no denominator is below half of its target. *)
-Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g G eta rho F0 a) / 2 - iota / 2) (ssum (g G eta rho F0 a) sq)].
+Definition badF (sq : seq C) := [exists a, geb (INR n * mu nu (g G eta rho F0 a) / 2 - iota / 2)
+  (ssum (g G eta rho F0 a) sq)].
 (** Loss event: no arm is observed much more often than expected. *)
-Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls) (2 * (INR n * mu pair_law (obs a)) + iota / 1)].
+Definition badL (ls : seq (draw C A)) := [exists a, geb (ssum (obs a) ls)
+  (2 * (INR n * mu pair_law (obs a)) + iota / 1)].
 Let mm := KnownLaw.m nu eta rho F.
-(** Selector event: only an arm without self-loop that has mass above 2/3 can be missed, and it is not. *)
+(** Selector event: only an arm without self-loop that has mass above 2/3 can be missed, and it is
+    not. *)
 Definition heavy a := ~~ G a a && ~~ geb (2 / 3) (mm a).
 Definition loss_m a (l : draw C A) := 1 - r_of F (ctx l) a.
 (** The selector event fails. *)
@@ -261,7 +281,8 @@ Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
   geb (ssum (loss_m a) ls) (4 / 3 * (INR n * mu pair_law (loss_m a)) + iota / / 2) else false.
 
 Lemma r_of01 (H : table C A) c a : 0 <= r_of H c a <= 1.
-Proof. by have [r0 r1] := r_of_dist a0 eta rho1 H c; split=> //; rewrite -r1; apply: (rsum_ge1 (P := xpredT)). Qed.
+Proof. by have [r0 r1] := r_of_dist a0 eta rho1 H c; split=> //; rewrite -r1;
+  apply: (rsum_ge1 (P := xpredT)). Qed.
 
 (** The probabilities of the three failures. *)
 Lemma P_F : Pr nu n badF <= INR #|A| * exp (- iota).
@@ -288,14 +309,17 @@ apply: functional_extensionality => a.
 have {}h : INR n * w a / 2 - iota / 2 < ssum (g G eta rho F0 a) sq.
   by have := h a; rewrite /geb; case: Rle_dec => // h' _; apply: Rnot_le_lt.
 have W0 : 0 < W_of G eta gamma rho n F0 sq a by apply: W_of_gt0.
-have nW : INR n * W_of G eta gamma rho n F0 sq a = ssum (g G eta rho F0 a) sq + 3 / 2 * (INR n * gamma).
+have nW : INR n * W_of G eta gamma rho n F0 sq a = ssum (g G eta rho F0 a) sq + 3 / 2
+  * (INR n * gamma).
   by rewrite /W_of /RandomDenominators.W; field; lra.
 have W2 : u a <= 2 * W_of G eta gamma rho n F0 sq a.
   apply: (Rmult_le_reg_l (INR n)) => //.
-  have -> : INR n * (2 * W_of G eta gamma rho n F0 sq a) = 2 * (INR n * W_of G eta gamma rho n F0 sq a) by ring.
+  have -> : INR n * (2 * W_of G eta gamma rho n F0 sq a) = 2 * (INR n * W_of G eta gamma rho n F0 sq
+    a) by ring.
   by rewrite nW /Epochs.u; lra.
 rewrite /OnePair.theta /clip Rmin_right //.
-by apply: (Rmult_le_reg_r (W_of G eta gamma rho n F0 sq a)) => //; rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
+by apply: (Rmult_le_reg_r (W_of G eta gamma rho n F0 sq a)) => //;
+  rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
 
 Lemma mu_obs a : mu pair_law (obs a) = w a.
@@ -316,7 +340,8 @@ apply: (Rmult_le_reg_r (u a)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; last by l
 have wa : 0 <= w a by apply: w_ge0.
 have ba : 0 <= b a <= beta by rewrite /b; case: ifP => _; lra.
 have nb : INR n * b a <= INR n * beta by apply: Rmult_le_compat_l; lra.
-have -> : B0 * u a = B0 * w a + (2 * iota + INR n * beta) by rewrite /Epochs.u Rmult_plus_distr_l {2}/B0; field; lra.
+have -> : B0 * u a = B0 * w a + (2 * iota + INR n * beta) by rewrite /Epochs.u Rmult_plus_distr_l
+  {2}/B0; field; lra.
 by have [_ B4] := B0_ge; have := Rmult_le_compat_r _ _ _ wa B4; lra.
 Qed.
 
@@ -333,10 +358,12 @@ rewrite (rsum_eqr (G := fun a' => r_of F0 c a' * (1 - r_of F c a))); last first.
 by rewrite -rsum_mulr r1 /KnownLaw.mixed /Epochs.r_of /mix /KnownLaw.ftrl /KnownLaw.K; ring.
 Qed.
 
-(** On the selector event, every other arm without self-loop is observed with probability 1/6 at least. *)
+(** On the selector event, every other arm without self-loop is observed with probability 1/6 at
+    least. *)
 Lemma good_S t ls : size ls = n -> ~~ badS ls ->
   let j' := special_arm G (final (t, fun _ _ => 0, fun=> 0) ls).2 in
-  (forall a, ~~ G a a -> j' != Some a -> / 6 <= Epochs.w nu G eta rho F a) /\ (forall b, j' = Some b -> ~~ G b b).
+  (forall a, ~~ G a a -> j' != Some a -> / 6 <= Epochs.w nu G eta rho F a) /\ (forall b, j' =
+    Some b -> ~~ G b b).
 Proof.
 move=> sz hb; cbv zeta; set mh := (final _ _).2.
 have mhE a : mh a = ssum (fun l => r_of F (ctx l) a) ls / INR n by rewrite /mh final_m /=; ring.
@@ -366,7 +393,8 @@ have two x : x != h -> mh x < / 2.
   have [r0 r1] := r_of_dist a0 eta rho1 F (ctx l).
   have : r_of F (ctx l) x + r_of F (ctx l) h <= 1.
     rewrite -r1 (rsum_D1 (P := xpredT) (r_of F (ctx l)) (i0 := x)) //; apply: Rplus_le_compat_l.
-    by apply: (rsum_ge1 (P := fun i => xpredT i && (i != x)) (F := r_of F (ctx l))) => //=; rewrite eq_sym.
+    by apply: (rsum_ge1 (P := fun i => xpredT i && (i != x)) (F := r_of F (ctx l))) => //=;
+      rewrite eq_sym.
   lra.
 move: so' ja; case: (j') => [x|]; last by move=> hn; have := hn h; rewrite (negbTE nh).
 move=> [_ /(_ h nh) hx] ja.
@@ -383,11 +411,13 @@ Definition fail := (2 * INR #|A| + 1) * exp (- iota).
 (** One epoch: the cost of its pairs, and what is lost if an event fails. *)
 Theorem epoch_ineq t rest : (1 < ep)%N -> 0 <= rest ->
   (forall t' F' j', inv F' F j' -> epoch_value k ep.+1 t' F' F j' <= Phi F' + rest) ->
-  epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + rest + INR (4 * n + 2 * n * k) * fail.
+  epoch_value k.+1 ep t F F0 j <= Phi F + INR n * pair_bound + rest + INR (4 * n + 2 * n * k)
+    * fail.
 Proof.
 move=> hep r0 IH; rewrite epoch_value_step //.
 set y0 := (t, _, _); set M := INR (4 * n + 2 * n * k).
-have ME : M = 4 * INR n + INR (2 * n * k) by rewrite /M plus_INR mult_INR (_ : INR 4 = 4) // /INR; lra.
+have ME : M = 4 * INR n + INR (2 * n * k) by rewrite /M plus_INR mult_INR (_ : INR 4 = 4) // /INR;
+  lra.
 have k0 := pos_INR (2 * n * k).
 have key sq ls : size ls = n ->
   pathv ideal_step (ideal_cost (ratio sq)) (ideal_end (ratio sq)) y0 ls <=
@@ -396,15 +426,18 @@ have key sq ls : size ls = n ->
   have hi := path_hi (ratio sq) y0 ls; have lo := stopped_ge sq y0 ls; rewrite sz in hi lo.
   have iF := ind_ge0 (badF sq); have iL := ind_ge0 (badL ls); have iS := ind_ge0 (badS ls).
   have M0 : 0 <= M by exact: pos_INR.
-  have mF := Rmult_le_pos _ _ M0 iF; have mL := Rmult_le_pos _ _ M0 iL; have mS := Rmult_le_pos _ _ M0 iS.
+  have mF := Rmult_le_pos _ _ M0 iF; have mL := Rmult_le_pos _ _ M0 iL;
+    have mS := Rmult_le_pos _ _ M0 iS.
   case bF: (badF sq) mF => mF; first by rewrite {1}/ind; lra.
   case bL: (badL ls) mL => mL; first by rewrite [ind true]/ind; lra.
   case bS: (badS ls) mS => mS; first by rewrite [ind true]/ind; lra.
   rewrite -(good_F (negbT bF)).
   have ok := good_L t sz (negbT bL); have [s1 s2] := good_S t sz (negbT bS).
-  suff : pathv ideal_step (ideal_cost (theta sq)) (ideal_end (theta sq)) y0 ls <= stopped sq y0 ls + rest by lra.
+  suff : pathv ideal_step (ideal_cost (theta sq)) (ideal_end (theta sq)) y0 ls <= stopped sq y0 ls
+    + rest by lra.
   apply: path_stopped => //.
-  move: ok s1 s2; rewrite -/y0; have hG := Y_mono ls y0; case: (final y0 ls) hG => [[t' Y'] mh'] /= hG /okYP ok s1 s2.
+  move: ok s1 s2; rewrite -/y0; have hG := Y_mono ls y0; case: (final y0 ls) hG =>
+    [[t' Y'] mh'] /= hG /okYP ok s1 s2.
   apply: IH; split; last by split.
   move=> c a; rewrite /scaled; have h1 : 0 <= theta sq a <= 2 by apply: theta_bd.
   have h2 := hG c a; have h3 := ok c a.
@@ -415,16 +448,21 @@ apply: (Rle_trans _ (Ei nu n (fun sq => Ei pair_law n (fun ls =>
    stopped sq y0 ls + (rest + (M * ind (badF sq) + (M * ind (badL ls) + M * ind (badS ls)))))))).
   by apply: Ei_le => // sq; apply: Ei_le_size => // ls; exact: key.
 rewrite (Ei_ext nu n (g := fun sq => Ei pair_law n (stopped sq y0) + (rest + (M * ind (badF sq)
-   + (M * Ei pair_law n (fun ls => ind (badL ls)) + M * Ei pair_law n (fun ls => ind (badS ls))))))); last first.
+   + (M * Ei pair_law n (fun ls => ind (badL ls)) + M * Ei pair_law n (fun ls =>
+     ind (badS ls))))))); last first.
   by move=> sq; rewrite Ei_add Ei_add Ei_const // Ei_add Ei_const // Ei_add !Ei_scale.
 rewrite Ei_add Ei_add Ei_const // Ei_add Ei_scale Ei_const //.
-have hu := stopped_mean n t (fun=> 0) (Y := fun _ _ => 0) (fun _ _ => Rle_refl 0); rewrite -/y0 in hu.
-rewrite (Ei_ext nu n (f := fun sq => Phi (scaled F (theta sq) (fun _ _ => 0))) (g := fun=> Phi F)) in hu; last first.
-  move=> sq; congr KnownLaw.Phi; apply: functional_extensionality => c; apply: functional_extensionality => a.
+have hu := stopped_mean n t (fun=> 0) (Y := fun _ _ => 0) (fun _ _ => Rle_refl 0);
+  rewrite -/y0 in hu.
+rewrite (Ei_ext nu n (f := fun sq => Phi (scaled F (theta sq) (fun _ _ => 0))) (g := fun=> Phi F))
+  in hu; last first.
+  move=> sq; congr KnownLaw.Phi; apply: functional_extensionality => c;
+    apply: functional_extensionality => a.
   by rewrite /scaled; ring.
 rewrite Ei_const // in hu.
 have M0 : 0 <= M by exact: pos_INR.
-have f1 := Rmult_le_compat_l _ _ _ M0 P_F; have f2 := Rmult_le_compat_l _ _ _ M0 P_L; have f3 := Rmult_le_compat_l _ _ _ M0 P_S.
+have f1 := Rmult_le_compat_l _ _ _ M0 P_F; have f2 := Rmult_le_compat_l _ _ _ M0 P_L;
+  have f3 := Rmult_le_compat_l _ _ _ M0 P_S.
 rewrite /fail; rewrite /Pr in f1 f2 f3; lra.
 Qed.
 End Path.

@@ -1,6 +1,7 @@
 (** Lemma 4: the graph-inverse inequality, weighted, for directed graphs.
 
-    The bound 2 alpha (1 + ln (mass / eps)) is stronger than the printed one: no K, and the constant 2. *)
+    The bound 2 alpha (1 + ln (mass / eps)) is stronger than the printed one: no K, and the constant
+    2. *)
 From Crossbandit Require Import FiniteSums Exponential.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -15,9 +16,11 @@ Local Notation indep := (indep G).
 Local Notation alpha := (alpha G).
 
 Lemma indep_le S : indep S -> (#|S| <= alpha)%N.
-Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h). Qed.
+Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h).
+  Qed.
 
-Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j) (indep S).
+Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j)
+  (indep S).
 Proof.
 apply: (iffP forall_inP) => [h i j iS jS ij|h i iS].
   by move/forall_inP: (h i iS) => /(_ j jS) /implyP /(_ ij).
@@ -54,7 +57,8 @@ case: (set_0Vmem V) => [->|[k kV]].
     by apply/indepP => i j; rewrite inE.
   by rewrite /mass big_set0 cards0; rewrite /INR; lra.
 have [i [iV hi]] : exists i, i \in V /\ w i + inw V i + outw V i <= 2 * q.
-  case: (pickP (fun i => (i \in V) && (Rle_dec (w i + inw V i + outw V i) (2 * q) : bool))) => [i|none].
+  case: (pickP (fun i => (i \in V) && (Rle_dec (w i + inw V i + outw V i) (2 * q) : bool))) =>
+    [i|none].
     by case/andP=> iV; case: Rle_dec => // h _; exists i.
   exfalso; have big i : i \in V -> 2 * q < w i + inw V i + outw V i.
     by move=> iV; move: (none i); rewrite iV /=; case: Rle_dec => //= h _; lra.
@@ -181,7 +185,8 @@ have lnm x : 0 < x -> ln (x / eps) = ln x - ln eps.
   have h2 : w i / q i <= 2 * INR alpha * (w i / mass V).
     apply: (Rmult_le_reg_r (q i)) => //; rewrite {1}/Rdiv Rmult_assoc Rinv_l; last by lra.
     apply: (Rmult_le_reg_r (mass V)) => //.
-    have -> : 2 * INR alpha * (w i / mass V) * q i * mass V = w i * (2 * INR alpha * q i) by field; lra.
+    have -> : 2 * INR alpha * (w i / mass V) * q i * mass V = w i * (2 * INR alpha * q i) by field;
+      lra.
     by rewrite Rmult_1_r; apply: Rmult_le_compat_l => //; lra.
   have h3 : 2 * INR alpha * (w i / mass V) <= 2 * INR alpha * (ln (mass V) - ln (mass (V :\ i))).
     by apply: Rmult_le_compat_l; lra.
@@ -205,7 +210,8 @@ have alK : INR (alpha G) <= INR #|A|.
 have m1 : mass w [set: A] <= 1 by rewrite /mass -sT.
 have m0 : 0 < mass w [set: A] by apply: (rsum_gt0 (i0 := a0)) => //; rewrite inE.
 rewrite sT; apply: Rle_trans.
-  apply: (@lemma4_graph_inverse A G w w0 eps e0 we) => [i _|]; last by apply/set0Pn; exists a0; rewrite inE.
+  apply: (@lemma4_graph_inverse A G w w0 eps e0 we) => [i _|]; last by apply/set0Pn; exists a0;
+    rewrite inE.
   apply: Rplus_le_compat_l; apply: rsum_sub_le => [j _|j /andP[_ /andP[]]] //; exact: Rlt_le.
 rewrite !ln_div //; try nra.
 rewrite (ln_mult 4); [|lra|lra]; rewrite (ln_mult (INR (alpha G))); [|lra|lra].

@@ -146,7 +146,8 @@ rewrite (eq_bigr (fun v => (if G v a then m L v else 0) * (loss t c a / u L a) ^
   rewrite -rsum_mulr -(rsum_mkcondr xpredT (fun v => G v a)) -w_m.
   have -> : / u L a = u L a * (1 / u L a) ^ 2 by field; lra.
   apply: Rmult_le_compat => //; [exact: pow2_ge_0 | by rewrite /KnownLaw.u; lra |].
-  apply: pow_incr; split; first by apply: Rmult_le_pos => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
+  apply: pow_incr; split; first by apply: Rmult_le_pos => //; apply: Rlt_le;
+    exact: Rinv_0_lt_compat.
   by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 by move=> v _; rewrite /KnownLaw.estimate /see; case: (G v a); ring.
 Qed.
@@ -202,7 +203,8 @@ by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
 (** Each of them contributes at most 1, too. *)
-Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum (INR #|A|) (INR (alpha G)) rho.
+Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum (INR #|A|) (INR (alpha G))
+  rho.
 Proof.
 apply: Rmin_glb; last exact: graph_sum_alpha.
 have [mm _] := m_dist L.
@@ -219,7 +221,8 @@ Qed.
 Lemma noself_half L a : ~~ G a a -> reg L a -> / 2 <= w L a.
 Proof.
 move=> na ra; rewrite w_noself //.
-have := special_arm_ok G (m L); rewrite /reg in ra; case sj: (special_arm G (m L)) ra => [j|] ra; last first.
+have := special_arm_ok G (m L); rewrite /reg in ra; case sj: (special_arm G (m L)) ra => [j|] ra;
+  last first.
   by move/(_ a) => ea; rewrite ea in na.
 move=> [nj /(_ a na) hj].
 have ja : j != a by apply: contra ra => /eqP ->.
@@ -292,7 +295,8 @@ Lemma quad v : ip p (fun a => (y v a - z v) ^ 2) <=
   + (if special_arm G (m L) is Some j then (1 - p j) * z v ^ 2 else 0).
 Proof.
 have [p0 p1] := ftrl_dist L c; have [z0 _] := z_bd v.
-rewrite /ip /reg /z in z0 *; rewrite /y /KnownLaw.bonus in z0 *; case sj: (special_arm G (m L)) z0 => [j|] z0 /=.
+rewrite /ip /reg /z in z0 *; rewrite /y /KnownLaw.bonus in z0 *;
+  case sj: (special_arm G (m L)) z0 => [j|] z0 /=.
   have e1 (f : A -> R) : \rsum_(a | xpredT a && (a != j)) f a = \rsum_(a | Some j != Some a) f a.
     by apply: rsum_eql => a /=; rewrite eq_sym.
   have -> : 1 - p j = \rsum_(a | Some j != Some a) p a.
@@ -314,10 +318,12 @@ Lemma quad_mean : \rsum_v (m L v * ip p (fun a => (y v a - z v) ^ 2)) <=
   \rsum_(a | reg L a) (p a / u L a) + D * away L c.
 Proof.
 have [p0 p1] := ftrl_dist L c; have [m0 m1] := m_dist L.
-apply: (Rle_trans _ (\rsum_v (m L v * (\rsum_(a | reg L a) (p a * estimate L (see G loss t v) c a ^ 2)
+apply: (Rle_trans _ (\rsum_v (m L v * (\rsum_(a | reg L a) (p a * estimate L (see G loss t v) c a ^
+  2)
   + (if special_arm G (m L) is Some j then (1 - p j) * z v ^ 2 else 0))))).
   by apply: rsum_le => v _; apply: Rmult_le_compat_l => //; exact: quad.
-rewrite (eq_bigr (fun v => (\rsum_(a | reg L a) (p a * (m L v * estimate L (see G loss t v) c a ^ 2)))
+rewrite (eq_bigr (fun v => (\rsum_(a | reg L a) (p a * (m L v * estimate L (see G loss t v) c a ^
+  2)))
    + (if special_arm G (m L) is Some j then (1 - p j) * (m L v * z v ^ 2) else 0))); last first.
   move=> v _; rewrite Rmult_plus_distr_l rsum_mull; congr Rplus.
     by apply: eq_bigr => a _; ring.
@@ -336,9 +342,11 @@ have hy v : y v j ^ 2 <= ((if G v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) 
   rewrite /y /KnownLaw.bonus sj eqxx /KnownLaw.estimate /see /Rdiv.
   have q0 : 0 <= (/ u L j) ^ 2 by exact: pow2_ge_0.
   case: (G v j); last by apply: Req_le; ring.
-  have -> : (loss t c j * / u L j + beta * / u L j) ^ 2 = (loss t c j + beta) ^ 2 * (/ u L j) ^ 2 by ring.
+  have -> : (loss t c j * / u L j + beta * / u L j) ^ 2 = (loss t c j + beta) ^ 2 * (/ u L j) ^ 2
+    by ring.
   by apply: Rmult_le_compat_r => //; nra.
-apply: (Rle_trans _ (\rsum_v (m L v * (((if G v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) * (/ u L j) ^ 2)))).
+apply: (Rle_trans _ (\rsum_v (m L v * (((if G v j then 1 else 0) * (1 + 2 * beta) + beta ^ 2) *
+  (/ u L j) ^ 2)))).
   by apply: rsum_le => v _; apply: Rmult_le_compat_l.
 rewrite (eq_bigr (fun v => (if G v j then m L v else 0) * ((1 + 2 * beta) * (/ u L j) ^ 2)
    + m L v * (beta ^ 2 * (/ u L j) ^ 2))); last by move=> v _; case: (G v j); ring.
@@ -365,7 +373,8 @@ Definition Phi1 (x : A -> R) := ln (norm eta x) / eta + x (pi c).
 
 (** One round in one context: fall of the potential plus regret. *)
 Lemma step_c : \rsum_v (m L v * Phi1 (fun a => L c a + y v a)) + (ip p l - l (pi c)) <=
-  Phi1 (L c) + (gamma + 2 * eta) * \rsum_(a | reg L a) (p a / u L a) + (beta + 2 * eta * D) * away L c.
+  Phi1 (L c) + (gamma + 2 * eta) * \rsum_(a | reg L a) (p a / u L a) + (beta + 2 * eta * D) * away L
+    c.
 Proof.
 have [p0 p1] := ftrl_dist L c; have [m0 m1] := m_dist L.
 have ie := Rinv_0_lt_compat _ eta0.
@@ -384,7 +393,8 @@ have h1 v : Phi1 (fun a => L c a + y v a) <= Phi1 (L c) - ip p (y v) + y v (pi c
   rewrite /Phi1; have := Rmult_le_compat_r (/ eta) _ _ (Rlt_le _ _ ie) h.
   set N1 := ln (norm eta (fun a => L c a + y v a)); set N0 := ln (norm eta (L c)).
   rewrite -/(softmax eta (L c)).
-  set X := ip (softmax eta (L c)) (y v); set Q := ip (softmax eta (L c)) (fun a => (y v a - z v) ^ 2).
+  set X := ip (softmax eta (L c)) (y v); set Q := ip (softmax eta (L c)) (fun a =>
+    (y v a - z v) ^ 2).
   have -> : (N0 - eta * X + 2 * eta ^ 2 * Q) * / eta = N0 / eta - X + 2 * eta * Q by field; lra.
   by rewrite /Rdiv; lra.
 apply: (Rle_trans _ (\rsum_v (m L v * (Phi1 (L c) - ip p (y v) + y v (pi c)
@@ -396,7 +406,8 @@ rewrite !rsum_split rsum_opp -rsum_mulr m1 -rsum_mull.
 have hq := quad_mean.
 pose ym a := l a * (w L a / u L a) + bonus L a.
 have ymE a : \rsum_v (m L v * y v a) = ym a.
-  rewrite /y (eq_bigr (fun v => m L v * estimate L (see G loss t v) c a + m L v * bonus L a)); last first.
+  rewrite /y (eq_bigr (fun v => m L v * estimate L (see G loss t v) c a + m L v * bonus L a));
+    last first.
     by move=> v _; ring.
   by rewrite rsum_split -rsum_mulr m1 estimate_mean /ym /l; ring.
 have -> : \rsum_v (m L v * ip p (y v)) = ip p ym.
@@ -433,7 +444,8 @@ have lin : ip p g - g (pi c) <= gamma * \rsum_(a | reg L a) (p a / u L a) + beta
   have e1 (f : A -> R) : \rsum_(a | xpredT a && (a != j)) f a = \rsum_(a | reg L a) f a.
     by apply: rsum_eql => a /=; rewrite /reg sj eq_sym.
   rewrite (rsum_D1 (P := xpredT) _ (i0 := j)) // e1.
-  have aw : beta * ((1 - ftrl L c j) / u L j) = (1 - p j) * (beta * / u L j) by rewrite /p /Rdiv; ring.
+  have aw : beta * ((1 - ftrl L c j) / u L j) = (1 - p j) * (beta * / u L j) by rewrite /p /Rdiv;
+    ring.
   rewrite aw; case: (eqVneq (pi c) j) => [->|pj].
     rewrite -/p in pj0 *; nra.
   have rp : reg L (pi c) by rewrite /reg sj; apply: contra pj => /eqP[->].
@@ -471,7 +483,8 @@ rewrite /away; case sj: (special_arm G (m L)) => [j|]; last first.
   by rewrite (eq_bigr (fun=> 0)); [rewrite rsum_const; lra | move=> c _; ring].
 have := special_arm_ok G (m L); rewrite sj => -[nj _].
 have u0 := u_gt0 L j; have iu := Rinv_0_lt_compat _ u0.
-rewrite (eq_bigr (fun c => (nu c - nu c * ftrl L c j) * / u L j)); last by move=> c _; rewrite /Rdiv; ring.
+rewrite (eq_bigr (fun c => (nu c - nu c * ftrl L c j) * / u L j)); last by move=> c _;
+  rewrite /Rdiv; ring.
 rewrite -rsum_mulr rsum_sub n1 -/(pbar L j).
 apply: (Rmult_le_reg_r (u L j)) => //; rewrite Rmult_assoc Rinv_l; last by lra.
 apply: (Rmult_le_reg_l (1 - rho)); first by lra.
@@ -510,7 +523,8 @@ have -> : \rsum_a (m L a * Phi (update L (see G loss t a))) =
   by move=> a _; rewrite /Phi rsum_mull; apply: eq_bigr => c _; ring.
 rewrite -rsum_split.
 apply: (Rle_trans _ (\rsum_c (nu c * (rho + Phi1 c (L c)
-   + (gamma + 2 * eta) * \rsum_(a | reg L a) (ftrl L c a / u L a) + (beta + 2 * eta * D) * away L c)))).
+   + (gamma + 2 * eta) * \rsum_(a | reg L a) (ftrl L c a / u L a) + (beta + 2 * eta * D) * away L
+     c)))).
   apply: rsum_le => c _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l => //.
   have h := step_c t L c.
   have hr : ip (mixed L c) (loss t c) <= ip (ftrl L c) (loss t c) + rho.
@@ -534,7 +548,8 @@ rewrite (eq_bigr (fun c => nu c * rho + nu c * Phi1 c (L c)
 rewrite !rsum_split -rsum_mulr n1 -!rsum_mull -/(Phi L) rsum_exchange.
 have hG : \rsum_(a | reg L a) \rsum_c (nu c * ftrl L c a * / u L a) <= Gsum / (1 - rho).
   apply: (Rle_trans _ (\rsum_(a | reg L a) (m L a / u L a) / (1 - rho))); last first.
-    by apply: Rmult_le_compat_r; [apply: Rlt_le; apply: Rinv_0_lt_compat; lra | exact: graph_sum_regular].
+    by apply: Rmult_le_compat_r; [apply: Rlt_le; apply: Rinv_0_lt_compat;
+      lra | exact: graph_sum_regular].
   rewrite /Rdiv rsum_mulr; apply: rsum_le => a _; rewrite -rsum_mulr -/(pbar L a).
   have := pbar_le L a; have iu := Rinv_0_lt_compat _ (u_gt0 L a).
   by rewrite /Rdiv => h; have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) h; lra.
@@ -552,7 +567,8 @@ Qed.
 (** Proposition 2 in explicit form, for every horizon and comparator. *)
 Theorem known T : Reg nu G loss alg T pi <= ln K / eta + INR T * B.
 Proof.
-have h := @run_potential C A nu G loss alg pi Phi B nu_dist mixed_dist (fun _ _ _ _ => I) _ one_round T 0%N (fun _ _ => 0).
+have h := @run_potential C A nu G loss alg pi Phi B nu_dist mixed_dist (fun _ _ _ _ =>
+  I) _ one_round T 0%N (fun _ _ => 0).
 apply: Rle_trans (h _) _ => [L|].
   by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 nu_dist) | exact: Phi1_ge0].
 have -> : Phi (fun _ _ => 0) = ln K / eta; last by lra.
@@ -564,9 +580,11 @@ by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
 Qed.
 
 (** The same, as the function of the parameters that Statement defines. *)
-Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T.
+Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 (INR #|A|) (INR (alpha G)) eta gamma
+  rho beta T.
 Proof.
-apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K; congr (_ + _ * _).
+apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K;
+  congr (_ + _ * _).
 by field; lra.
 Qed.
 End Proof.

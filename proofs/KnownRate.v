@@ -34,7 +34,8 @@ have gs_le := Rmin_r (INR #|A|) (2 * INR (alpha G) * (1 + ln (INR #|A| / x))).
 have h := @known C A a0 nu G loss x x x x pi dn so l01 x0 x0.
 apply: Rle_trans (h _ _ _ T) _; [lra | lra | nra |].
 rewrite /B /Gsum /D /K; rewrite -/(graph_sum (INR #|A|) (INR (alpha G)) x) in gs_le.
-set gs := graph_sum (INR #|A|) (INR (alpha G)) x in gs_le *; set a := INR (alpha G) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
+set gs := graph_sum (INR #|A|) (INR (alpha G)) x in gs_le *;
+  set a := INR (alpha G) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
 have xs : x * s = 1 by rewrite /x; field; lra.
 have ss : s * s = a * INR T by rewrite big sqrt_sqrt.
 have kx : k / x = k * s by rewrite /x; field; lra.
@@ -70,7 +71,8 @@ have hB : x + (x + 2 * x) * ((gs + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x))
   by nra.
 apply: (Rle_trans _ (ln k * s + INR T * (x * (12 * a * (1 + l) + 25)))).
   by apply: Rplus_le_compat_l; apply: Rmult_le_compat_l.
-have -> : INR T * (x * (12 * a * (1 + l) + 25)) = 12 * (a * (INR T * x)) * (1 + l) + 25 * (INR T * x) by ring.
+have -> : INR T * (x * (12 * a * (1 + l) + 25)) = 12 * (a * (INR T * x)) * (1 + l) + 25
+  * (INR T * x) by ring.
 rewrite aTx.
 have : ln k * s <= l * s by apply: Rmult_le_compat_r; rewrite /l; lra.
 by nra.

@@ -1,7 +1,8 @@
 (** Late feedback: the feedback of a round is known only after [D] more rounds have been played.
 
-    Take [D + 1] copies of a learner in turn. A copy then knows the feedback of its last round before it plays again, and
-    the regret is at most [D + 1] times the regret of one copy over its share of the rounds. *)
+    Take [D + 1] copies of a learner in turn. A copy then knows the feedback of its last round
+    before it plays again, and the regret is at most [D + 1] times the regret of one copy over its
+    share of the rounds. *)
 From Coq Require Import FunctionalExtensionality.
 From mathcomp Require Import div.
 From Crossbandit Require Import FiniteSums Programs Retention KnownLaw Main.
@@ -14,13 +15,15 @@ Open Scope R_scope.
 Section Model.
 Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A).
 
-(** The copies wait in line, each with the update that it has still to make. The first one makes it, plays, and goes to the
-    end of the line with the feedback of this round: it is used when the copy plays again. *)
+(** The copies wait in line, each with the update that it has still to make. The first one makes it,
+    plays, and goes to the end of the line with the feedback of this round: it is used when the copy
+    plays again. *)
 Fixpoint play_late (n t : nat) (line : seq (prog (state l))) : prog (seq (C * A)) :=
   match n, line with
   | n'.+1, update :: line' =>
       bind update (fun s => Draw nu (fun c => Draw (policy s c) (fun a =>
-        bind (play_late n' t.+1 (rcons line' (learn s c a (see G loss t a)))) (fun h => Ret ((c, a) :: h)))))
+        bind (play_late n' t.+1 (rcons line' (learn s c a (see G loss t a)))) (fun h =>
+          Ret ((c, a) :: h)))))
   | _, _ => Ret [::]
   end.
 Definition Reg_late (D T : nat) (pi : C -> A) : R :=
@@ -29,12 +32,14 @@ End Model.
 
 (** * The proof *)
 Section Proof.
-Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A) (pi : C -> A) (D : nat).
+Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A)
+  (pi : C -> A) (D : nat).
 Hypothesis dnu : dist nu.
 Hypothesis dp : forall s c, dist (policy (l := l) s c).
 Hypothesis vl : forall s c a o, valid (learn (l := l) s c a o).
 
-(** The losses that a copy meets which plays in round [t], and how many rounds the copy in place [i] gets out of [n]. *)
+(** The losses that a copy meets which plays in round [t], and how many rounds the copy in place [i]
+    gets out of [n]. *)
 Definition own (t r : nat) := loss (t + r * D.+1).
 Definition share (i n : nat) := ((n + D - i) %/ D.+1)%N.
 
@@ -51,10 +56,12 @@ Lemma share_first n : share 0 n.+1 = (share D n).+1.
 Proof. by rewrite /share subn0 addnK addSnnS divnDr ?dvdnn // divnn addn1. Qed.
 
 (** A run that starts one round later meets the losses of one round later. *)
-Lemma play_shift ls k t s : play nu G ls (l := l) k t.+1 s = play nu G (fun r => ls r.+1) (l := l) k t s.
+Lemma play_shift ls k t s : play nu G ls (l := l) k t.+1 s = play nu G (fun r => ls r.+1) (l :=
+  l) k t s.
 Proof.
 elim: k t s => //= k IH t s; congr Draw; apply: functional_extensionality => c; congr Draw.
-apply: functional_extensionality => a; congr bind; apply: functional_extensionality => s'; by rewrite IH.
+apply: functional_extensionality => a; congr bind; apply: functional_extensionality => s';
+  by rewrite IH.
 Qed.
 Lemma regret_shift ls t h : regret ls pi t.+1 h = regret (fun r => ls r.+1) pi t h.
 Proof. by elim: h t => [|[c a] h IH] t //=; rewrite IH. Qed.
@@ -66,7 +73,8 @@ by rewrite /V play_shift -e; apply: E_ext => h; rewrite regret_shift.
 Qed.
 
 Lemma copies_rcons n t i line update :
-  copies n t i (rcons line update) = copies n t i line + copy (share (i + size line) n) (t + size line) update.
+  copies n t i (rcons line update) = copies n t i line + copy (share (i + size line) n)
+    (t + size line) update.
 Proof.
 elim: line t i => [|u line IH] t i /=; first by rewrite !addn0; ring.
 by rewrite IH !addnS !addSn; ring.
@@ -84,16 +92,20 @@ Lemma late_valid n t line : (forall i, (i < size line)%N -> valid (nth (Ret (sta
   valid (play_late nu G loss n t line).
 Proof.
 elim: n t line => [|n IH] t [|u line] h //=; apply: bind_valid => [|s]; first exact: (h 0%N).
-split=> // c; split=> // a; apply: bind_valid => //; apply: IH => i; rewrite size_rcons ltnS nth_rcons => le.
+split=> // c; split=> // a; apply: bind_valid => //; apply: IH => i;
+  rewrite size_rcons ltnS nth_rcons => le.
 by case: ltngtP le => // lt _; exact: (h i.+1).
 Qed.
 
-Theorem late_split n t line : size line = D.+1 -> (forall i, (i < size line)%N -> valid (nth (Ret (start l)) line i)) ->
+Theorem late_split n t line : size line = D.+1 -> (forall i, (i < size line)%N ->
+  valid (nth (Ret (start l)) line i)) ->
   E (play_late nu G loss n t line) (regret loss pi t) = copies n t 0 line.
 Proof.
 elim: n t line => [|n IH] t line sz hv; first by rewrite copies0 ?sz.
-case: line sz hv => // u line [sz] hv; rewrite [play_late _ _ _ _ _ _]/= [copies _ _ _ _]/= copiesS share_first E_bind.
-have rest s c a : E (play_late nu G loss n t.+1 (rcons line (learn s c a (see G loss t a)))) (regret loss pi t.+1)
+case: line sz hv => // u line [sz] hv; rewrite [play_late _ _ _ _ _ _]/= [copies _ _ _ _]/= copiesS
+  share_first E_bind.
+have rest s c a : E (play_late nu G loss n t.+1 (rcons line (learn s c a (see G loss t a))))
+  (regret loss pi t.+1)
    = copies n t.+1 0 line + E (learn s c a (see G loss t a)) (V (own t) (share D n) 1).
   rewrite IH ?size_rcons ?sz // ?copies_rcons ?sz; last first.
     move=> i; rewrite ltnS nth_rcons sz => le.
@@ -104,29 +116,36 @@ have see0 a : see G (own t) 0 a = see G loss t a.
   by apply: functional_extensionality => c; apply: functional_extensionality => a'; rewrite /see o0.
 rewrite Rplus_comm -E_addc; last exact: (hv 0%N isT).
 apply: E_ext => s; rewrite /V (play_S _ _ _ dnu dp vl) /=.
-rewrite [copies _ _ _ _ in RHS](dist_const _ dnu) -rsum_split; apply: rsum_eqr => c _; rewrite -Rmult_plus_distr_l; congr Rmult.
-rewrite [copies _ _ _ _ in RHS](dist_const _ (dp s c)) -rsum_split; apply: rsum_eqr => a _; rewrite -Rmult_plus_distr_l; congr Rmult.
+rewrite [copies _ _ _ _ in RHS](dist_const _ dnu) -rsum_split; apply: rsum_eqr => c _;
+  rewrite -Rmult_plus_distr_l; congr Rmult.
+rewrite [copies _ _ _ _ in RHS](dist_const _ (dp s c)) -rsum_split; apply: rsum_eqr => a _;
+  rewrite -Rmult_plus_distr_l; congr Rmult.
 rewrite E_bind /= E_addc; first by rewrite rest o0 see0; rewrite /V; ring.
 apply: late_valid => i; rewrite size_rcons ltnS nth_rcons sz => le.
 by case: ltngtP le => // lt _; apply: (hv i.+1); rewrite /= ltnS sz.
 Qed.
 End Proof.
 
-(** Every draw is from a distribution, and regret is at most [D + 1] times the bound for a share of the rounds, rounded up. *)
+(** Every draw is from a distribution, and regret is at most [D + 1] times the bound for a share of
+    the rounds, rounded up. *)
 Theorem late (C A : finType) (nu : C -> R) (G : rel A) (l : learner C A) (D T : nat) (B : R) :
-  dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o, valid (learn (l := l) s c a o)) ->
+  dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o,
+    valid (learn (l := l) s c a o)) ->
   regret_at_most nu G l ((T + D) %/ D.+1) B ->
   forall (loss : nat -> C -> A -> R) (pi : C -> A), (forall t c a, 0 <= loss t c a <= 1) ->
-    valid (play_late nu G loss T 0 (nseq D.+1 (Ret (start l)))) /\ Reg_late nu G loss l D T pi <= INR D.+1 * B.
+    valid (play_late nu G loss T 0 (nseq D.+1 (Ret (start l)))) /\ Reg_late nu G loss l D T pi <=
+      INR D.+1 * B.
 Proof.
 move=> dn dp vl h loss pi l01.
-have hv i : (i < size (nseq D.+1 (Ret (start l))))%N -> valid (nth (Ret (start l)) (nseq D.+1 (Ret (start l))) i).
+have hv i : (i < size (nseq D.+1 (Ret (start l))))%N ->
+  valid (nth (Ret (start l)) (nseq D.+1 (Ret (start l))) i).
   by rewrite size_nseq => iD; rewrite nth_nseq iD.
 split; first exact: late_valid.
 rewrite /Reg_late (@late_split C A nu G loss l pi D dn dp vl T 0 _ (size_nseq _ _) hv).
 have one i t : copy nu G loss pi D (share D i T) t (Ret (start l)) <= B.
   have le : (share D i T <= (T + D) %/ D.+1)%N by apply: leq_div2r; exact: leq_subr.
-  rewrite /copy /= -/(run nu G (own loss D t) l (share D i T)) -/(Reg nu G (own loss D t) l (share D i T) pi).
+  rewrite /copy /= -/(run nu G (own loss D t) l (share D i T)) -/(Reg nu G (own loss D t) l
+    (share D i T) pi).
   rewrite (Reg_pad _ _ _ _ dn dp vl ((T + D) %/ D.+1 - share D i T)) subnKC //.
   have [] := h (padded (own loss D t) (share D i T)) pi => // r c a.
   by rewrite /padded; case: ifP => _; [exact: l01 | lra].
@@ -136,8 +155,10 @@ rewrite [copies _ _ _ _ _ _ _ _ _]/= S_INR; have := one i t; have := IH t.+1 i.+
 Qed.
 
 (** Both algorithms with late feedback. *)
-Corollary late1 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (D T : nat) (B : R) :
-  dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm1 nu G eta gamma rho beta) ((T + D) %/ D.+1) B ->
+Corollary late1 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (D T : nat)
+  (B : R) :
+  dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm1 nu G eta gamma rho beta)
+    ((T + D) %/ D.+1) B ->
   forall (loss : nat -> C -> A -> R) (pi : C -> A), (forall t c a, 0 <= loss t c a <= 1) ->
     Reg_late nu G loss (algorithm1 nu G eta gamma rho beta) D T pi <= INR D.+1 * B.
 Proof.
@@ -146,8 +167,10 @@ have [] := @late C A nu G (algorithm1 nu G eta gamma rho beta) D T B dn _ _ h lo
 exact: (mixed_dist a0 eta r1).
 Qed.
 
-Corollary late2 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (n D T : nat) (B : R) :
-  dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm2 C G eta gamma rho beta n) ((T + D) %/ D.+1) B ->
+Corollary late2 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (n D T : nat)
+  (B : R) :
+  dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm2 C G eta gamma rho beta n)
+    ((T + D) %/ D.+1) B ->
   forall (loss : nat -> C -> A -> R) (pi : C -> A), (forall t c a, 0 <= loss t c a <= 1) ->
     Reg_late nu G loss (algorithm2 C G eta gamma rho beta n) D T pi <= INR D.+1 * B.
 Proof.

@@ -1,7 +1,9 @@
 (** Appendix K: one shifted FTRL step on the retained feedback of one pair, in one context.
 
-    [th] scales the ideal input [y_ideal] to the actual one. The shift is the input of the special arm. *)
-From Crossbandit Require Import FiniteSums Exponential Ftrl Programs KnownLaw Concentration Biases Retention PairReduction Epochs Snapshots.
+    [th] scales the ideal input [y_ideal] to the actual one. The shift is the input of the special
+    arm. *)
+From Crossbandit Require Import FiniteSums Exponential Ftrl Programs KnownLaw Concentration Biases
+  Retention PairReduction Epochs Snapshots.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -29,10 +31,12 @@ Let w0 a : 0 <= w a. Proof. exact: w_ge0. Qed.
 
 (** The mean of what is retained. *)
 Lemma obs_mean a (f : bool -> R) :
-  \rsum_l (pair_law l * (if kept l && G (arm l) a then f (side l) else 0)) = w a * ((f true + f false) / 2).
+  \rsum_l (pair_law l * (if kept l && G (arm l) a then f (side l) else 0)) =
+    w a * ((f true + f false) / 2).
 Proof.
 rewrite pair_law_sum /Epochs.w /mu /ip rsum_mulr; apply: rsum_eqr => c _.
-rewrite Rmult_assoc; congr Rmult; rewrite /g rsum_mull rsum_mulr (rsum_mkcondr xpredT (fun v => G v a)).
+rewrite Rmult_assoc; congr Rmult; rewrite /g rsum_mull rsum_mulr (rsum_mkcondr xpredT (fun v =>
+  G v a)).
 apply: rsum_eqr => v _; rewrite /kept /arm /side /=.
 by case: (G v a); field.
 Qed.
@@ -55,9 +59,11 @@ Definition gm a := (w a * lam a + b a) / u a.
 Lemma y_ideal_mean a : \rsum_l (pair_law l * y_ideal t l c a) = gm a.
 Proof.
 rewrite (rsum_eqr (G := fun l => / u a * (pair_law l * (if kept l && G (arm l) a
-   then (fun sd => 2 * loss (if sd then t.+1 else t) c a) (side l) else 0)) + pair_law l * (b a / u a))); last first.
+   then (fun sd => 2 * loss (if sd then t.+1 else t) c a) (side l) else 0)) + pair_law l * (b a / u
+     a))); last first.
   by move=> l _; rewrite /Epochs.y_ideal /round_of -/(b a) /Rdiv; ring.
-rewrite rsum_split -rsum_mull (obs_mean a (fun sd => 2 * loss (if sd then t.+1 else t) c a)) -rsum_mulr pair_law1 /gm /lam /=.
+rewrite rsum_split -rsum_mull (obs_mean a (fun sd => 2 * loss (if sd then t.+1 else t) c a))
+  -rsum_mulr pair_law1 /gm /lam /=.
 by have := u0 a => h; field; lra.
 Qed.
 
@@ -111,9 +117,10 @@ Qed.
 (** The cost of the shift. *)
 Definition D := 16 * (1 + beta) + 4 * beta ^ 2 / gamma.
 
-(** The local norm in expectation: the special arm contributes nothing, the others pay for the shift through
-    the mass away from it. *)
-Lemma quad_mean : \rsum_l (pair_law l * ip p (fun a => (y l a - z l) ^ 2)) <= 16 * regular_sum p + D * away_sum p.
+(** The local norm in expectation: the special arm contributes nothing, the others pay for the shift
+    through the mass away from it. *)
+Lemma quad_mean : \rsum_l (pair_law l * ip p (fun a => (y l a - z l) ^ 2)) <= 16 * regular_sum p + D
+  * away_sum p.
 Proof.
 have [p0 p1] := dp.
 apply: (Rle_trans _ (\rsum_l (pair_law l * (\rsum_(a | j != Some a) (p a * y l a ^ 2)
@@ -125,18 +132,22 @@ rewrite (eq_bigr (fun l => (\rsum_(a | j != Some a) (p a * (pair_law l * y l a ^
     by apply: eq_bigr => a _; ring.
   by case: j => [b'|]; ring.
 rewrite rsum_split rsum_exchange; apply: Rplus_le_compat.
-  rewrite /Snapshots.regular_sum /regular rsum_mull; apply: rsum_le => a ja; rewrite -rsum_mull -/(u a).
+  rewrite /Snapshots.regular_sum /regular rsum_mull; apply: rsum_le => a ja;
+    rewrite -rsum_mull -/(u a).
   have ua := u0 a; have iu := Rinv_0_lt_compat _ ua; have wa := w0 a.
   have -> : 16 * (p a / u a) = p a * (16 * / u a) by rewrite /Rdiv; ring.
   apply: Rmult_le_compat_l; first exact: p0.
-  apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) a then (fun=> 16 * (/ u a) ^ 2) (side l) else 0)))).
+  apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) a then (fun=> 16 * (/ u a) ^ 2)
+    (side l) else 0)))).
     apply: rsum_le => l _; apply: Rmult_le_compat_l; first exact: pair_law_ge0.
     rewrite /y /Epochs.y_ideal (negbTE ja) Rplus_0_r /Rdiv.
     have [t0 t2] := th2 a; have [l0 l1] := loss01 (round_of l t) c a.
     case: ifP => _; last by apply: Req_le; ring.
-    have -> : (th a * (2 * loss (round_of l t) c a * / u a)) ^ 2 = (th a * (2 * loss (round_of l t) c a)) ^ 2 * (/ u a) ^ 2 by ring.
+    have -> : (th a * (2 * loss (round_of l t) c a * / u a)) ^ 2 =
+      (th a * (2 * loss (round_of l t) c a)) ^ 2 * (/ u a) ^ 2 by ring.
     apply: Rmult_le_compat_r; first exact: pow2_ge_0.
-    have x4 : 0 <= th a * (2 * loss (round_of l t) c a) <= 4 by split; [apply: Rmult_le_pos; lra | nra].
+    have x4 : 0 <= th a * (2 * loss (round_of l t) c a) <= 4 by split; [apply: Rmult_le_pos;
+      lra | nra].
     by nra.
   rewrite (obs_mean a (fun=> 16 * (/ u a) ^ 2)).
   have -> : 16 * / u a = u a * (16 * (/ u a) ^ 2) by field; lra.
@@ -149,16 +160,19 @@ have pj1 : p b' <= 1 by rewrite -p1; apply: (rsum_ge1 (P := xpredT)).
 rewrite -rsum_mull -/(u b').
 have -> : D * ((1 - p b') / u b') = (1 - p b') * (D * / u b') by rewrite /Rdiv; ring.
 apply: Rmult_le_compat_l; first by lra.
-apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) b' then (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
+apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) b' then (fun=>
+  4 * (4 + 4 * beta) * (/ u b') ^ 2) (side l) else 0)
     + pair_law l * (4 * beta ^ 2 * (/ u b') ^ 2)))).
-  apply: rsum_le => l _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: pair_law_ge0.
+  apply: rsum_le => l _; rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l;
+    first exact: pair_law_ge0.
   rewrite /y /Epochs.y_ideal jE eqxx /Rdiv.
   have [t0 t2] := th2 b'; have [l0 l1] := loss01 (round_of l t) c b'; have q0 := pow2_ge_0 (/ u b').
   set x := (if _ then _ else 0) + beta.
   have -> : (th b' * (x * / u b')) ^ 2 = (th b' * x) ^ 2 * (/ u b') ^ 2 by ring.
   set v := (if _ then _ else 0); rewrite /x /v; case: ifP => _.
     rewrite -Rmult_plus_distr_r; apply: Rmult_le_compat_r => //.
-    have x4 : 0 <= th b' * (2 * loss (round_of l t) c b' + beta) <= 2 * (2 + beta) by split; [apply: Rmult_le_pos; lra | nra].
+    have x4 : 0 <= th b' * (2 * loss (round_of l t) c b' + beta) <= 2 * (2 + beta) by split;
+      [apply: Rmult_le_pos; lra | nra].
     by nra.
   rewrite !Rplus_0_l; apply: Rmult_le_compat_r => //.
   have x4 : 0 <= th b' * beta <= 2 * beta by split; [apply: Rmult_le_pos; lra | nra].
@@ -166,11 +180,14 @@ apply: (Rle_trans _ (\rsum_l (pair_law l * (if kept l && G (arm l) b' then (fun=
 rewrite rsum_split (obs_mean b' (fun=> 4 * (4 + 4 * beta) * (/ u b') ^ 2)) -rsum_mulr pair_law1.
 have -> : D * / u b' = (D * u b') * (/ u b') ^ 2 by field; lra.
 have -> : w b' * ((4 * (4 + 4 * beta) * (/ u b') ^ 2 + 4 * (4 + 4 * beta) * (/ u b') ^ 2) / 2)
-   + 1 * (4 * beta ^ 2 * (/ u b') ^ 2) = (4 * (4 + 4 * beta) * w b' + 4 * beta ^ 2) * (/ u b') ^ 2 by field; lra.
+   + 1 * (4 * beta ^ 2 * (/ u b') ^ 2) = (4 * (4 + 4 * beta) * w b' + 4 * beta ^ 2) * (/ u b') ^ 2
+     by field; lra.
 apply: Rmult_le_compat_r; first exact: pow2_ge_0.
 have q0 : 0 <= 4 * beta ^ 2 / gamma * w b'.
-  apply: Rmult_le_pos => //; apply: Rmult_le_pos; [have := pow2_ge_0 beta; lra | exact: Rlt_le (Rinv_0_lt_compat _ gamma0)].
-have -> : D * u b' = 16 * (1 + beta) * w b' + 16 * (1 + beta) * gamma + (4 * beta ^ 2 / gamma * w b' + 4 * beta ^ 2).
+  apply: Rmult_le_pos => //; apply: Rmult_le_pos; [have := pow2_ge_0 beta;
+    lra | exact: Rlt_le (Rinv_0_lt_compat _ gamma0)].
+have -> : D * u b' = 16 * (1 + beta) * w b' + 16 * (1 + beta) * gamma + (4 * beta ^ 2 / gamma * w b'
+  + 4 * beta ^ 2).
   by rewrite /D /Epochs.u; field; lra.
 by nra.
 Qed.
@@ -185,7 +202,8 @@ Let z l := if j is Some b then y l b else 0.
 (** The shift satisfies the condition of Lemma 16. *)
 Lemma eta_z l a : -3 <= eta * (y l a - z l).
 Proof.
-have [y0 _] := y_bd th2 l a; have [z0 z1] := z_bd th2 l; rewrite -/(y l a) in y0; rewrite -/(z l) in z0 z1.
+have [y0 _] := y_bd th2 l a; have [z0 z1] := z_bd th2 l; rewrite -/(y l a) in y0;
+  rewrite -/(z l) in z0 z1.
 suff : eta * z l <= 3 by have := Rmult_le_pos _ _ (Rlt_le _ _ eta0) y0; lra.
 by apply: Rle_trans eta_shift; apply: Rmult_le_compat_l; lra.
 Qed.
@@ -200,7 +218,8 @@ Qed.
 
 (** The potential falls by the linear part, up to the local norm: Lemma 16 for one pair. *)
 Lemma ftrl_step : \rsum_l (pair_law l * Phi1 eta pi c (fun a => Hc a + y l a)) <=
-  Phi1 eta pi c Hc - \rsum_a ((p a - one (pi c) a) * (th a * gm a)) + 2 * eta * (16 * regular_sum p + D * away_sum p).
+  Phi1 eta pi c Hc - \rsum_a ((p a - one (pi c) a) * (th a * gm a)) + 2 * eta
+    * (16 * regular_sum p + D * away_sum p).
 Proof.
 have [p0 p1] := softmax_dist a0 eta Hc; have ie := Rinv_0_lt_compat _ eta0.
 have h1 l : Phi1 eta pi c (fun a => Hc a + y l a) <= Phi1 eta pi c Hc - ip p (y l) + y l (pi c)
@@ -214,7 +233,8 @@ have h1 l : Phi1 eta pi c (fun a => Hc a + y l a) <= Phi1 eta pi c Hc - ip p (y 
 apply: (Rle_trans _ (\rsum_l (pair_law l * (Phi1 eta pi c Hc - ip p (y l) + y l (pi c)
      + 2 * eta * ip p (fun a => (y l a - z l) ^ 2))))).
   by apply: rsum_le => l _; apply: Rmult_le_compat_l; [exact: pair_law_ge0 | exact: h1].
-rewrite (eq_bigr (fun l => pair_law l * Phi1 eta pi c Hc - pair_law l * ip p (y l) + pair_law l * y l (pi c)
+rewrite (eq_bigr (fun l => pair_law l * Phi1 eta pi c Hc - pair_law l * ip p (y l) + pair_law l * y
+  l (pi c)
      + 2 * eta * (pair_law l * ip p (fun a => (y l a - z l) ^ 2)))); last by move=> l _; ring.
 rewrite !rsum_split rsum_opp -rsum_mulr pair_law1 -rsum_mull.
 have hq := quad_mean th2 (softmax_dist a0 eta Hc); rewrite -/p in hq.
@@ -229,7 +249,8 @@ have -> : \rsum_a ((p a - one (pi c) a) * (th a * gm a))
    = \rsum_a (p a * (th a * gm a)) - th (pi c) * gm (pi c).
   rewrite -(one_sum (fun a => th a * gm a)) -rsum_sub; apply: rsum_eqr => a _; ring.
 set Q := \rsum_l _ in hq *.
-have : 2 * eta * Q <= 2 * eta * (16 * regular_sum p + D * away_sum p) by apply: Rmult_le_compat_l; [lra | exact: hq].
+have : 2 * eta * Q <= 2 * eta * (16 * regular_sum p + D * away_sum p) by apply: Rmult_le_compat_l;
+  [lra | exact: hq].
 lra.
 Qed.
 End Step.

@@ -13,11 +13,13 @@ by exfalso; move: n1; rewrite big_pred0 //; lra.
 Qed.
 
 (** The runs are valid. *)
-Lemma valid1 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) T : dist nu -> 0 < rho < 1 ->
+Lemma valid1 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) T :
+  dist nu -> 0 < rho < 1 ->
   valid (run nu G loss (algorithm1 nu G eta gamma rho beta) T).
 Proof. by move=> dn r1; apply: play_valid => // L c; exact: (mixed_dist a0 eta r1). Qed.
 
-Lemma valid2 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) n T : dist nu -> 0 < rho < 1 ->
+Lemma valid2 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) n T :
+  dist nu -> 0 < rho < 1 ->
   valid (run nu G loss (algorithm2 C G eta gamma rho beta n) T).
 Proof. by move=> dn r1; apply: play_valid => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
@@ -43,6 +45,7 @@ Qed.
 
 Theorem theorem1 : Theorem1.
 Proof.
-move=> C A nu G T dn so T0 K al iota n gamma loss pi l01; have a0 := some_arm pi dn; split; last exact: main_rate.
+move=> C A nu G T dn so T0 K al iota n gamma loss pi l01; have a0 := some_arm pi dn; split;
+  last exact: main_rate.
 by have g := @gamma_bd A a0 G T T0; apply: valid2 => //; rewrite /gamma /n /iota /al /K; lra.
 Qed.

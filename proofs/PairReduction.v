@@ -1,6 +1,6 @@
-(** The pair reduction of Section 4, and Appendix A: one pair of rounds costs the regret of q in both rounds, and
-    moves the memory by a law that does not depend on q: a fair side, two independent contexts, and a retained
-    output of law r_e / 2. *)
+(** The pair reduction of Section 4, and Appendix A: one pair of rounds costs the regret of q in
+    both rounds, and moves the memory by a law that does not depend on q: a fair side, two
+    independent contexts, and a retained output of law r_e / 2. *)
 From Crossbandit Require Import FiniteSums Ftrl Programs Concentration Retention.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -37,7 +37,8 @@ Definition keep cl al (f : option A -> R) :=
   \rsum_(b : bool) (coin (re s cl al / (2 * q s cl al)) b * f (if b then Some al else None)).
 
 (** The memory between the two rounds. *)
-Definition opened c1 a1 : memory C A := Memory (total s) (snap s) (snap_next s) (W s) (special s) (w_hat s) (m_hat s)
+Definition opened c1 a1 : memory C A := Memory (total s) (snap s) (snap_next s) (W s) (special s)
+  (w_hat s) (m_hat s)
   (epoch s) (pairs s) (Some (c1, a1, see G loss t a1)).
 
 (** The first round of a pair is only remembered. *)
@@ -47,7 +48,8 @@ Proof. by rewrite /Statement.learn2 open. Qed.
 (** The second round splits the pair. *)
 Lemma learn_second c1 a1 c2 a2 :
   E (learn2 (opened c1 a1) c2 a2 (see G loss t.+1 a2)) Y =
-  / 2 * keep c2 a2 (fun ob => Y (after t.+1 c1 c2 ob)) + / 2 * keep c1 a1 (fun ob => Y (after t c2 c1 ob)).
+  / 2 * keep c2 a2 (fun ob => Y (after t.+1 c1 c2 ob)) + / 2 * keep c1 a1 (fun ob =>
+    Y (after t c2 c1 ob)).
 Proof.
 have b2 (g : bool -> R) : \rsum_(b : bool) g b = g true + g false by exact: big_bool.
 rewrite /Statement.learn2 /=  b2 /= late /= /keep !b2 /=.
@@ -63,8 +65,10 @@ Proof. by rewrite -rsum_mulr (proj2 (q_dist eta rho01 a0 s c)); ring. Qed.
 
 (** The pair reduction. *)
 Theorem pair_step :
-  \rsum_c1 (nu c1 * \rsum_a1 (policy2 s c1 a1 * (d t c1 a1 + E (learn2 s c1 a1 (see G loss t a1)) (fun s1 =>
-    \rsum_c2 (nu c2 * \rsum_a2 (policy2 s1 c2 a2 * (d t.+1 c2 a2 + E (learn2 s1 c2 a2 (see G loss t.+1 a2)) Y)))))))
+  \rsum_c1 (nu c1 * \rsum_a1 (policy2 s c1 a1 * (d t c1 a1 + E (learn2 s c1 a1 (see G loss t a1))
+    (fun s1 =>
+    \rsum_c2 (nu c2 * \rsum_a2 (policy2 s1 c2 a2 * (d t.+1 c2 a2 + E (learn2 s1 c2 a2
+      (see G loss t.+1 a2)) Y)))))))
   = \rsum_c (nu c * \rsum_a (q s c a * (d t c a + d t.+1 c a)))
     + / 2 * \rsum_cf (nu cf * \rsum_cl (nu cl *
         (law cl (fun ob => Y (after t cf cl ob)) + law cl (fun ob => Y (after t.+1 cf cl ob))))).
@@ -79,25 +83,31 @@ have inner c1 a1 : \rsum_c2 (nu c2 * \rsum_a2 (policy2 (opened c1 a1) c2 a2 *
   rewrite (rsum_eqr (G := fun a2 => (q s c2 a2 * d t.+1 c2 a2
      + / 2 * (q s c2 a2 * keep c2 a2 (fun ob => Y (after t.+1 c1 c2 ob))))
      + q s c2 a2 * (/ 2 * keep c1 a1 (fun ob => Y (after t c2 c1 ob))))); last first.
-    by move=> a2 _; rewrite learn_second /Statement.policy2 /= late (_ : q (opened c1 a1) c2 a2 = q s c2 a2) //; ring.
+    by move=> a2 _; rewrite learn_second /Statement.policy2 /= late (_ : q (opened c1 a1) c2 a2 =
+      q s c2 a2) //; ring.
   by rewrite !rsum_split q1 -rsum_mull keep_law; ring.
-have outer c1 : \rsum_a1 (policy2 s c1 a1 * (d t c1 a1 + E (learn2 s c1 a1 (see G loss t a1)) (fun s1 =>
-    \rsum_c2 (nu c2 * \rsum_a2 (policy2 s1 c2 a2 * (d t.+1 c2 a2 + E (learn2 s1 c2 a2 (see G loss t.+1 a2)) Y))))))
+have outer c1 : \rsum_a1 (policy2 s c1 a1 * (d t c1 a1 + E (learn2 s c1 a1 (see G loss t a1))
+  (fun s1 =>
+    \rsum_c2 (nu c2 * \rsum_a2 (policy2 s1 c2 a2 * (d t.+1 c2 a2 + E (learn2 s1 c2 a2
+      (see G loss t.+1 a2)) Y))))))
   = \rsum_a (q s c1 a * d t c1 a) + D2 + / 2 * X2 c1
     + / 2 * \rsum_c2 (nu c2 * law c1 (fun ob => Y (after t c2 c1 ob))).
   rewrite (rsum_eqr (G := fun a1 => (q s c1 a1 * d t c1 a1 + q s c1 a1 * (D2 + / 2 * X2 c1))
-    + / 2 * \rsum_c2 (nu c2 * (q s c1 a1 * keep c1 a1 (fun ob => Y (after t c2 c1 ob)))))); last first.
+    + / 2 * \rsum_c2 (nu c2 * (q s c1 a1 * keep c1 a1 (fun ob => Y (after t c2 c1 ob))))));
+      last first.
     move=> a1 _; rewrite learn_first /= inner {1}/Statement.policy2 late.
     have -> : \rsum_c2 (nu c2 * (q s c1 a1 * keep c1 a1 (fun ob => Y (after t c2 c1 ob))))
       = q s c1 a1 * \rsum_c2 (nu c2 * keep c1 a1 (fun ob => Y (after t c2 c1 ob))).
       by rewrite rsum_mull; apply: rsum_eqr => c2 _; ring.
     by ring.
   rewrite !rsum_split q1 -rsum_mull rsum_exchange.
-  rewrite [X in _ + / 2 * X](rsum_eqr (G := fun c2 => nu c2 * law c1 (fun ob => Y (after t c2 c1 ob)))).
+  rewrite [X in _ + / 2 * X](rsum_eqr (G := fun c2 => nu c2 * law c1 (fun ob =>
+    Y (after t c2 c1 ob)))).
     by ring.
   by move=> c2 _; rewrite -rsum_mull keep_law.
 rewrite (rsum_eqr (G := fun c1 => (nu c1 * \rsum_a (q s c1 a * d t c1 a) + nu c1 * D2)
-   + (/ 2 * (nu c1 * X2 c1) + / 2 * (nu c1 * \rsum_c2 (nu c2 * law c1 (fun ob => Y (after t c2 c1 ob))))))); last first.
+   + (/ 2 * (nu c1 * X2 c1) + / 2 * (nu c1 * \rsum_c2 (nu c2 * law c1 (fun ob =>
+     Y (after t c2 c1 ob))))))); last first.
   by move=> c1 _; rewrite outer; ring.
 rewrite !rsum_split -rsum_mulr n1 -!rsum_mull -Rmult_plus_distr_l; congr Rplus.
   rewrite Rmult_1_l /D2 -rsum_split; apply: rsum_eqr => c _.
@@ -105,8 +115,10 @@ rewrite !rsum_split -rsum_mulr n1 -!rsum_mull -Rmult_plus_distr_l; congr Rplus.
 congr Rmult.
 have -> : \rsum_c1 (nu c1 * \rsum_c2 (nu c2 * law c1 (fun ob => Y (after t c2 c1 ob))))
   = \rsum_cf (nu cf * \rsum_cl (nu cl * law cl (fun ob => Y (after t cf cl ob)))).
-  rewrite (rsum_eqr (G := fun c1 => \rsum_c2 (nu c1 * (nu c2 * law c1 (fun ob => Y (after t c2 c1 ob)))))).
-    rewrite rsum_exchange; apply: rsum_eqr => c2 _; rewrite rsum_mull; apply: rsum_eqr => c1 _; ring.
+  rewrite (rsum_eqr (G := fun c1 => \rsum_c2 (nu c1 * (nu c2 * law c1 (fun ob =>
+    Y (after t c2 c1 ob)))))).
+    rewrite rsum_exchange; apply: rsum_eqr => c2 _; rewrite rsum_mull; apply: rsum_eqr => c1 _;
+      ring.
   by move=> c1 _; rewrite rsum_mull.
 rewrite -rsum_split; apply: rsum_eqr => cf _; rewrite /X2 -Rmult_plus_distr_l -rsum_split.
 by congr Rmult; apply: rsum_eqr => cl _; ring.

@@ -15,7 +15,8 @@ Proof. by move=> h; elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. 
 
 Lemma E_const X (m : prog X) a : valid m -> E m (fun=> a) = a.
 Proof.
-elim: m => //= I w k IH [dw vk]; rewrite (eq_bigr (fun i => w i * a)); last by move=> i _; rewrite IH.
+elim: m => //= I w k IH [dw vk]; rewrite (eq_bigr (fun i => w i * a)); last by move=> i _;
+  rewrite IH.
 exact: (dist_ip_const a dw).
 Qed.
 
@@ -41,8 +42,8 @@ Lemma bind_valid X Y (m : prog X) (f : X -> prog Y) :
   valid m -> (forall x, valid (f x)) -> valid (bind m f).
 Proof. by move=> vm vf; elim: m vm => //= I w k IH [dw vk]; split=> // i; exact: IH. Qed.
 
-(** If one round costs at most [B] beyond the fall of a non-negative potential, [n] rounds cost at most the initial
-    potential plus [n B]. *)
+(** If one round costs at most [B] beyond the fall of a non-negative potential, [n] rounds cost at
+    most the initial potential plus [n B]. *)
 Section Potential.
 Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
 Variable pi : C -> A.
@@ -66,7 +67,8 @@ Qed.
 (** One round of a run. *)
 Lemma play_S n t s : E (play nu G loss (l := Lr) n.+1 t s) (regret loss pi t) =
   \rsum_c (nu c * \rsum_a (policy s c a * (loss t c a - loss t c (pi c)
-    + E (learn s c a (see G loss t a)) (fun s' => E (play nu G loss (l := Lr) n t.+1 s') (regret loss pi t.+1))))).
+    + E (learn s c a (see G loss t a)) (fun s' => E (play nu G loss (l := Lr) n t.+1 s')
+      (regret loss pi t.+1))))).
 Proof.
 rewrite /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
 rewrite E_bind -E_addc //; apply: E_ext => s'; rewrite E_bind /= E_addc //; exact: play_valid.
@@ -100,19 +102,24 @@ Qed.
 End Potential.
 
 (** Regret is at most one in each round. *)
-Lemma run_le (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A) (pi : C -> A) n t s :
-  dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o, valid (learn (l := l) s c a o)) ->
+Lemma run_le (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (l : learner C A)
+  (pi : C -> A) n t s :
+  dist nu -> (forall s c, dist (policy (l := l) s c)) -> (forall s c a o,
+    valid (learn (l := l) s c a o)) ->
   (forall t c a, 0 <= loss t c a <= 1) ->
   E (play nu G loss (l := l) n t s) (regret loss pi t) <= INR n.
 Proof.
 move=> dn dp vl l01; have h := @run_potential C A nu G loss l pi (fun=> 0) 1 dn dp vl _ _ n t s.
 apply: Rle_trans (h _ _) _ => [s'|t' s'|]; [lra | | lra].
-rewrite Rplus_0_l [X in _ <= X](dist_const _ dn); apply: rsum_le => c _; apply: Rmult_le_compat_l; first exact: (proj1 dn).
-rewrite [X in _ <= X](dist_const _ (dp s' c)); apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: (proj1 (dp s' c)).
+rewrite Rplus_0_l [X in _ <= X](dist_const _ dn); apply: rsum_le => c _; apply: Rmult_le_compat_l;
+  first exact: (proj1 dn).
+rewrite [X in _ <= X](dist_const _ (dp s' c)); apply: rsum_le => a _; apply: Rmult_le_compat_l;
+  first exact: (proj1 (dp s' c)).
 by rewrite E_const //; have := l01 t' c a; have := l01 t' c (pi c); lra.
 Qed.
 
-(** Rounds with zero loss cost nothing: a run of [T] rounds is a run of [T + m] rounds with padded losses. *)
+(** Rounds with zero loss cost nothing: a run of [T] rounds is a run of [T + m] rounds with padded
+    losses. *)
 Section Pad.
 Variables (C A : finType) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (Lr : learner C A).
 Variables (pi : C -> A) (T : nat).
@@ -138,11 +145,13 @@ Lemma pad_run m N t s : (N + t = T)%N ->
   E (play nu G padded (l := Lr) (N + m) t s) (regret padded pi t).
 Proof.
 elim: N t s => [|N IH] t s NT.
-  rewrite /= (@E_ext _ _ (regret padded pi t) (fun=> 0)); last by move=> h; apply: regret_zero; rewrite -NT.
+  rewrite /= (@E_ext _ _ (regret padded pi t) (fun=> 0)); last by move=> h; apply: regret_zero;
+    rewrite -NT.
   by rewrite E_const //; exact: play_valid.
 have tT : (t < T)%N by rewrite -NT -{1}[t]add0n ltn_add2r.
 rewrite /=; apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
-rewrite see_pad // !E_bind; apply: E_ext => s'; rewrite !E_bind /= !E_addc; [|exact: play_valid|exact: play_valid].
+rewrite see_pad // !E_bind; apply: E_ext => s'; rewrite !E_bind /= !E_addc;
+  [|exact: play_valid|exact: play_valid].
 rewrite IH; last by rewrite addnS -addSn.
 by congr (_ + _); rewrite /padded tT.
 Qed.

@@ -46,14 +46,17 @@ Definition W (s : seq I) := ssum g s / INR n + 3 / 2 * gamma.
 Definition phi (s : seq I) := 1 - clip (u / W s).
 
 Lemma nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
-Lemma g0 : 0 < gamma. Proof. have := nR => h; have : 0 < 2 / INR n by apply: Rdiv_lt_0_compat; lra. lra. Qed.
+Lemma g0 : 0 < gamma. Proof. have := nR => h; have : 0 < 2 / INR n by apply: Rdiv_lt_0_compat; lra.
+  lra. Qed.
 Lemma w_ge0 : 0 <= w.
-Proof. by apply: rsum_ge0 => i _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half i; lra]. Qed.
+Proof. by apply: rsum_ge0 => i _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half i; lra].
+  Qed.
 Lemma u0 : 0 < u. Proof. by rewrite /u; have := w_ge0; have := g0; lra. Qed.
 Lemma W0 s : 0 < W s.
 Proof.
 have h : 0 <= ssum g s by elim: s => [|i s IH] /=; [lra | have := g_half i; lra].
-have : 0 <= ssum g s / INR n by apply: Rmult_le_pos => //; apply: Rlt_le; exact: Rinv_0_lt_compat nR.
+have : 0 <= ssum g s / INR n by apply: Rmult_le_pos => //; apply: Rlt_le;
+  exact: Rinv_0_lt_compat nR.
 by rewrite /W; have := g0; lra.
 Qed.
 
@@ -68,7 +71,8 @@ Proof. have h1 := u0; have h2 := nR; rewrite /x /W /u in h1 *; field; split; lra
 (** The mean and the second moment of W / u - 1. *)
 Lemma x_mean : Ei nu n (fun s => x s - 1) = gamma / (2 * u).
 Proof.
-rewrite (@Ei_ext _ nu n _ (fun s => / (INR n * u) * ssum g s + (gamma / (2 * u) - / (INR n * u) * (INR n * w)))).
+rewrite (@Ei_ext _ nu n _ (fun s => / (INR n * u) * ssum g s + (gamma / (2 * u) - / (INR n * u) *
+  (INR n * w)))).
   by rewrite Ei_add Ei_scale Ei_sum // Ei_const // -/w; ring.
 by move=> s; rewrite x_lin; ring.
 Qed.
@@ -99,16 +103,19 @@ split; last first.
 apply: (Rle_trans _ (Ei nu n (fun s => (x s - 1) + (- 2) * (x s - 1) ^ 2))); last first.
   apply: Ei_le => // s; rewrite /phi ux; have [_ h _] := clip_cases (x0 s); lra.
 rewrite Ei_add Ei_scale x_mean.
-suff : 2 * (w / (2 * INR n * u ^ 2) + gamma ^ 2 / (4 * u ^ 2)) <= gamma / (2 * u) by have := x_sq; lra.
+suff : 2 * (w / (2 * INR n * u ^ 2) + gamma ^ 2 / (4 * u ^ 2)) <= gamma / (2 * u) by have := x_sq;
+  lra.
 have -> : 2 * (w / (2 * INR n * u ^ 2) + gamma ^ 2 / (4 * u ^ 2))
   = (w * (2 / INR n) + gamma ^ 2) / (2 * u ^ 2) by field; lra.
-have -> : gamma / (2 * u) = (w * gamma + gamma ^ 2) / (2 * u ^ 2) by rewrite /u; field; rewrite -/u; lra.
+have -> : gamma / (2 * u) = (w * gamma + gamma ^ 2) / (2 * u ^ 2) by rewrite /u; field; rewrite -/u;
+  lra.
 apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.
 by have := Rmult_le_compat_l _ _ _ w0 gamma_n; lra.
 Qed.
 
 (** Equation 5, with L = 2 n. *)
-Theorem equation5_ratio_second : Ei nu n (fun s => phi s ^ 2) <= 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2.
+Theorem equation5_ratio_second : Ei nu n (fun s => phi s ^ 2) <= 4 * w / (2 * INR n * u ^ 2)
+  + gamma ^ 2 / u ^ 2.
 Proof.
 have n1 := nR; have v0 := u0.
 apply: (Rle_trans _ (Ei nu n (fun s => 4 * (x s - 1) ^ 2))).
@@ -123,7 +130,8 @@ Qed.
 Corollary ratio_second_le : Ei nu n (fun s => phi s ^ 2) <= gamma / u.
 Proof.
 have n1 := nR; have v0 := u0; apply: Rle_trans equation5_ratio_second _.
-have -> : 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2 = (w * (2 / INR n) + gamma ^ 2) / u ^ 2 by field; lra.
+have -> : 4 * w / (2 * INR n * u ^ 2) + gamma ^ 2 / u ^ 2 = (w * (2 / INR n) + gamma ^ 2)
+  / u ^ 2 by field; lra.
 have -> : gamma / u = (w * gamma + gamma ^ 2) / u ^ 2 by rewrite /u; field; rewrite -/u; lra.
 apply: Rmult_le_compat_r; first by apply: Rlt_le; apply: Rinv_0_lt_compat; nra.
 by have := Rmult_le_compat_l _ _ _ w_ge0 gamma_n; lra.

@@ -1,18 +1,24 @@
-(** Theorem 1 for every horizon: in explicit form, and with parameters that depend on alpha, K and T alone. *)
+(** Theorem 1 for every horizon: in explicit form, and with parameters that depend on alpha, K and T
+    alone. *)
 From mathcomp Require Import div.
-From Crossbandit Require Import FiniteSums Exponential GraphInverse Programs KnownLaw Retention Epochs GoodEvents Assembly.
+From Crossbandit Require Import FiniteSums Exponential GraphInverse Programs KnownLaw Retention
+  Epochs GoodEvents Assembly.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
 (** The last epoch may be cut short: fill it up with rounds of zero loss. *)
-Theorem explicit_rate (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (pi : C -> A)
+Theorem explicit_rate (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A ->
+  R) (pi : C -> A)
     (T n m : nat) (eta gamma rho beta iota : R) :
-  dist nu -> strongly_observable G -> (forall t c a, 0 <= loss t c a <= 1) -> (0 < n)%N -> (T <= 2 * n * m.+1)%N ->
+  dist nu -> strongly_observable G -> (forall t c a, 0 <= loss t c a <= 1) -> (0 < n)%N ->
+    (T <= 2 * n * m.+1)%N ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> 4 * gamma <= beta -> 1 <= iota ->
-  iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n iota <= / 8 ->
-  Reg nu G loss (algorithm2 C G eta gamma rho beta n) T pi <= bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota.
+  iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n
+    iota <= / 8 ->
+  Reg nu G loss (algorithm2 C G eta gamma rho beta n) T pi <= bound2 (INR #|A|) (INR (alpha G)) eta
+    gamma rho beta n m iota.
 Proof.
 move=> dn so l01 n0 Tm eta0 gamma0 rho1 beta4 iota1 ig ng inn k8.
 rewrite (Reg_pad _ _ _ _ dn _ _ (2 * n * m.+1 - T)) ?subnKC //; last first.
@@ -23,7 +29,8 @@ by rewrite /padded; case: ifP => _; [exact: l01 | lra].
 Qed.
 
 Section Rate.
-Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (pi : C -> A) (T : nat).
+Variables (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R) (pi : C ->
+  A) (T : nat).
 Hypothesis dnu : dist nu.
 Hypothesis so : strongly_observable G.
 Hypothesis loss01 : forall t c a, 0 <= loss t c a <= 1.
@@ -47,7 +54,8 @@ Proof. by rewrite /K (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt
 Lemma al1 : 1 <= al. Proof. exact: alpha_ge1. Qed.
 Lemma T1 : 1 <= TT. Proof. by rewrite /TT (_ : 1 = INR 1) //; apply: le_INR; apply/leP. Qed.
 Lemma k1 : 1 <= k.
-Proof. by have : 0 <= ln K; [rewrite -ln_1; apply: ln_mono; [lra | exact: K1] | rewrite /k; lra]. Qed.
+Proof. by have : 0 <= ln K; [rewrite -ln_1; apply: ln_mono; [lra | exact: K1] | rewrite /k; lra].
+  Qed.
 
 (** exp r <= (11/4)^r bounds iota from below. *)
 Lemma iota_ge (r : nat) : (11 / 4) ^ r <= 2 * K * TT -> INR r <= iota.
@@ -58,7 +66,8 @@ by split; [exact: Rlt_le (exp_pos _) | exact: exp1_ub].
 Qed.
 Lemma iota_half : / 2 <= iota.
 Proof.
-have h : / 2 <= ln 2 by rewrite -[/ 2]ln_exp; apply: ln_mono; [exact: exp_pos | have := exp_half; lra].
+have h : / 2 <= ln 2 by rewrite -[/ 2]ln_exp; apply: ln_mono; [exact: exp_pos | have := exp_half;
+  lra].
 apply: Rle_trans h _; apply: ln_mono; first by lra.
 by have := K1; have := T1; nra.
 Qed.
@@ -75,7 +84,8 @@ by apply: Rmult_lt_0_compat; [have := al1 | have := T1]; lra.
 Qed.
 Lemma sqrtE : sqrt (al * TT * k) = y * k.
 Proof.
-have y0 := y_gt0; have kk := k1; rewrite -y_sq (_ : y * y * k * k = Rsqr (y * k)); last by rewrite /Rsqr; ring.
+have y0 := y_gt0; have kk := k1; rewrite -y_sq (_ : y * y * k * k = Rsqr (y * k));
+  last by rewrite /Rsqr; ring.
 by apply: sqrt_Rsqr; nra.
 Qed.
 Lemma x_gt0 : 0 < x. Proof. by have := y_gt0; have := iota_half; rewrite /x => h1 h2; nra. Qed.
@@ -86,7 +96,8 @@ have up0 : (0 <= up x)%Z by apply: le_IZR; lra.
 by rewrite /n INR_IZR_INZ Z2Nat.id //; lra.
 Qed.
 Lemma n_gt0 : (0 < n)%N.
-Proof. by apply/ltP; apply: INR_lt; have := n_bd; have := x_gt0; rewrite (_ : INR 0 = 0) //; lra. Qed.
+Proof. by apply/ltP; apply: INR_lt; have := n_bd; have := x_gt0; rewrite (_ : INR 0 = 0) //; lra.
+  Qed.
 Lemma gamma_bd : 0 < gamma <= / 2.
 Proof.
 split; last exact: Rmin_l.
@@ -133,12 +144,15 @@ Qed.
 (** And the epochs are long. *)
 Lemma y_large : 48 * (iota * al) < y.
 Proof.
-have y0 := y_gt0; have i0 := iota_half; have kk := k1; have a1 := al1; have tl := T_large; have ys := y_sq.
+have y0 := y_gt0; have i0 := iota_half; have kk := k1; have a1 := al1; have tl := T_large;
+  have ys := y_sq.
 apply: Rnot_le_lt => le.
 have p0 : 0 <= 48 * (iota * al) by nra.
 have : y * y <= (48 * (iota * al)) * (48 * (iota * al)) by apply: Rmult_le_compat; lra.
-move=> h; have : y * y * k <= (48 * (iota * al)) * (48 * (iota * al)) * k by apply: Rmult_le_compat_r; lra.
-rewrite ys (_ : (48 * (iota * al)) * (48 * (iota * al)) * k = al * (2304 * iota ^ 2 * al * k)); last by ring.
+move=> h; have : y * y * k <= (48 * (iota * al)) * (48 * (iota * al)) * k by apply:
+  Rmult_le_compat_r; lra.
+rewrite ys (_ : (48 * (iota * al)) * (48 * (iota * al)) * k = al * (2304 * iota ^ 2 * al * k));
+  last by ring.
 by move=> h'; have := Rmult_le_reg_l _ _ _ (ltac:(lra) : 0 < al) h'; lra.
 Qed.
 Lemma x_large : 198 * iota <= x.
@@ -149,7 +163,8 @@ by rewrite /x; nra.
 Qed.
 Lemma n_T : 2 * INR n <= TT.
 Proof.
-have xl := x_large; have nb := n_bd; have i11 := iota11; have kk := k1; have y0 := y_gt0; have l := long.
+have xl := x_large; have nb := n_bd; have i11 := iota11; have kk := k1; have y0 := y_gt0;
+  have l := long.
 have : y * iota * 1 <= y * iota * k by apply: Rmult_le_compat_l; nra.
 by rewrite /x in nb xl; nra.
 Qed.
@@ -178,9 +193,11 @@ Qed.
 (** The graph sum. *)
 Lemma graph_le : 2 * graph_sum (INR #|A|) (INR (alpha G)) gamma + 6 <= 4 * (al * iota) + 2.
 Proof.
-have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := K1; have t1 := T1; have nt := n_T.
+have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := K1; have t1 := T1;
+  have nt := n_T.
 have nb := n_bd; have x0 := x_gt0.
-have := Rmin_r K (2 * al * (1 + ln (K / gamma))); rewrite -/(graph_sum (INR #|A|) (INR (alpha G)) gamma).
+have := Rmin_r K (2 * al * (1 + ln (K / gamma))); rewrite -/(graph_sum (INR #|A|) (INR (alpha G))
+  gamma).
 suff : ln (K / gamma) <= iota - 2 by nra.
 have e2 : exp 2 <= 2 * iota.
   by have := exp_double exp1_ub; rewrite Rmult_1_r; lra.
@@ -198,9 +215,11 @@ have := Rmult_le_compat _ _ _ _ (proj1 kn) (Rlt_le _ _ ii) (proj2 kn) h; lra.
 Qed.
 
 (** The cost of a pair. *)
-Lemma pair_le : pair_cost (INR #|A|) (INR (alpha G)) eta gamma gamma (4 * gamma) n iota <= 35 * (gamma * (al * iota)).
+Lemma pair_le : pair_cost (INR #|A|) (INR (alpha G)) eta gamma gamma (4 * gamma) n iota <=
+  35 * (gamma * (al * iota)).
 Proof.
-have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have gs := gamma_small; have gl := graph_le.
+have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have gs := gamma_small;
+  have gl := graph_le.
 have nb := n_bd; have xl := x_large.
 rewrite /pair_cost kappaE /=.
 have etaE : eta = gamma / (32 * iota) by rewrite /eta gammaE; field; lra.
@@ -211,7 +230,8 @@ have eta0 : 0 < eta by apply: Rinv_0_lt_compat; lra.
 set gsum := graph_sum (INR #|A|) (INR (alpha G)) gamma in gl *.
 have s1 : (3 * gamma + (8 * gamma + 2 / 3 * (4 * gamma)) * / 8 + 32 * eta) * (2 * gsum + 6)
    <= 31 / 7 * gamma * (4 * (al * iota) + 2).
-  apply: (Rle_trans _ ((3 * gamma + (8 * gamma + 2 / 3 * (4 * gamma)) * / 8 + 32 * eta) * (4 * (al * iota) + 2))).
+  apply: (Rle_trans _ ((3 * gamma + (8 * gamma + 2 / 3 * (4 * gamma)) * / 8 + 32 * eta) *
+    (4 * (al * iota) + 2))).
     by apply: Rmult_le_compat_l; lra.
   by apply: Rmult_le_compat_r; nra.
 have s2 : 2 * (4 * gamma + (8 / 3 * gamma + 10 / 3 * (4 * gamma)) * / 8
@@ -225,11 +245,14 @@ have v_le : v <= 99 / 5 * (gamma * (al * iota)) by rewrite /v; lra.
 have gs0 : 0 <= gsum by apply: (graph_sum_ge0 a0 G); lra.
 have v0 : 0 <= v.
   have d0 : 0 <= 4 * (4 * gamma) ^ 2 / gamma.
-    by apply: Rmult_le_pos; [have := pow2_ge_0 (4 * gamma) | apply: Rlt_le; apply: Rinv_0_lt_compat]; lra.
-  have ed : 0 <= eta * (16 * (1 + 4 * gamma) + 4 * (4 * gamma) ^ 2 / gamma) by apply: Rmult_le_pos; lra.
+    by apply: Rmult_le_pos; [have := pow2_ge_0 (4 * gamma) | apply: Rlt_le;
+      apply: Rinv_0_lt_compat]; lra.
+  have ed : 0 <= eta * (16 * (1 + 4 * gamma) + 4 * (4 * gamma) ^ 2 / gamma) by apply: Rmult_le_pos;
+    lra.
   by apply: Rplus_le_le_0_compat; [apply: Rmult_le_pos | ]; lra.
 have f_le : exp (4 * / 8) / (1 - gamma) <= 5 / 3 * (396 / 395).
-  apply: Rmult_le_compat; [exact: Rlt_le (exp_pos _) | apply: Rlt_le; apply: Rinv_0_lt_compat; lra | |].
+  apply: Rmult_le_compat; [exact: Rlt_le (exp_pos _) | apply: Rlt_le; apply: Rinv_0_lt_compat;
+    lra | |].
     by rewrite (_ : 4 * / 8 = / 2); [exact: exp_half | field].
   rewrite (_ : 396 / 395 = / (395 / 396)); last by field.
   by apply: Rinv_le_contravar; lra.
@@ -242,20 +265,24 @@ Qed.
 (** The terms of the explicit bound, one after the other. *)
 Lemma main_regime : Reg nu G loss alg T pi <= 48 * (y * k * iota).
 Proof.
-have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := k1; have nb := n_bd; have xl := x_large.
-have K1' := K1; have t1 := T1; have y0 := y_gt0; have yl := y_large; have ng := n_gamma; have nt := n_T.
+have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := k1; have nb := n_bd;
+  have xl := x_large.
+have K1' := K1; have t1 := T1; have y0 := y_gt0; have yl := y_large; have ng := n_gamma;
+  have nt := n_T.
 pose m := (T %/ (2 * n))%N.
 have Tm : (T <= 2 * n * m.+1)%N.
   by rewrite mulnC; apply: ltnW; apply: ltn_ceil; rewrite muln_gt0 n_gt0.
 have mT : 2 * (INR n * INR m) <= TT.
-  have := le_INR _ _ (elimT leP (leq_trunc_div T (2 * n))); rewrite !mult_INR -/m (_ : INR 2 = 2); last by rewrite /INR; lra.
+  have := le_INR _ _ (elimT leP (leq_trunc_div T (2 * n))); rewrite !mult_INR -/m (_ : INR 2 = 2);
+    last by rewrite /INR; lra.
   by rewrite -/TT; lra.
 have eta0 : 0 < eta by apply: Rinv_0_lt_compat; lra.
 have kE := kappaE.
 apply: Rle_trans (@explicit_rate C A a0 nu G loss pi T n m eta gamma gamma (4 * gamma) iota
   dnu so loss01 n_gt0 Tm eta0 _ _ _ _ _ _ _ _) _; rewrite ?ng ?kE; try lra.
 have m0 := pos_INR m.
-rewrite /bound2 (plus_INR m 3) (mult_INR 2 n) (mult_INR n m) (_ : INR 2 = 2); last by rewrite /INR; lra.
+rewrite /bound2 (plus_INR m 3) (mult_INR 2 n) (mult_INR n m) (_ : INR 2 = 2); last by rewrite /INR;
+  lra.
 rewrite (_ : INR 3 = 3); last by rewrite /INR; lra.
 rewrite -/K.
 (* failures *)
@@ -276,7 +303,8 @@ have yk : 528 * k <= y * k by apply: Rmult_le_compat_r; lra.
 have failures : INR n * INR m * ((INR m + 3) * ((2 * K + 1) * exp (- iota))) <= / 10 * (y * k).
   have it : 0 < / TT by apply: Rinv_0_lt_compat; lra.
   have nm0 : 0 <= INR n * INR m by apply: Rmult_le_pos; lra.
-  have f0 : 0 <= (2 * K + 1) * exp (- iota) by apply: Rmult_le_pos; [lra | exact: Rlt_le (exp_pos _)].
+  have f0 : 0 <= (2 * K + 1) * exp (- iota) by apply: Rmult_le_pos;
+    [lra | exact: Rlt_le (exp_pos _)].
   apply: (Rle_trans _ (TT / 2 * ((INR m + 3) * (3 / 2 * / TT)))).
     apply: Rmult_le_compat => //; [by apply: Rmult_le_pos; lra | lra |].
     by apply: Rmult_le_compat_l; lra.
@@ -304,7 +332,8 @@ have pairs : INR n * INR m * pair <= 70 / 3 * (y * k * iota).
 have starts : 2 * INR n + ln K / eta <= 24 * (y * k * iota) + 64 * k.
   have -> : ln K / eta = 64 * INR n * ln K by rewrite /eta; field; lra.
   have lk : ln K = k - 1 by rewrite /k; ring.
-  have : 64 * (INR n * k) <= 64 * ((x + 1) * k) by apply: Rmult_le_compat_l; [lra | apply: Rmult_le_compat_r; lra].
+  have : 64 * (INR n * k) <= 64 * ((x + 1) * k) by apply: Rmult_le_compat_l;
+    [lra | apply: Rmult_le_compat_r; lra].
   by rewrite lk /x; nra.
 have yki : y * k * 11 <= y * k * iota by apply: Rmult_le_compat_l; lra.
 rewrite Rmult_plus_distr_l; lra.

@@ -1,4 +1,5 @@
-(** Algorithm 2: every draw is from a distribution, in every state, and the law of the retained output (Equation 3). *)
+(** Algorithm 2: every draw is from a distribution, in every state, and the law of the retained
+    output (Equation 3). *)
 From Crossbandit Require Import FiniteSums Ftrl Programs Concentration.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -21,7 +22,8 @@ Variable a0 : A.
 
 (** Uniform mixing bounds every probability from below. *)
 Lemma mix_ge p a : dist p -> rho / INR #|A| <= mix p a.
-Proof. by move=> [p0 _]; rewrite /Statement.mix; have := Rmult_le_pos (1 - rho) (p a) _ (p0 a); lra. Qed.
+Proof. by move=> [p0 _]; rewrite /Statement.mix; have := Rmult_le_pos (1 - rho) (p a) _ (p0 a); lra.
+  Qed.
 
 Lemma mix_dist p : dist p -> dist (mix p).
 Proof.
@@ -52,7 +54,8 @@ Proof.
 have k0 := card_gt0 a0; have rk : 0 < rho / INR #|A| by apply: Rdiv_lt_0_compat; lra.
 have r0 : 0 < re s c a.
   by have := mix_ge a (softmax_dist a0 eta (snap s c)); rewrite /Statement.re; lra.
-have q0 : 0 < q s c a by rewrite /Statement.q; case: ifP => _ //; have := mix_ge a (softmax_dist a0 eta (total s c)); rewrite /Statement.rp; lra.
+have q0 : 0 < q s c a by rewrite /Statement.q; case: ifP => _ //;
+  have := mix_ge a (softmax_dist a0 eta (total s c)); rewrite /Statement.rp; lra.
 have rq : re s c a <= 2 * q s c a.
   rewrite /Statement.q; case: ifP => [/andP[_ /forallP /(_ a)]|_]; last by lra.
   by rewrite /geb; case: Rle_dec.
@@ -64,13 +67,15 @@ Qed.
 (** Every draw of the update is from a distribution. *)
 Lemma learn2_valid s c a o : valid (learn2 s c a o).
 Proof.
-rewrite /Statement.learn2; case: (half s) => [[[c1 a1] o1]|] //=; split; first by apply: coin_dist; lra.
+rewrite /Statement.learn2; case: (half s) => [[[c1 a1] o1]|] //=; split; first by apply: coin_dist;
+  lra.
 by case=> /=; case: ifP => _ //=; split=> //; apply: coin_dist; exact: keep_prob.
 Qed.
 
 (** Equation 3: given the loss-side context, the retained output has law r_e / 2, whatever q is. *)
 Lemma equation3_retained s c (f : option A -> R) :
-  \rsum_a (q s c a * (\rsum_(b : bool) (coin (re s c a / (2 * q s c a)) b * f (if b then Some a else None))))
+  \rsum_a (q s c a * (\rsum_(b : bool) (coin (re s c a / (2 * q s c a)) b * f (if b then Some a else
+    None))))
   = \rsum_a (re s c a / 2 * f (Some a)) + / 2 * f None.
 Proof.
 have k0 := card_gt0 a0; have rk : 0 < rho / INR #|A| by apply: Rdiv_lt_0_compat; lra.

@@ -41,7 +41,8 @@ End Argmax.
 (** Lemma 6: if every empirical mass is within [eps] of the population mass, then every arm without
     self-loop except the selected one is observed with a probability near 1/4 at least. *)
 Section Selector.
-Variables (C A : finType) (nu : C -> R) (G : rel A) (r : C -> A -> R) (mh : A -> R) (eps : R) (j : A).
+Variables (C A : finType) (nu : C -> R) (G : rel A) (r : C -> A -> R) (mh : A -> R) (eps : R)
+  (j : A).
 Hypothesis dnu : dist nu.
 Hypothesis dr : forall c, dist (r c).
 Hypothesis so : strongly_observable G.

@@ -1,8 +1,9 @@
-(** Appendices C and E: the graph sum, the special-arm odds (Lemma 7) and snapshot stability (Lemma 8), for
-    the snapshot [F0] of an epoch and for every later input [H] of the same epoch.
+(** Appendices C and E: the graph sum, the special-arm odds (Lemma 7) and snapshot stability (Lemma
+    8), for the snapshot [F0] of an epoch and for every later input [H] of the same epoch.
 
     [w], [u] and [m] are the epoch's observation probabilities, denominators and masses. *)
-From Crossbandit Require Import FiniteSums Exponential Ftrl GraphInverse Programs KnownLaw Concentration Stability Biases
+From Crossbandit Require Import FiniteSums Exponential Ftrl GraphInverse Programs KnownLaw
+  Concentration Stability Biases
   Retention PairReduction Epochs.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -32,7 +33,8 @@ Let ex4 := exp (4 * kap).
 
 Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
 
-(** The sum over the regular arms, and the mass away from the special arm, over their denominators. *)
+(** The sum over the regular arms, and the mass away from the special arm, over their denominators.
+    *)
 Definition regular_sum (x : A -> R) := regular j w gamma x.
 Definition away_sum (x : A -> R) := away j w gamma x.
 Definition graph_bound := 2 * graph_sum (INR #|A|) (INR (alpha G)) rho + 6.
@@ -40,7 +42,8 @@ Definition graph_bound := 2 * graph_sum (INR #|A|) (INR (alpha G)) rho + 6.
 (** The factor exp (4 kappa) by which a policy can change. *)
 Lemma ex4_bd : 1 <= ex4 <= 5 / 3.
 Proof.
-have k8 : 0 <= kap <= / 8 := kappa8; rewrite /ex4; split; first by have := exp_ineq1_le (4 * kap); lra.
+have k8 : 0 <= kap <= / 8 := kappa8; rewrite /ex4; split; first by have := exp_ineq1_le (4 * kap);
+  lra.
 by apply: Rle_trans exp_half; apply: exp_le; lra.
 Qed.
 
@@ -63,7 +66,8 @@ rewrite (rsum_ID (fun a => j != Some a) (fun a => G a a)) /graph_bound; apply: R
     by apply: rsum_sub_le => [a _|a /andP[]].
   have g2 : 0 < 2 * gamma by lra.
   have := graph_sum_self a0 G eta dnu g2 rho1 F0; rewrite -/m => h.
-  have -> : \rsum_(a | G a a) (m a / u a) = 2 * \rsum_(a | G a a) (m a / KnownLaw.u nu G eta (2 * gamma) rho F0 a).
+  have -> : \rsum_(a | G a a) (m a / u a) = 2 * \rsum_(a | G a a) (m a / KnownLaw.u nu G eta
+    (2 * gamma) rho F0 a).
     rewrite rsum_mull; apply: rsum_eqr => a _; rewrite /KnownLaw.u w_known; have := u0 a.
     by rewrite /Epochs.u => h0; field; lra.
   lra.
@@ -84,7 +88,8 @@ have -> : \rsum_c (nu c * regular_sum (s c)) = \rsum_(a | j != Some a) (pbar nu 
   rewrite (rsum_eqr (G := fun c => \rsum_(a | j != Some a) (nu c * s c a / u a))).
     rewrite rsum_exchange; apply: rsum_eqr => a _; rewrite /pbar /Rdiv rsum_mulr.
     by apply: rsum_eqr => c _.
-  by move=> c _; rewrite /regular_sum /regular rsum_mull; apply: rsum_eqr => a _; rewrite /Rdiv /Epochs.u; ring.
+  by move=> c _; rewrite /regular_sum /regular rsum_mull; apply: rsum_eqr => a _;
+    rewrite /Rdiv /Epochs.u; ring.
 apply: (Rle_trans _ (\rsum_(a | j != Some a) (m a / u a) / (1 - rho))); last first.
   by apply: Rmult_le_compat_r; [lra | exact: graph_m].
 rewrite /Rdiv rsum_mulr; apply: rsum_le => a _.
@@ -93,7 +98,8 @@ have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) (pbar_le a0 eta dnu rho1 F0 a).
 by rewrite -/m /Rdiv; lra.
 Qed.
 
-(** Lemma 7 at the snapshot: the mass away from the special arm is at most 2 / (1 - rho) times [u]. *)
+(** Lemma 7 at the snapshot: the mass away from the special arm is at most 2 / (1 - rho) times [u].
+    *)
 Lemma lemma7_snapshot : \rsum_c (nu c * away_sum (s c)) <= 2 / (1 - rho).
 Proof.
 have [nn n1] := dnu; rewrite /away_sum /away; case jE: j => [b|]; last first.
@@ -172,7 +178,8 @@ Theorem appendixE_graph_sum : \rsum_c (nu c * regular_sum (p c)) <= ex4 * (graph
 Proof.
 apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * regular_sum (s c))))).
   by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: regular_sum_le].
-rewrite (rsum_eqr (G := fun c => ex4 * (nu c * regular_sum (s c)))) -?rsum_mull; last by move=> c _; ring.
+rewrite (rsum_eqr (G := fun c => ex4 * (nu c * regular_sum (s c)))) -?rsum_mull; last by move=> c _;
+  ring.
 by apply: Rmult_le_compat_l graph_sum_snapshot; have := ex4_bd; lra.
 Qed.
 
@@ -181,7 +188,8 @@ Theorem lemma7_special_odds : \rsum_c (nu c * away_sum (p c)) <= ex4 * (2 / (1 -
 Proof.
 apply: (Rle_trans _ (\rsum_c (nu c * (ex4 * away_sum (s c))))).
   by apply: rsum_le => c _; apply: Rmult_le_compat_l; [exact: (proj1 dnu) | exact: away_sum_le].
-rewrite (rsum_eqr (G := fun c => ex4 * (nu c * away_sum (s c)))) -?rsum_mull; last by move=> c _; ring.
+rewrite (rsum_eqr (G := fun c => ex4 * (nu c * away_sum (s c)))) -?rsum_mull; last by move=> c _;
+  ring.
 by apply: Rmult_le_compat_l lemma7_snapshot; have := ex4_bd; lra.
 Qed.
 End Snap.

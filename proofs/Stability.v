@@ -33,7 +33,8 @@ Proof.
 have [x0 x1] := dx; pose mu := ip x z.
 have h1 : exp mu <= N.
   have -> : exp mu = \rsum_i (x i * (exp mu * (1 + z i - mu))).
-    rewrite (rsum_eqr (G := fun i => x i * (exp mu * (1 - mu)) + exp mu * (x i * z i))); last by move=> i _; ring.
+    rewrite (rsum_eqr (G := fun i => x i * (exp mu * (1 - mu)) + exp mu * (x i * z i)));
+      last by move=> i _; ring.
     by rewrite rsum_split -rsum_mulr x1 -rsum_mull -/(ip x z) -/mu; ring.
   apply: rsum_le => i _; apply: Rmult_le_compat_l => //.
   have -> : exp (z i) = exp mu * exp (z i - mu) by rewrite -exp_plus; congr exp; ring.
@@ -70,7 +71,8 @@ Variables (A : finType) (eta B : R) (G H : A -> R) (a1 : A).
 Hypothesis eta_pos : 0 < eta.
 Hypothesis HB : forall a, 0 <= H a - G a <= B.
 (** Lemma 8. *)
-Theorem lemma8_snapshot a : exp (- (eta * B)) * softmax eta G a <= softmax eta H a <= exp (eta * B) * softmax eta G a.
+Theorem lemma8_snapshot a : exp (- (eta * B)) * softmax eta G a <= softmax eta H a <= exp (eta * B)
+  * softmax eta G a.
 Proof.
 have nG := norm_gt0 a1 eta G; have nH := norm_gt0 a1 eta H.
 have wlo i : exp (- (eta * B)) * wexp eta G i <= wexp eta H i.
@@ -98,8 +100,9 @@ End Snapshot.
 
 (** ** Lemma 9: joint stability
 
-    [x] is the ideal distribution and [p], proportional to [x exp z], the actual one. [z a] is at most
-    [kappa |phi a|]. The special arm [j], if there is one, contributes through the mass away from it. *)
+    [x] is the ideal distribution and [p], proportional to [x exp z], the actual one. [z a] is at
+    most [kappa |phi a|]. The special arm [j], if there is one, contributes through the mass away
+    from it. *)
 Section Joint.
 Variables (A : finType) (x z phi : A -> R) (kappa : R) (j : option A).
 Hypothesis dx : dist x.
@@ -114,7 +117,8 @@ Let f a := Rabs (phi a).
 Let F := if j is Some b then f b else 0.
 Let h a := if reg a then f a + F else 0.
 Let M := ip x h.
-(** The quadratic errors of the regular arms, and of the special arm weighted by the mass away from it. *)
+(** The quadratic errors of the regular arms, and of the special arm weighted by the mass away from
+    it. *)
 Definition Qreg := \rsum_(a | reg a) (x a * phi a ^ 2).
 Definition Qaway := \rsum_(a | reg a) x a * F ^ 2.
 Let m1 := \rsum_(a | reg a) (x a * f a).
@@ -122,17 +126,20 @@ Let s := \rsum_(a | reg a) x a.
 
 Lemma f01 a : 0 <= f a <= 1. Proof. by split; [exact: Rabs_pos | exact: phi1]. Qed.
 Lemma F01 : 0 <= F <= 1. Proof. by rewrite /F; case: j => [b|]; [exact: f01 | lra]. Qed.
-Lemma h02 a : 0 <= h a <= 2. Proof. by rewrite /h; case: (reg a); have := f01 a; have := F01; lra. Qed.
+Lemma h02 a : 0 <= h a <= 2. Proof. by rewrite /h; case: (reg a); have := f01 a; have := F01; lra.
+  Qed.
 
 (** Subtracting z j from every exponent leaves the distribution as it is. *)
 Let zj := if j is Some b then z b else 0.
 Let z' a := z a - zj.
 Lemma z'_le a : Rabs (z' a) <= kappa * h a.
 Proof.
-rewrite /z' /zj /h /reg /F /f; case: j => [b|] /=; last by have := hz a; rewrite /Rminus Ropp_0 !Rplus_0_r.
+rewrite /z' /zj /h /reg /F /f; case: j => [b|] /=; last by have := hz a;
+  rewrite /Rminus Ropp_0 !Rplus_0_r.
 case: (eqVneq b a) => [->|ba]; first by rewrite eqxx /= Rminus_eq_0 Rabs_R0; lra.
 rewrite (_ : Some b != Some a); last by apply: contra ba => /eqP[->].
-by have := hz a; have := hz b; have := Rabs_triang (z a) (- z b); rewrite Rabs_Ropp -/(Rminus _ _); lra.
+by have := hz a; have := hz b; have := Rabs_triang (z a) (- z b); rewrite Rabs_Ropp -/(Rminus _ _);
+  lra.
 Qed.
 
 Lemma N_shift : \rsum_i (x i * exp (z' i)) = N * exp (- zj).
@@ -140,7 +147,8 @@ Proof. by rewrite /N rsum_mulr; apply: rsum_eqr => i _; rewrite /z' /Rminus exp_
 
 Lemma M_bd : 0 <= M <= 2.
 Proof.
-have [x0 _] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //; have := h02 a; lra.
+have [x0 _] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //; have := h02 a;
+  lra.
 rewrite -(dist_ip_const 2 dx); apply: rsum_le => a _.
 by apply: Rmult_le_compat_l => //; have := h02 a; lra.
 Qed.
@@ -203,18 +211,22 @@ by rewrite -x1; apply: rsum_sub_le.
 Qed.
 Lemma m1_bd : 0 <= m1 /\ m1 ^ 2 <= Qreg.
 Proof.
-have [x0 x1] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //; have := f01 a; lra.
+have [x0 x1] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //;
+  have := f01 a; lra.
 pose g a := if reg a then f a else 0.
 have -> : m1 = ip x g.
-  by rewrite /ip /m1 [LHS](rsum_mkcondr xpredT reg); apply: rsum_eqr => a _; rewrite /g; case: (reg a); ring.
-apply: Rle_trans (dist_jensen2 _ dx) _; apply: Req_le; rewrite /ip /Qreg [RHS](rsum_mkcondr xpredT reg).
+  by rewrite /ip /m1 [LHS](rsum_mkcondr xpredT reg); apply: rsum_eqr => a _; rewrite /g;
+    case: (reg a); ring.
+apply: Rle_trans (dist_jensen2 _ dx) _; apply: Req_le;
+  rewrite /ip /Qreg [RHS](rsum_mkcondr xpredT reg).
 by apply: rsum_eqr => a _; rewrite /g /f; case: (reg a); rewrite ?pow2_abs //; ring.
 Qed.
 Lemma cross_le : m1 * F <= (Qreg + Qaway) / 2.
 Proof.
 have [x0 _] := dx.
 rewrite /m1 /Qreg /Qaway !rsum_mulr -rsum_split /Rdiv rsum_mulr; apply: rsum_le => a _.
-have : f a * F <= (phi a ^ 2 + F ^ 2) / 2 by have := pow2_ge_0 (f a - F); rewrite -(pow2_abs (phi a)) -/(f a); lra.
+have : f a * F <= (phi a ^ 2 + F ^ 2) / 2 by have := pow2_ge_0 (f a - F);
+  rewrite -(pow2_abs (phi a)) -/(f a); lra.
 by move=> le; have := Rmult_le_compat_l _ _ _ (x0 a) le; lra.
 Qed.
 Lemma away_sq : (s * F) ^ 2 <= Qaway.
@@ -224,12 +236,15 @@ by have := Rmult_le_pos _ _ (proj1 hs) (pow2_ge_0 F); nra.
 Qed.
 
 (** The regular arms. *)
-Theorem lemma9_regular : \rsum_(a | reg a) (Rabs (p a - x a) * Rabs (phi a)) <= 4 / 3 * kappa * (3 * Qreg + Qaway).
+Theorem lemma9_regular : \rsum_(a | reg a) (Rabs (p a - x a) * Rabs (phi a)) <= 4 / 3 * kappa
+  * (3 * Qreg + Qaway).
 Proof.
 have [x0 _] := dx; have [m0 m2] := m1_bd; have hM := M_bd.
-apply: (Rle_trans _ (4 / 3 * kappa * \rsum_(a | reg a) (x a * phi a ^ 2 + (x a * f a * F + x a * f a * M)))).
+apply: (Rle_trans _ (4 / 3 * kappa * \rsum_(a | reg a) (x a * phi a ^ 2 + (x a * f a * F + x a * f a
+  * M)))).
   rewrite rsum_mull; apply: rsum_le => a ra.
-  have := Rmult_le_compat_r (f a) _ _ (proj1 (f01 a)) (move_le a); rewrite /h ra -(pow2_abs (phi a)) -/(f a); lra.
+  have := Rmult_le_compat_r (f a) _ _ (proj1 (f01 a)) (move_le a);
+    rewrite /h ra -(pow2_abs (phi a)) -/(f a); lra.
 apply: Rmult_le_compat_l; first by lra.
 rewrite !rsum_split -/Qreg -!rsum_mulr -/m1 ME.
 have := cross_le; have := away_sq; have := pow2_ge_0 (m1 - s * F); lra.
@@ -250,14 +265,17 @@ have : M * F <= Qreg / 2 + 3 / 2 * Qaway.
 by nra.
 Qed.
 
-(** The printed bound on the special arm's move (the first display after Equation 8), and its crude form. *)
+(** The printed bound on the special arm's move (the first display after Equation 8), and its crude
+    form. *)
 Theorem lemma9_special_first b : j = Some b ->
-  Rabs (p b - x b) <= 4 / 3 * kappa * ((1 - x b) * Rabs (phi b) + \rsum_(a | a != b) (x a * Rabs (phi a))).
+  Rabs (p b - x b) <= 4 / 3 * kappa * ((1 - x b) * Rabs (phi b) + \rsum_(a | a != b)
+    (x a * Rabs (phi a))).
 Proof.
 move=> jb; have [x0 x1] := dx; have hM := M_bd.
 have regE a : reg a = (a != b) by rewrite /reg jb eq_sym.
 have sE : s = 1 - x b.
-  by rewrite -x1 (rsum_D1 (P := xpredT) x (i0 := b)) // /s (rsum_eql (Q := fun a => xpredT a && (a != b))) //; ring.
+  by rewrite -x1 (rsum_D1 (P := xpredT) x (i0 := b)) // /s (rsum_eql (Q := fun a =>
+    xpredT a && (a != b))) //; ring.
 have -> : (1 - x b) * Rabs (phi b) + \rsum_(a | a != b) (x a * Rabs (phi a)) = M.
   by rewrite ME sE /F jb /m1 (rsum_eql (P := reg) (Q := fun a => a != b) _ regE) Rplus_comm.
 apply: Rle_trans (move_le b) _; rewrite /h /reg jb eqxx /= Rplus_0_l.
@@ -269,7 +287,8 @@ Qed.
 Theorem lemma9_crude b : j = Some b -> Rabs (p b - x b) <= 8 / 3 * kappa * (1 - x b).
 Proof.
 move=> jb; have [x0 x1] := dx; apply: Rle_trans (lemma9_special_first jb) _.
-have e : 1 - x b = \rsum_(a | a != b) x a by rewrite -x1 (rsum_D1 (P := xpredT) x (i0 := b)) //=; ring.
+have e : 1 - x b = \rsum_(a | a != b) x a by rewrite -x1 (rsum_D1 (P := xpredT) x (i0 := b)) //=;
+  ring.
 have le : \rsum_(a | a != b) (x a * Rabs (phi a)) <= 1 - x b.
   by rewrite e; apply: rsum_le => a _; have := Rmult_le_compat_l _ _ _ (x0 a) (phi1 a); lra.
 have s0 : 0 <= 1 - x b by rewrite e; apply: rsum_ge0.

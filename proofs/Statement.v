@@ -87,7 +87,7 @@ Definition zero : table := fun _ _ => 0.
 Definition softmax (x : A -> R) (a : A) := exp (- eta * x a) / \rsum_i exp (- eta * x i).
 Definition mix (p : A -> R) (a : A) := (1 - rho) * p a + rho / INR #|A|.
 
-(** The special arm: the first arm without self-loop that has the largest mass. [geb x y] says x >= y. *)
+(** The special arm: the first arm without self-loop of the largest mass. [geb x y] says x >= y. *)
 Definition geb (x y : R) : bool := if Rle_dec y x then true else false.
 Definition better (m : A -> R) (best : option A) (a : A) : option A :=
   if G a a then best
@@ -141,7 +141,8 @@ Definition learn2 (s : memory) (c : C) (a : A) (o : feedback) : prog memory :=
       let '(cl, al, ol) := if second then (c, a, o) else (c1, a1, o1) in
       if (epoch s == 1)%N then Ret (close s cf cl (total s))
       else Draw (coin (re s cl al / (2 * q s cl al))) (fun kept : bool =>
-        Ret (close s cf cl (fun c' a' => total s c' a' + (estimate2 s kept ol c' a' + bonus2 s a')))))
+        Ret (close s cf cl (fun c' a' =>
+          total s c' a' + (estimate2 s kept ol c' a' + bonus2 s a')))))
   else Ret (Memory (total s) (snap s) (snap_next s) (W s) (special s) (w_hat s) (m_hat s)
                    (epoch s) (pairs s) (Some (c, a, o))).
 
@@ -158,23 +159,26 @@ Definition graph_sum := Rmin K (2 * alpha * (1 + ln (K / rho))).
 
 (** Algorithm 1, [T] rounds. *)
 Definition bound1 (T : nat) := ln K / eta + INR T * (rho
-  + ((gamma + 2 * eta) * (graph_sum + 2) + beta + 2 * eta * (1 + 2 * beta + beta ^ 2 / gamma)) / (1 - rho)).
+  + ((gamma + 2 * eta) * (graph_sum + 2) + beta + 2 * eta * (1 + 2 * beta + beta ^ 2 / gamma))
+    / (1 - rho)).
 
-(** Algorithm 2: [n] pairs in an epoch, [m] epochs after the first. [iota] is free: it is no parameter of
-    the algorithm. An epoch fails with probability at most (2 K + 1) exp (- iota). *)
+(** Algorithm 2: [n] pairs in an epoch, [m] epochs after the first. [iota] is free: it is no
+    parameter of the algorithm. An epoch fails with probability at most (2 K + 1) exp (- iota). *)
 Definition kappa (n : nat) (iota : R) := eta * ((2 * iota + INR n * beta) / gamma).
 Definition pair_cost (n : nat) (iota : R) := let k := kappa n iota in
   2 * rho + exp (4 * k) / (1 - rho) *
     ((3 * gamma + (8 * gamma + 2 / 3 * beta) * k + 32 * eta) * (2 * graph_sum + 6)
-     + 2 * (beta + (8 / 3 * gamma + 10 / 3 * beta) * k + 2 * eta * (16 * (1 + beta) + 4 * beta ^ 2 / gamma))).
+     + 2 * (beta + (8 / 3 * gamma + 10 / 3 * beta) * k
+            + 2 * eta * (16 * (1 + beta) + 4 * beta ^ 2 / gamma))).
 Definition bound2 (n m : nat) (iota : R) := INR (2 * n) + ln K / eta
   + INR (n * m) * (pair_cost n iota + INR (m + 3) * ((2 * K + 1) * exp (- iota))).
 End Bounds.
 
 (** * The theorems *)
 
-(** Every draw of the run is from a distribution, and no policy beats the learner by more than [B]. *)
-Definition regret_at_most (C A : finType) (nu : C -> R) (G : rel A) (l : learner C A) (T : nat) (B : R) :=
+(** Every draw of the run is from a distribution; no policy beats the learner by more than [B]. *)
+Definition regret_at_most (C A : finType) (nu : C -> R) (G : rel A) (l : learner C A)
+    (T : nat) (B : R) :=
   forall (loss : nat -> C -> A -> R) (pi : C -> A), (forall t c a, 0 <= loss t c a <= 1) ->
     valid (run nu G loss l T) /\ Reg nu G loss l T pi <= B.
 
@@ -182,7 +186,8 @@ Definition Proposition2_explicit : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat) (eta gamma rho beta : R),
   dist nu -> strongly_observable G ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> gamma <= beta -> eta * (1 + beta) <= 3 * gamma ->
-  regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T (bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T).
+  regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T
+    (bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T).
 
 Definition Proposition2 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G ->
@@ -193,11 +198,14 @@ Definition Theorem1_explicit : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T n m : nat) (eta gamma rho beta iota : R),
   dist nu -> strongly_observable G -> (0 < n)%N -> (T <= 2 * n * m.+1)%N ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> 4 * gamma <= beta -> 1 <= iota ->
-  iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n iota <= / 8 ->
-  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota).
+  iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n ->
+  kappa eta gamma beta n iota <= / 8 ->
+  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T
+    (bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota).
 
 Definition Theorem1 : Prop :=
-  forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G -> (0 < T)%N ->
+  forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat),
+  dist nu -> strongly_observable G -> (0 < T)%N ->
   let K := INR #|A| in let alpha := INR (alpha G) in
   let iota := ln (2 * K * INR T) in
   let n := Z.to_nat (up (3 / 8 * iota * sqrt (alpha * INR T / (1 + ln K)))) in

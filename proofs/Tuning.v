@@ -1,18 +1,21 @@
-(** Theorem 1 holds for the parameters of the library's tuning rule `theorem`, with its default constants. *)
+(** Theorem 1 holds for the parameters of the library's tuning rule `theorem`, with its default
+    constants. *)
 From Crossbandit Require Import FiniteSums Exponential Main.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
-(** L = 2 n is the epoch length. The rule sets iota = 2 ln (M K T) and n from alpha, T and iota; the theorem needs
-    only that n is large enough. *)
+(** L = 2 n is the epoch length. The rule sets iota = 2 ln (M K T) and n from alpha, T and iota; the
+    theorem needs only that n is large enough. *)
 Theorem theorem_tuning (C A : finType) (nu : C -> R) (G : rel A) (T n m : nat) (iota : R) :
-  dist nu -> strongly_observable G -> (0 < n)%N -> (T <= 2 * n * m.+1)%N -> 1 <= iota -> 36 * iota <= INR n ->
+  dist nu -> strongly_observable G -> (0 < n)%N -> (T <= 2 * n * m.+1)%N -> 1 <= iota ->
+    36 * iota <= INR n ->
   let L := 2 * INR n in
   let gamma := 4 * iota / L in let rho := gamma in let beta := 4 * gamma in
   let eta := ln 2 / (8 * (L + iota / gamma + L * beta / gamma)) in
-  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota).
+  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 (INR #|A|) (INR (alpha G)) eta
+    gamma rho beta n m iota).
 Proof.
 move=> dn so n0 Tm i1 ni L gamma rho beta eta.
 have nR : 0 < INR n by lra.

@@ -111,8 +111,9 @@ missing(run.to_frame)
 missing(weak.draw)
 missing(weak.to_networkx)
 missing(lambda: cb.graphs.loopless_ring(300, radius=7).weak_domination_number)
-for name in ("logs", "report", "studies", "theory"):
+for name in ("logs", "studies", "theory"):
     missing(lambda: getattr(cb, name))
+missing(lambda: importlib.import_module("crossbandit.core.report"))
 missing(lambda: cb.service.Node)
 for name in ("coba", "gymnasium", "river"):
     missing(lambda: importlib.import_module(f"crossbandit.adapters.{name}"))
@@ -269,7 +270,7 @@ def test_a_learner_needs_numpy_only(bare: Path, tmp_path: Path) -> None:
         "A program of 300 arms": "graphs",
         "crossbandit.adapters.gymnasium": "gymnasium",
         "crossbandit.logs": "replay",
-        "crossbandit.report": "replay",
+        "crossbandit.core.report": "replay",
         "crossbandit.service": "serve",
         "crossbandit.studies": "studies",
         "crossbandit.verify.theory": "studies",

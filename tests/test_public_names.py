@@ -27,7 +27,7 @@ PACKAGES = [
     "crossbandit.logs",
     "crossbandit.logs.evaluate",
     "crossbandit.logs.replay",
-    "crossbandit.report",
+    "crossbandit.core.report",
     "crossbandit.service",
     "crossbandit.service.client",
     "crossbandit.service.http",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from website import commands, reference
+from website import commands, proof, reference
 from website.links import PROJECT, ROOT, mentioned, relinked
 from website.navigation import expanded
 
@@ -37,7 +37,8 @@ def generated() -> dict[str, str]:
         The name of each page, with its text in Markdown.
     """
     pages = {page: (ROOT / path).read_text(encoding="utf-8") for page, path in PROJECT.items()}
-    return {"reference/commands.md": commands.page(), **reference.files(), **pages}
+    made = {"reference/commands.md": commands.page(), proof.PAGE: proof.page()}
+    return {**made, **reference.files(), **pages}
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -174,7 +174,7 @@ PAGES = (
         "All errors and warnings. A bad argument raises before anything has changed.",
         ("crossbandit.errors",),
     ),
-    Page("report", "Report", "Tables, charts and pages.", ("crossbandit.report",)),
+    Page("report", "Report", "Tables, charts and pages.", ("crossbandit.core.report",)),
     Page(
         "extending",
         "Extending",

@@ -19,7 +19,8 @@ Extract Constant Raxioms.INR => "Stdlib.float_of_int".
 Extract Constant RIneq.Rle_dec => "(fun x y -> x <= y)".
 
 (** Contexts are 0, ..., m - 1 and arms 0, ..., k - 1. *)
-Definition learner1 (m k : nat) (nu : 'I_m -> R) (G : 'I_k -> 'I_k -> bool) (eta gamma rho beta : R) :=
+Definition learner1 (m k : nat) (nu : 'I_m -> R) (G : 'I_k -> 'I_k -> bool) (eta gamma rho beta : R)
+  :=
   algorithm1 nu G eta gamma rho beta.
 Definition learner2 (m k : nat) (G : 'I_k -> 'I_k -> bool) (eta gamma rho beta : R) (n : nat) :=
   @algorithm2 [finType of 'I_m] [finType of 'I_k] G eta gamma rho beta n.

@@ -2,26 +2,27 @@
 
    Numbers on standard input, separated by white space:
 
-     1. algorithm m k n rounds    the algorithm (1 or 2); contexts, arms, pairs in an epoch (L / 2), rounds
+     1. algorithm m k n rounds    the algorithm (1 or 2); contexts, arms, pairs in an epoch, rounds
      2. m numbers                 the law of the contexts; algorithm 2 does not use it
      3. k rows of k numbers       the graph: 1 in row v, column a, if playing v reveals a, else 0
      4. eta gamma rho beta        the parameters
      5. for each round            context u split retain, then m rows of k losses
 
-   Contexts and arms count from 0. The arm is the first at which the running sum of the policy exceeds
-   the uniform number u; the last arm if none does. Algorithm 2 uses split and retain in the second round of
-   a pair: the second round is the loss side iff split >= 1/2, and its feedback is retained iff
-   retain < r_e / (2 q). In other rounds they are read and ignored.
+   Contexts and arms count from 0. The arm is the first at which the running sum of the policy
+   exceeds the uniform number u; the last arm if none does. Algorithm 2 uses split and retain in the
+   second round of a pair: the second round is the loss side iff split >= 1/2, and its feedback is
+   retained iff retain < r_e / (2 q). In other rounds they are read and ignored.
 
-   One line on standard output for each round: the arm, then the policies before that round, m times k
-   numbers, context by context.
+   One line on standard output for each round: the arm, then the policies before that round, m
+   times k numbers, context by context.
 
    For the bounds instead of a run:
 
      0 k alpha eta gamma rho beta rounds n epochs iota
 
-   k arms, independence number alpha, parameters as above, a number of epochs after the first, and the free number iota.
-   One line on standard output: bound1 for Algorithm 1 over these rounds, and bound2 for Algorithm 2. *)
+   k arms, independence number alpha, parameters as above, a number of epochs after the first, and
+   the free number iota. One line on standard output: bound1 for Algorithm 1 over these rounds, and
+   bound2 for Algorithm 2. *)
 open Bandit
 
 let number () = Scanf.scanf " %f" (fun x -> x)
@@ -42,7 +43,8 @@ let bounds () =
   let epochs = integer () in
   let iota = real (number ()) in
   let show x = Printf.sprintf "%.17g" (Obj.magic x : float) in
-  print_endline (show (bound1 k alpha eta gamma rho beta rounds) ^ " " ^ show (bound2 k alpha eta gamma rho beta n epochs iota))
+  print_endline (show (bound1 k alpha eta gamma rho beta rounds) ^ " "
+    ^ show (bound2 k alpha eta gamma rho beta n epochs iota))
 
 let run algorithm =
   let m = integer () in
@@ -58,7 +60,8 @@ let run algorithm =
   let edge v a = graph.(Obj.magic v).(Obj.magic a) in
   let learner =
     if algorithm = 1 then
-      learner1 m k (fun c -> real nu.(Obj.magic c)) edge (real eta) (real gamma) (real rho) (real beta)
+      learner1 m k (fun c -> real nu.(Obj.magic c)) edge (real eta) (real gamma) (real rho)
+        (real beta)
     else learner2 m k edge (real eta) (real gamma) (real rho) (real beta) n in
   (* A state holds functions. Their values are computed once and kept, or each round would take
      longer than all rounds before it. *)

@@ -109,7 +109,7 @@ _lazy.load_on_use(
     __name__,
     {
         "crossbandit": "adapters algorithms applications environments errors graphs laws limits "
-        "logs report service studies verify",
+        "logs service studies verify",
         "crossbandit.algorithms": "Algorithm CrossGraph CrossGraphAdaptive CrossGraphKnown "
         "CrossGraphVarying CrossGraphWeak Decision Learner PerContextExp3 PerContextGraph "
         "SchneiderZimmert load tuning",

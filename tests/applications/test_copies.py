@@ -106,6 +106,27 @@ def test_a_copy_with_a_whole_budget_gets_no_lease() -> None:
         twin.renew()
 
 
+def test_a_lease_has_one_bidder() -> None:
+    shared = Budget(20, per=None, pacing="asap").share()
+    lease, other = shared.lease(8, pacing="asap"), shared.lease(4, pacing="asap")
+    with pytest.raises(InvalidParameterError):
+        made(budget=lease, missing="wrong")
+    first, second = made(budget=lease), made(budget=other)  # what failed before had no lease
+    message = "must be a Lease that no bidder has or had"
+    for again in (lease, copy.copy(lease), pickle.loads(pickle.dumps(lease))):  # noqa: S301
+        with pytest.raises(InvalidParameterError, match=message):
+            made(budget=again)
+        for bidder in (first, second):
+            with pytest.raises(InvalidParameterError, match=message):
+                bidder.renew(again)
+    assert (spent(first), spent(second)) == (8.0, 4.0)
+    third = shared.lease(2, pacing="asap")
+    second.renew(third)
+    assert spent(second) == 2.0
+    with pytest.raises(InvalidParameterError, match=message):
+        made(budget=third)
+
+
 def test_what_a_copy_has_learned_goes_to_a_bidder_with_a_lease() -> None:
     own = made()
     spent(own)

@@ -268,7 +268,7 @@ def money_of(own: FirstPriceBidder) -> tuple[float, int, int]:
     held = int(reserved.table.prices[rows, 0].sum())
     assert own._spending.pacer.state.money[0, 2] == held
     assert len({*rows, reserved.opened, *reserved.free}) == len(reserved.table.held)
-    return float(own.limits[0].reserved), len(rows), len(reserved.free)
+    return float(own.limits[0].outstanding), len(rows), len(reserved.free)
 
 
 def test_an_interrupted_batch_without_compiled_code_pays_for_what_it_has_learned() -> None:
@@ -286,7 +286,7 @@ def test_an_interrupted_batch_without_compiled_code_pays_for_what_it_has_learned
         paid = sum(float(amounts[i]) for i in range(4) if won[i] and i not in left)
         open_ = sum(float(amounts[i]) for i in left)
         assert float(twin.limits[0].spent) == pytest.approx(paid), f"at place {at}"
-        assert float(twin.limits[0].reserved) == pytest.approx(open_), f"at place {at}"
+        assert float(twin.limits[0].outstanding) == pytest.approx(open_), f"at place {at}"
         parted += 0 < len(left) < 4
         at += 1
     assert parted > 0

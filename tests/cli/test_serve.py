@@ -139,6 +139,15 @@ def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
     assert "/v1/bidders" not in err  # by default, warnings and errors only
 
 
+def test_an_error_that_ends_the_command_is_a_json_line(tmp_path: Path) -> None:
+    options = ("--port", "0", "--log-format", "json", "--store", "none/of/these")
+    done = subprocess.run(
+        command(*options), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "cannot be opened" in json.loads(done.stderr)["message"]
+
+
 def test_another_host_needs_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crossbandit.service.log_lines.begin_log", lambda *_: None)
     with pytest.raises(InvalidParameterError, match="Other machines can reach") as caught:

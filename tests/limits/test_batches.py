@@ -93,7 +93,10 @@ def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
 
 def test_a_part_of_a_batch_keeps_its_reasons() -> None:
     bidder = FirstPriceBidder(
-        bids=GRID, value_range=(0, 1), seed=1, budget=Budget(0.3, per="day", pacing="asap")
+        bids=GRID,
+        value_range=(0, 1),
+        seed=1,
+        budget=Budget(0.3, per="day", pacing="asap", worst_case=0),
     )
     batch = bidder.bid_many(np.full(20, 0.9), at=1e9)
     assert np.nansum(batch.amounts) <= 0.3 + 1e-12

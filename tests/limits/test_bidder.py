@@ -92,7 +92,7 @@ def test_the_bidder_bids_as_the_pacer_and_its_law() -> None:
 
 
 def test_if_nothing_can_be_afforded_the_reason_is_shown() -> None:
-    bidder = made(budget=Budget(0.3, per="day", pacing="asap"))
+    bidder = made(budget=Budget(0.3, per="day", pacing="asap", worst_case=0))
     bids = [bidder.bid(0.9, at=AT) for _ in range(20)]
     assert sum(bid.amount or 0 for bid in bids) <= 0.3 + 1e-12
     last = bids[-1]

@@ -14,7 +14,7 @@ AMOUNTS = np.linspace(0, 1, 11)
 
 
 def pacer(amount: float = 10.0, limits: Any = None) -> Pacer:
-    made = Pacer(AMOUNTS, limits or [Budget(amount, per=1000)], value_range=(0, 1))
+    made = Pacer(AMOUNTS, limits or [Budget(amount, per=1000, worst_case=0)], value_range=(0, 1))
     made.open(0.5, 0.0, 0, 5)
     return made
 
@@ -78,7 +78,7 @@ def late(delay: int, seed: int = 5, *, charged: bool = True) -> tuple[float, flo
     values = generator.uniform(0.2, 1.0, 4_000)
     cells = np.searchsorted(AMOUNTS, 0.3 * generator.lognormal(0.0, 0.8, values.size))
     law = OutcomeLaw(AMOUNTS, (0, 1), seed=1)
-    own = Pacer(AMOUNTS, [Budget(20, per=values.size)], value_range=(0, 1))
+    own = Pacer(AMOUNTS, [Budget(20, per=values.size, worst_case=0)], value_range=(0, 1))
     waiting: list[tuple[int, float, int, int]] = []
     surplus = spent = 0.0
     for i, value in enumerate(values.tolist()):

@@ -106,7 +106,7 @@ def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
         wanted = limited_choice(single, value, worth, last)
         amount = min(wanted, cap)
         assert amount == log.bids[i]
-        stepwise.reserve(i, value, amount, wanted)
+        stepwise.reserve(i, value, amount, wanted, single.core.chance(amount))
         won = bool(cells[i] <= amount)
         told = feedback == "after-loss" and not won
         least = prices[i] if told or won else math.inf

@@ -1,4 +1,4 @@
-"""The algorithms of `proofs/Statement.v`, extracted to OCaml, on scripted random numbers."""
+"""What is extracted from `proofs/` to OCaml: the algorithms, and models of accounts and memory."""
 
 import fcntl
 import os
@@ -40,14 +40,14 @@ def _run(*command: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
 
 
-def build(folder: Path) -> Path:
-    """Return the executable of the extracted learners; `make` keeps it while nothing changes."""
+def build(folder: Path, program: str = "learner") -> Path:
+    """Return an executable of `proofs/extraction`; `make` keeps it while nothing changes."""
     lock = Path(tempfile.gettempdir()) / f"crossbandit-{zlib.crc32(bytes(folder))}.lock"
     with lock.open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)  # tests may run in several processes
-        made = _run("make", "-s", "-C", str(folder), "extraction")
+        made = _run("make", "-s", "-C", str(folder), f"extraction/{program}")
     assert made.returncode == 0, made.stdout + made.stderr
-    return folder / "extraction" / "learner"
+    return folder / "extraction" / program
 
 
 def build_with_mistake(folder: Path, old: str, new: str) -> Path:
@@ -60,6 +60,13 @@ def build_with_mistake(folder: Path, old: str, new: str) -> Path:
     (folder / "_CoqProject").write_text("-Q . Crossbandit\nStatement.v\n", encoding="utf-8")
     (folder / "Statement.v").write_text(text.replace(old, new), encoding="utf-8")
     return build(folder)
+
+
+def run_model(executable: Path, lines: list[str]) -> list[list[str]]:
+    """Return the words of the state of an extracted model after each event."""
+    done = _run(str(executable), text="\n".join(lines))
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.splitlines()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,19 @@ Theorem theorem1 : Theorem1. Proof. destruct (absurd 0). Qed.""",
 #[bypass_check(positivity)] Inductive loop := Loop (f : loop -> False).
 Definition apply (x : loop) : False := match x with Loop f => f x end.
 Theorem theorem1 : Theorem1. Proof. destruct (apply (Loop apply)). Qed.""",
+    "a module that is declared and not given": """
+Module Type Absurd. Parameter absurd : False. End Absurd.
+Declare Module Given : Absurd.
+Theorem theorem1 : Theorem1. Proof. destruct Given.absurd. Qed.""",
+    "an obligation that is admitted": """
+From Coq Require Import Program.Tactics.
+Program Definition step : {n : nat | n = S n} := 0. Admit Obligations.
+Theorem theorem1 : Theorem1. Proof. destruct step as [n H]. exfalso.
+induction n; [discriminate H | injection H; exact IHn]. Qed.""",
+    "a type that contains itself": """
+Unset Universe Checking. Definition own : Type := (Type : Type). Set Universe Checking.
+Axiom absurd : own -> False.
+Theorem theorem1 : Theorem1. Proof. destruct (absurd nat). Qed.""",
     "a notation in place of the statement": """
 Notation Theorem1 := True.
 Theorem theorem1 : Theorem1. Proof. exact I. Qed.""",

@@ -7,8 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossbandit import (
+    CrossGraph,
+    CrossGraphKnown,
+    FeedbackGraph,
+    Problem,
+    SchneiderZimmert,
+    graphs,
+)
 from crossbandit.algorithms.epoch_core import EpochParameters
-from crossbandit.algorithms.tuning import best_parameters, bound2, smallest_bound
+from crossbandit.algorithms.tuning import best_parameters, bound2, proved_bound, smallest_bound
 from crossbandit.verify.theory import statements
 from crossbandit.verify.theory.statements import Proof, proofs_of
 from tests.proofs.extraction import PROOFS
@@ -107,3 +115,34 @@ def test_the_bound_has_the_values_in_the_proofs_readme(
     assert smallest_bound(arms, alpha, horizon, best) < 0.85 * expected
     rate = math.sqrt(alpha * horizon * (1 + math.log(arms))) * math.log(2 * arms * horizon)
     assert expected < 48 * rate
+
+
+def coverage() -> dict[str, str]:
+    """Return the table of the page about the proof: whether parameters have a proved bound."""
+    text = (PROOFS.parent / "docs/explanation/the-proof.md").read_text(encoding="utf-8")
+    table = text.split("### For which parameters")[1].split("\n\n")[1]
+    return dict(re.findall(r"^\| `(.+?)` \| (yes|no)\b", table, re.MULTILINE))
+
+
+def is_covered(call: str, graph: FeedbackGraph, horizon: int) -> bool:
+    """Return whether a theorem of Statement.v has a finite bound for a learner's parameters."""
+    kinds = {one.__name__: one for one in (CrossGraph, CrossGraphKnown, SchneiderZimmert)}
+    algorithm = eval(call, {"__builtins__": {}}, kinds)  # noqa: S307
+    problem = Problem(graph, contexts=2, horizon=horizon, context_distribution=np.array([0.5, 0.5]))
+    given = algorithm.parameters(problem)
+    if isinstance(algorithm, CrossGraphKnown):  # the conditions of Proposition2_explicit
+        eta, gamma, rho, beta = given
+        return bool(0 < gamma <= beta and 0 < rho < 1 and 0 < eta * (1 + beta) <= 3 * gamma)
+    if isinstance(algorithm, SchneiderZimmert):
+        problem = problem.with_graph(graphs.singletons(problem.arms))
+    return math.isfinite(proved_bound(problem, given))
+
+
+@pytest.mark.parametrize(
+    "graph", [graphs.apple_tasting(), graphs.paper_ring(9, 2), graphs.complete(4)]
+)
+def test_what_the_page_says_about_parameters_is_so(graph: FeedbackGraph) -> None:
+    table = coverage()
+    assert len(table) == 5
+    for call, said in table.items():
+        assert is_covered(call, graph, 10**6) == (said == "yes"), call

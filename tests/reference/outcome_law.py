@@ -123,10 +123,14 @@ class Reference:
             if (value - self.a[k]) * f > most:
                 best, most = k, (value - self.a[k]) * f
         if self.odds:
+            found = [self.totals.get((0, d), [0.0, 0.0])[:2] for d in range(1, DEPTH + 1)]
+            differs = sum(max(x, 0.0) / w for x, w in found if w > 0)
+            if differs <= 0 or best < self.lowest:
+                return best
             visits = self.node(0, *self.leaf(band)).visits
-            width = 0.25 * (1 + visits) ** -0.25
-            step = radius * math.sin(angle) * width * (best + 1)
-            return int(min(max(math.floor(best + step + 0.5), min(best, self.lowest)), last))
+            width = 0.25 * self.probing * (1 + visits) ** -0.25 * min(3 * math.sqrt(differs), 1.0)
+            step = abs(radius * math.sin(angle)) * width * (best + 1)
+            return int(min(math.floor(best + step + 0.5), last))
         return self.tries(band, best, value, F, u[2]) if self.feedback == "after-loss" else best
 
     def leaf(self, band: int) -> tuple[int, int]:

@@ -89,3 +89,61 @@ def _free(limit: dict[str, Any], amount: float, value: float) -> bool:
     credit = Fraction(limit["credit"][0] + limit["credit"][1] * value)
     slack = limit["earned"] - limit["spent"] + credit - exact
     return bool(slack >= 0)
+
+
+class LiteralMoney:
+    """The money of one budget whose outcomes are late, as literally as possible.
+
+    Args:
+        amount: The budget.
+        worst_case: By which share it may be exceeded if all bids win.
+        amounts: What may be bid.
+    """
+
+    def __init__(self, amount: str, worst_case: str, amounts: list[str]) -> None:
+        self.amount, self.most = Fraction(amount), Fraction(amount) * (1 + Fraction(worst_case))
+        self.amounts = [Fraction(one) for one in amounts]
+        self.risk = 1722.17 / float(amount) if float(worst_case) else math.inf
+        self.spent = Fraction(0)
+        self.open: dict[int, tuple[Fraction, float, float, float]] = {}
+        self.seen: list[tuple[int, float, bool]] = []
+        self.doubts = [0.0] * 5
+
+    def group(self, price: Fraction) -> int:
+        return 16 * self.amounts.index(price) // len(self.amounts)
+
+    def likely(self, price: Fraction, chance: float) -> float:
+        """The chance, times the wins of bids of this group divided by their chances."""
+        own = [(p, won) for group, p, won in self.seen if group == self.group(price)]
+        wins, foretold = sum(won for _, won in own), sum(p for p, _ in own)
+        return min(max(chance * (wins + 1) / (foretold + 1), 1e-6), 1.0)
+
+    def counts(self, price: Fraction, likely: float) -> float:
+        """The certainty equivalent of a cost that is the price with this probability."""
+        if self.risk == math.inf:
+            return float(price)
+        return math.log1p(likely * math.expm1(self.risk * float(price))) / self.risk
+
+    def factor(self) -> float:
+        """By how much open bids count more, as bids win more often than was said."""
+        strong = [2.0 ** (j + 1) for j, doubt in enumerate(self.doubts) if doubt >= math.log(100)]
+        return max(strong, default=1.0)
+
+    def free(self) -> float:
+        """The highest price that may be bid."""
+        full = sum((one[0] for one in self.open.values()), Fraction(0))
+        counted = min(self.factor() * sum(one[3] for one in self.open.values()), float(full))
+        return min(float(self.amount - self.spent) - counted, float(self.most - self.spent - full))
+
+    def bid(self, key: int, amount: int, chance: float) -> None:
+        price = self.amounts[amount]
+        likely = self.likely(price, chance)
+        self.open[key] = price, chance, likely, self.counts(price, likely)
+
+    def settle(self, key: int, *, won: bool) -> None:
+        price, chance, likely, _ = self.open.pop(key)
+        self.spent += price if won else 0
+        self.seen.append((self.group(price), chance, won))
+        for j in range(5):
+            step = (math.log(2) if won else 0.0) - 2**j * likely
+            self.doubts[j] = min(max(self.doubts[j] + step, 0.0), 2 * math.log(100))

@@ -1,16 +1,36 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks.postgresql_server import PostgresqlServer, programs
-from crossbandit.service import open_store
+from crossbandit.service import Node, open_store
+from crossbandit.service.store import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End what a test that has failed left open, so that no other test fails because of it."""
+    made: list[Node | Session] = []
+    for kind in (Node, Session):
+        begin = kind.__init__
+
+        def init(self: Any, *given: Any, _begin: Any = begin, **named: Any) -> None:
+            made.append(self)
+            _begin(self, *given, **named)
+
+        monkeypatch.setattr(kind, "__init__", init)
+    yield
+    for one in sorted(made, key=lambda one: isinstance(one, Session)):  # nodes first
+        with suppress(Exception):
+            one.close()
 
 
 @pytest.fixture(scope="session")

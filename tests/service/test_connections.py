@@ -6,6 +6,7 @@ import asyncio
 import json
 import resource
 import socket
+import threading
 import time
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
@@ -37,12 +38,18 @@ class App:
     def __init__(self) -> None:
         self.running = 0
         self.go = False
+        self.asked: list[str] = []
+        self.stop, self.stopped = threading.Event(), threading.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
             for _ in range(2):
                 await send({"type": (await receive())["type"] + ".complete"})
             return
+        self.asked.append(scope["path"])
+        if scope["path"] == "/stop":  # the loop does nothing for a while
+            self.stopped.set()
+            assert self.stop.wait(60)
         body = b"x" * LARGE if scope["path"] == "/large" else b"{}"
         self.running += 1
         while scope["path"] == "/slow" and not self.go:
@@ -94,7 +101,7 @@ def ended(one: socket.socket) -> bool:
 
 
 def status(url: str, path: str) -> int:
-    with Transport(url, timeout=10) as transport:
+    with Transport(url, timeout=60) as transport:
         return transport.request("GET", path).status
 
 
@@ -120,7 +127,7 @@ def test_clients_that_do_not_read_make_room() -> None:
 
 
 def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "_READ_SECONDS", 1.0)
+    monkeypatch.setattr(serving, "_READ_SECONDS", 2.0)
     with served(App()) as url, ExitStack() as stack:
         slow, dead = (connect(stack, url, "/large") for _ in range(2))
         early = 0
@@ -128,7 +135,7 @@ def test_a_client_that_does_not_read_is_cut_off(monkeypatch: pytest.MonkeyPatch)
             early += len(slow.recv(1_000_000))
             time.sleep(0.05)
         assert early + rest(slow) > LARGE
-        time.sleep(1.0)  # with the time above, more than two checks
+        time.sleep(3.0)  # with the time above, more than two checks
         assert rest(dead) < LARGE
 
 
@@ -139,7 +146,7 @@ def test_if_all_are_busy_health_is_answered_and_others_are_told() -> None:
         eventually(lambda: app.running == 10)
         for _ in range(5):
             assert status(url, "/healthz") == 200
-            with Transport(url, timeout=10) as transport:
+            with Transport(url, timeout=60) as transport:
                 answer = transport.request("GET", "/other")
             assert answer.status == 503
             assert json.loads(answer.content)["code"] == "not-ready"
@@ -150,6 +157,44 @@ def test_if_all_are_busy_health_is_answered_and_others_are_told() -> None:
         for one in busy:
             assert answered(one)
         assert status(url, "/other") == 200
+
+
+def test_a_client_that_sends_many_requests_ahead_is_cut_off() -> None:
+    app = App()
+    request = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
+    with served(app) as url, ExitStack() as stack:
+        few, many = connect(stack, url), connect(stack, url)
+        few.sendall(request % b"slow" + 16 * (request % b"few"))
+        many.sendall(request % b"slow" + 1000 * (request % b"many"))
+        eventually(lambda: ended(many))
+        app.go = True
+        few.settimeout(30)
+        found = b""
+        while found.count(b"HTTP/1.1 200 ") < 17:
+            found += few.recv(10_000)
+        assert status(url, "/") == 200
+    assert "/many" not in app.asked
+    assert app.asked.count("/few") == 16
+
+
+def test_health_is_answered_before_many_requests_that_came_earlier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "_MOST", 300)
+    serving.most_connections.cache_clear()
+    app = App()
+    with served(app) as url, ExitStack() as stack:
+        made = [connect(stack, url) for _ in range(200)]
+        assert status(url, "/") == 200
+        connect(stack, url, "/stop")
+        assert app.stopped.wait(30)
+        for one in made:
+            one.sendall(b"GET /many HTTP/1.1\r\nHost: a\r\n\r\n")
+        health = connect(stack, url, "/healthz")
+        app.stop.set()
+        assert answered(health)
+        eventually(lambda: app.asked.count("/many") == 200)
+    assert app.asked.index("/healthz") < 100
 
 
 def test_connections_leave_room_for_other_files(monkeypatch: pytest.MonkeyPatch) -> None:

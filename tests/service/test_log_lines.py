@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -134,3 +135,23 @@ def test_text_can_be_read(app: Starlette, written: Callable[[str], io.StringIO])
     assert level == "INFO"
     assert rest.startswith('request method="GET" path="/v1/bidders/shop" status=200 milliseconds=')
     assert rest.endswith(' bidder="shop" request="abc"\n')
+
+
+def test_an_error_that_ends_a_thread_is_one_line(
+    written: Callable[[str], io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from crossbandit.service import log_lines
+
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    for name in ("basicConfig", "captureWarnings"):
+        monkeypatch.setattr(logging, name, lambda **_: None)
+    level = logging.getLogger("uvicorn").level
+    log_lines.begin_log("info", "json")
+    logging.getLogger("uvicorn").setLevel(level)
+    stream = written("json")
+    thread = threading.Thread(target=[].pop, name="learning")
+    thread.start()
+    thread.join()
+    (line,) = lines(stream)
+    assert line["message"] == "The thread learning ended."
+    assert line["traceback"].endswith("IndexError: pop from empty list")

@@ -308,6 +308,34 @@ def test_a_new_bidder_with_a_budget_decides_at_once(
         one.close()
 
 
+def test_a_node_changes_a_bidder_that_another_one_has_just_created(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crossbandit.service.known._PATIENCE", 60.0)
+    one, other = (Node(open_store(address), poll=60.0) for _ in range(2))
+    for node in (one, other):
+        node.start()
+    changes: list[Callable[[str], object]] = [
+        other.pause,
+        other.resume,
+        lambda name: other.change(name, budget=BudgetSettings(40.0, per="day", pacing="asap")),
+        other.delete,
+    ]
+    for i, change in enumerate(changes):
+        name = f"shop{i}"
+        with pytest.raises(UnknownBidderError):
+            other.settings(name)  # now it will not read the store again for a minute
+        one.create(name, LIMITED)
+        change(name)
+        with pytest.raises(UnknownBidderError):
+            other.delete("never")
+    one.learner.look()
+    assert one.names() == ["shop0", "shop1", "shop2"]
+    assert one.figures("shop0").paused
+    for node in (one, other):
+        node.close()
+
+
 def test_without_a_key_the_store_keeps_one(address: str) -> None:
     nodes = [Node(open_store(address), poll=0.05) for _ in range(2)]
     for one in nodes:
@@ -519,7 +547,7 @@ def test_old_entries_are_dropped_and_recovery_still_works(address: str) -> None:
         wait_until(kept(session, bidder, entry))
 
     def pruned() -> bool:  # a bidder whose lease is being renewed is left for the next time
-        node.learner._prune(0.0)
+        session.prune(bidder, node.clock())  # the session of the learner is for its thread only
         return [one.first for one in session.entries(bidder, 0, 100)] == [16]
 
     wait_until(pruned)

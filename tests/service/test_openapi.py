@@ -40,7 +40,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_every_struct_and_operation_is_described() -> None:
     assert DOCUMENT["openapi"] == "3.1.0"
     schemas = DOCUMENT["components"]["schemas"]
-    assert {"Auction", "Decided", "Outcome", "Reported", "BidderSettings", "Problem"} <= set(
+    assert {"Auction", "Decided", "Outcome", "Reported", "BidderSettings", "ErrorBody"} <= set(
         schemas
     )
     for name, schema in schemas.items():

@@ -85,7 +85,7 @@ def test_a_budget_that_cannot_be_spent_raises_an_alert(node: Node) -> None:
 def test_money_that_waits_for_outcomes_is_named_as_the_cause(node: Node) -> None:
     budget = BudgetSettings(60.0, per="day", pacing="even")
     (alert,) = played(node, 18, told=False, budget=budget).alerts
-    assert "report every outcome, or set 'expires'" in alert
+    assert "report every outcome, set 'expires', or raise 'worst_case'" in alert
 
 
 def test_a_target_is_named_as_the_cause(node: Node) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,7 +17,7 @@ from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
-from crossbandit.applications.bidding.inputs import price_of, rules_of
+from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
@@ -92,7 +93,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        budget: A `Budget`, or a `Lease` of a slice of one, that is never exceeded; or several.
+        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         expires: The time after which a bid without an outcome counts as lost and its money is free
             again: a timedelta, or seconds; None for never. If the bid wins later, it is still paid.
@@ -194,6 +195,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
             given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
+        if self._spending is not None:
+            self._spending.claim(owner)
 
     @property
     def bids(self) -> Floats:
@@ -277,6 +280,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         won: Flag,
         highest_competing_bid: Money | None = None,
         reserve: Money | None = None,
+        placed: Money | None = None,
         correction: bool = False,
     ) -> None:
         """Learn from the outcome of an auction.
@@ -293,11 +297,15 @@ class FirstPriceBidder(HiddenNumberApplication):
         Args:
             bid: The bid, or its token.
             won: Whether it won.
-            highest_competing_bid: Required where `feedback` says that it is told. Elsewhere it is
-                only checked for contradictions. It is 0 if nobody else bid. Give the competing bid
+            highest_competing_bid: Required where `feedback` says that it is told; `math.nan` if it
+                is not, for once: a law then takes one that it deems possible. Elsewhere it is only
+                checked for contradictions. It is 0 if nobody else bid. Give the competing bid
                 itself, even if the reserve price was higher.
             reserve: The reserve price of this auction, if it was not known when bidding. It takes
                 the place of the bidder's, and counts like a competing bid.
+            placed: The amount that was really placed, above 0, if it is not that of the bid: after
+                a multiplier, a floor of a deal, or rounding. Only a law can learn from it. Limits
+                pay it, even where it is more than was reserved.
             correction: Whether the bid was settled before with a wrong outcome, which this one
                 replaces. Only the law can take an outcome back, and only without a guard.
 
@@ -309,7 +317,7 @@ class FirstPriceBidder(HiddenNumberApplication):
                 and the bid can still be settled.
         """
         core, told = self._core, highest_competing_bid
-        plain = None if correction is not False or reserve is not None else core
+        plain = core if correction is False and reserve is placed is None else None
         if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
             return
         if correction is not False:
@@ -317,15 +325,18 @@ class FirstPriceBidder(HiddenNumberApplication):
         made = required_action(bid, Bid, self.learner)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
         decision: Any = made.decision
-        amount = made.amount
+        amount = made.amount if placed is None else self._placed(made, placed)
+        unknown = isinstance(told, float) and math.isnan(told)
         if decision is None or amount is None:
-            if not self._shows_without_bid(made, told, won=has_won):
+            if not self._shows_without_bid(made, None if unknown else told, won=has_won):
                 return
             amount = 0.0
         rules = self.rules if reserve is None else rules_of(self.rules, made, reserve)
         # A decision by a feedback graph knows its own amount; that of the law does not.
-        placed = amount if decision.by_law else self._grid[decision.arm]
-        least = max(price_of(rules, self.feedback, placed, told, won=has_won), rules.least)
+        sent = amount if decision.by_law else self._grid[decision.arm]
+        if unknown:
+            told = self._possible(made, sent, rules, won=has_won)
+        least = max(price_of(rules, self.feedback, sent, told, won=has_won), rules.least)
         spending = self._spending
         self._learn(
             decision,
@@ -382,6 +393,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         won: npt.ArrayLike,
         highest_competing_bid: npt.ArrayLike | None = None,
         reserve: npt.ArrayLike | None = None,
+        placed: npt.ArrayLike | None = None,
     ) -> None:
         """Learn from the outcomes of many auctions at once, as separate calls of `settle` would.
 
@@ -393,6 +405,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             won: Whether each bid won.
             highest_competing_bid: As for `settle`; NaN where it is not known.
             reserve: As for `settle`; NaN where it is not given.
+            placed: As for `settle`; NaN where it is the amount of the bid. Under limits or a guard,
+                settle such bids one by one.
 
         Raises:
             DecisionError: As for `settle`; its `rows` are all that are wrong, and can be left out.
@@ -401,8 +415,10 @@ class FirstPriceBidder(HiddenNumberApplication):
                 learned.
             MissingOutcomesError: Wins or losses are missing with a bias. Nothing is learned.
         """
-        from crossbandit.applications.bidding.batches import settle_auctions
+        from crossbandit.applications.bidding.batches import bids_as_placed, settle_auctions
 
+        if placed is not None:
+            bids = bids_as_placed(self, bids, placed)
         settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
 
     @classmethod
@@ -449,6 +465,53 @@ class FirstPriceBidder(HiddenNumberApplication):
         bidder.warm_up(**found.columns)
         return bidder
 
+    def observe(
+        self,
+        value: npt.ArrayLike,
+        *,
+        bid: npt.ArrayLike | None = None,
+        won: npt.ArrayLike | None = None,
+        highest_competing_bid: npt.ArrayLike | None = None,
+        **classes: Any,
+    ) -> None:
+        """Learn from auctions for which somebody else chose the bid: one, or a column of each.
+
+        Nothing is paid, and nothing is settled. Of a batch, all auctions are learned, or none.
+
+        Args:
+            value: What winning was worth.
+            bid: What was bid, any amount: only what it has shown is learned, by the bidder's
+                feedback. Without bids, all prices must be known, and all are learned.
+            won: Whether the bid won; needed where the price is unknown, unless the feedback is
+                "after-loss" or "after-win".
+            highest_competing_bid: 0 if nobody else bid, NaN where it is not known.
+            **classes: A level of each of the bidder's classes, or columns of levels.
+
+        Raises:
+            InvalidContextError: A value is outside the range, or a class is missing.
+            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
+                learned.
+            InvalidParameterError: This bidder does not learn by the law, or has a guard.
+
+        >>> bidder = FirstPriceBidder(value_range=(0, 10), feedback="won-lost", seed=1)
+        >>> bidder.observe(8.0, bid=2.5, won=False)
+        >>> bidder.observe([8.0] * 60, bid=[4.0] * 60, won=[True] * 60)
+        >>> float(bidder.price_law(8.0).chances[-1]) > 0.9
+        True
+        """
+        learner = self._law("observe")
+        if self.guarded:
+            expected = "False, as the guard has to see how its own bids fare"
+            reject("observe", "guarded", expected, self.guarded)
+        from crossbandit.applications.bidding.logs import Observed, log_outcomes
+
+        given = Observed.of(value, highest_competing_bid, bid, won, classes)
+        log = log_outcomes(learner.law, self.rules, self.value_range, given)
+        rounds = (log.values, log.kinds, log.indices)
+        with learner.learning, learner.deciding:
+            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
+            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+
     def warm_up(
         self,
         values: npt.ArrayLike,
@@ -458,35 +521,21 @@ class FirstPriceBidder(HiddenNumberApplication):
         won: npt.ArrayLike | None = None,
         **classes: npt.ArrayLike,
     ) -> None:
-        """Learn from a log of auctions in which this bidder did not bid.
+        """Learn from a log of auctions in which this bidder did not bid; see `observe`.
 
         Args:
             values: What winning was worth, in each auction.
             prices: The highest competing bid; 0 if nobody else bid, NaN where it is not known.
-            bids: What was bid, any amounts: only what these bids have shown is learned, by the
-                bidder's feedback. Without bids, all prices must be known, and all are learned.
-            won: Whether each bid won; needed where the price is unknown, unless the feedback is
-                "after-loss" or "after-win".
+            bids: What was bid.
+            won: Whether each bid won.
             **classes: A column of levels for each of the bidder's classes.
 
         Raises:
-            InvalidContextError: A value is outside the range, or a column of a class is missing.
-            InvalidLossesError: The outcomes are incomplete or contradict each other. Nothing is
-                learned.
-            InvalidParameterError: This bidder does not learn by the law.
+            InvalidContextError: As for `observe`.
+            InvalidLossesError: As for `observe`.
+            InvalidParameterError: As for `observe`.
         """
-        learner = self._law("warm_up")
-        if self.guarded:
-            expected = "False, as the guard has to see how its own bids fare"
-            reject("warm_up", "guarded", expected, self.guarded)
-        given = (values, prices, bids, won, classes)
-        from crossbandit.applications.bidding.logs import log_outcomes
-
-        log = log_outcomes(learner.law, self.rules, self.value_range, *given)
-        rounds = (log.values, log.kinds, log.indices)
-        with learner.learning, learner.deciding:
-            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
-            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+        self.observe(values, bid=bids, won=won, highest_competing_bid=prices, **classes)
 
     def policy(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
@@ -651,11 +700,11 @@ class FirstPriceBidder(HiddenNumberApplication):
             lease: The new lease; None to stop bidding.
 
         Returns:
-            The id of the old lease, and the money that was spent of it or is reserved for bids that
-            may still win. `SharedBudget.take_back` takes both.
+            The id of the old lease, and the money that was spent of it if all bids without an
+            outcome win. `SharedBudget.take_back` takes both.
 
         Raises:
-            InvalidParameterError: The bidder has no lease.
+            InvalidParameterError: The bidder has no lease, or another one has or had the new one.
         """
         if self._spending is None:
             reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
@@ -697,6 +746,29 @@ class FirstPriceBidder(HiddenNumberApplication):
         chances[cap] += chances[cap + 1 :].sum()  # bids that may not be made are lowered
         chances[cap + 1 :] = 0.0
         return chances
+
+    def _placed(self, made: Bid, given: object) -> float:
+        """Return the amount that was placed instead of a bid's."""
+        found = amount_of("settle", "placed", given, error=InvalidLossesError)
+        if found <= 0.0 or made.amount is None:
+            expected = "above 0, and left out where no bid was made"
+            reject("settle", "placed", expected, given, error=InvalidLossesError)
+        if self.learner.law is None:
+            expected = f"left out: {self.learner.algorithm.id} learns from its own bids only"
+            reject("settle", "placed", expected, given, error=InvalidLossesError)
+        return found
+
+    def _possible(self, made: Bid, sent: float, rules: AuctionRules, *, won: bool) -> float | None:
+        """Return a competing bid that the law deems possible, given an outcome; None if not needed.
+
+        It is drawn by the number of the decision. An outcome without it would count for the lower
+        or the higher competing bids only.
+        """
+        if won not in TOLD_AFTER[self.feedback]:
+            return None
+        learner = self._law("settle")
+        with learner.deciding:
+            return possible_price(learner.law, rules, made, sent, won=won)
 
     def _shows_without_bid(self, bid: Bid, told: object, *, won: bool) -> bool:
         """Return whether an auction in which no bid was made shows anything."""

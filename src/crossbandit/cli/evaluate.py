@@ -54,11 +54,11 @@ def evaluate(
     """
     with stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder
+        from crossbandit.core.report import check_folder
         from crossbandit.logs.evaluate import evaluate
         from crossbandit.logs.evaluate.evaluation import SHADINGS
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
-        from crossbandit.report import check_folder
 
         check_folder(out, WRITTEN, "an evaluation")
         if not quiet:
@@ -81,8 +81,8 @@ def evaluate(
 
 
 def _print(result: Evaluation, read: ReadLog[object]) -> None:
+    from crossbandit.core.report.terminal import show
     from crossbandit.logs.evaluate.page import by_propensities, earned
-    from crossbandit.report.terminal import show
 
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes

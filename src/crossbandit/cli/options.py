@@ -60,8 +60,10 @@ class LimitOptions:
         """Return the limits that the options ask for.
 
         >>> LimitOptions(budget=["500/day", "30"], per=["hour"]).limits("UTC")
-        [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC'),
-         Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC')]
+        [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC',
+         worst_case=1.0),
+         Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC',
+         worst_case=1.0)]
         """
         from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 

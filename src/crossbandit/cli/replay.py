@@ -123,9 +123,9 @@ def replay(
     """
     with stopping("Stopped. Nothing was written."):
         from crossbandit.core.modules import load_modules
+        from crossbandit.core.report import check_folder
         from crossbandit.logs import replay as replays
         from crossbandit.logs.replay.page import WRITTEN, WRITTEN_BY, write, write_by
-        from crossbandit.report import check_folder
 
         by = play.by
         if by is None and (run.backend is not Backend.local or run.address is not None):
@@ -228,8 +228,8 @@ def parse_fractions(text: str) -> list[Shading]:
 
 def _print_replay(result: Replay) -> None:
     """Print warnings, the table, the comparison, tables by class, notes and bad lines."""
+    from crossbandit.core.report.terminal import show
     from crossbandit.logs.replay.page import class_tables, differences, earnings
-    from crossbandit.report.terminal import show
 
     for warning in result.warnings:
         notify(warning, "Warning:", "bold yellow")
@@ -242,8 +242,8 @@ def _print_replay(result: Replay) -> None:
 
 def _print_parts(results: ReplaySet) -> None:
     """Print what strategies earned in each part, and what went wrong."""
+    from crossbandit.core.report.terminal import show
     from crossbandit.logs.replay.page import overview
-    from crossbandit.report.terminal import show
 
     for level, result in results.replays.items():
         for warning in result.warnings:

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crossbandit.cli.terminal import notify, say
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import CrossbanditError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from crossbandit.service import BidderSettings, Node
     from crossbandit.service.http.access import AccessToken
@@ -121,10 +121,10 @@ def serve(
         address_parts("serve", url)
     wanted = {} if bidders is None else read_bidders(bidders)
     begin_log(log_level, log_format)  # before a warning about a file with secrets
-    tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
-    key = read_key(key_file, os.environ)
     tell = notify if log_format == LineFormat.text else _log.info  # so that every line is JSON
-    with ExitStack() as stack:
+    with _errors(log_format), ExitStack() as stack:
+        tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
+        key = read_key(key_file, os.environ)
         listening = stack.enter_context(bound_socket(host, port))
         if demo and store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
@@ -144,6 +144,18 @@ def serve(
     if ended_by == signal.SIGINT:
         raise KeyboardInterrupt
     tell("Stopped.")
+
+
+@contextmanager
+def _errors(form: LineFormat) -> Iterator[None]:
+    """Log an error that ends the command, if every line is JSON."""
+    try:
+        yield
+    except CrossbanditError as error:
+        if form == LineFormat.text:
+            raise
+        _log.error("%s", error)
+        raise SystemExit(2) from None
 
 
 def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[AccessToken]:

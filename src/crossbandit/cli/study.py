@@ -246,7 +246,7 @@ def reproduce(
     Ends with status 1 if a claim is not met or a run failed.
     """
     from crossbandit import studies
-    from crossbandit.report import frame_csv, write_files
+    from crossbandit.core.report import frame_csv, write_files
     from crossbandit.studies.page import compose, write
 
     name = "quick" if quick else "paper"
@@ -277,7 +277,7 @@ def reproduce(
 
 def _print_report(result: Report, paths: Sequence[Path], *, quiet: bool = False) -> None:
     """Print the claims of the paper, if there are any, what was written, and warnings."""
-    from crossbandit.report.terminal import show
+    from crossbandit.core.report.terminal import show
     from crossbandit.studies.page import claims_table
 
     if result.claims and not (quiet and result.met):
@@ -305,7 +305,7 @@ def report(
     not met.
     """
     from crossbandit import studies
-    from crossbandit.report import check_folder
+    from crossbandit.core.report import check_folder
     from crossbandit.studies.page import WRITTEN, compose, write
 
     frame = studies.load(source)

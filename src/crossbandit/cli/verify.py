@@ -69,7 +69,7 @@ def verify(
     statement. Ends with status 1 if a check fails.
     """
     from crossbandit.core import building
-    from crossbandit.report import check_folder
+    from crossbandit.core.report import check_folder
     from crossbandit.verify import theory
     from crossbandit.verify.theory.verify import WRITTEN, write
 

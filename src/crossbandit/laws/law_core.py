@@ -97,6 +97,7 @@ DIFFERENT = cython.declare(cython.double, 16.0)  # no variance of log odds is la
 HIGHEST = cython.declare(cython.double, 12.0)  # no log odds are larger
 WIDTH = cython.declare(cython.double, 0.04)  # of an amount's neighbourhood, as a share of all
 SCATTER = cython.declare(cython.double, 0.25)  # relative deviation of an amount at the beginning
+STEEP = cython.declare(cython.double, 3.0)  # its factor, per standard deviation among bands
 LOG_2 = cython.declare(cython.double, 0.6931471805599453)
 TWO_PI = cython.declare(cython.double, 6.283185307179586)
 
@@ -725,19 +726,28 @@ class LawCore:
         return best
 
     def scatter(self, best, first, last):
-        """Return a random amount near `best`. It is nearer the more rounds the node has.
+        """Return `best` or a random amount beside it, nearer the more rounds the node has.
 
-        If it is only seen whether the amount reached the number, the slope of the law can be
-        learned only if amounts vary. Near the best amount, that costs little. Otherwise the slope
-        would be learned from other contexts, which play other amounts because their numbers are
-        different.
+        If it is only seen whether the amount reached the number, the slope of the law in a band is
+        learned only if amounts vary within the band. Otherwise it is that of all bands together,
+        which play other amounts because their numbers are different: too flat. So amounts vary as
+        far as bands differ. They move only to the side where more is reached or sold: if many
+        numbers are equal, such as round prices, the amount on their other side earns far less.
         """
+        differs: cython.double = 0.0
+        for level in range(1, self.depth + 1):
+            if self.totals[level, 1] > 0.0:
+                differs += max(self.totals[level, 0], 0.0) / self.totals[level, 1]
+        if differs <= 0.0 or best < self.lowest:
+            return best
         visits: cython.double = self.visits[self.rows[0, 0]]
-        normal: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * sin(TWO_PI * self.v)
+        normal: cython.double = abs(sqrt(-2.0 * log(1.0 - self.u)) * sin(TWO_PI * self.v))
         width: cython.double = SCATTER * self.probing * pow(1.0 + visits, -0.25)
-        near: cython.double = floor(best + normal * width * (best + 1.0) + 0.5)
-        least: cython.double = max(first, min(best, self.lowest))
-        return cython.cast(cython.Py_ssize_t, min(max(near, least), last))
+        moved: cython.double = normal * width * min(STEEP * sqrt(differs), 1.0) * (best + 1.0)
+        if self.payoff != FIRST_PRICE:
+            moved = -moved
+        near: cython.double = floor(best + moved + 0.5)
+        return cython.cast(cython.Py_ssize_t, min(max(near, first), last))
 
     def choose(self, band, worth, cost, first, last):
         """Return the amount to play, by the law that was read last."""

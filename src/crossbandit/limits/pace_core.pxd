@@ -4,19 +4,21 @@ from crossbandit.laws.law_core cimport LawCore
 
 # The numbers of `state.py`.
 cdef enum: BUDGET, TARGET, LOOSE_TARGET
-cdef enum: GIVEN, SPENT, RESERVED
+cdef enum: GIVEN, SPENT, RESERVED, COUNTED, MOST
 cdef enum: LOG, SQUARES, OPEN, OPEN_SQUARES, DUE, WAITING, HOLDING, HOLDING_SQUARES
-cdef enum: PLANNED, RELAXES, OF_PERIOD, EXPECTED
-cdef enum: MADE_AT, BID_FOR
+cdef enum: PLANNED, RELAXES, OF_PERIOD, EXPECTED, COUNTS
+cdef enum: MADE_AT, BID_FOR, CHANCE, LIKELY
 cdef enum: COSTS, WANTED
 cdef enum: AT_ONCE, BY_AUCTIONS, BY_TIME
 cdef enum: START, END, LATEST, AUCTIONS, GAP, GAPS, PERIOD, STEP
 cdef enum: BINS = 96
 cdef enum: GROUPS = 16
+cdef enum: WON, FORETOLD, BIDS
+cdef enum: DOUBTS = 5
 
 cdef Py_ssize_t TOLD
 cdef long long MOST_UNITS
-cdef double MOST_CREDIT, HIGHEST, MEMORY, LONG, PAUSE, FAR, RECENT, CHEAP
+cdef double MOST_CREDIT, HIGHEST, MEMORY, LONG, PAUSE, FAR, RECENT, CHEAP, DOUBTFUL, LOG_2, LEAST
 
 cdef class AuctionColumns:
     cdef const double[::1] contexts, worths, times
@@ -30,17 +32,18 @@ cdef class AuctionColumns:
 cdef class PaceCore:
     cdef const double[::1] amounts
     cdef const long long[::1] prices, kinds, plans
+    cdef double[::1] risks, doubts
     cdef double[:, ::1] credits, duals, wins, times, held
     cdef double[:, :, ::1] bins, tickets
     cdef long long[:, ::1] money, held_prices
-    cdef double unit, worth, gap, before, value, now
+    cdef double unit, worth, gap, before, value, now, chance, likely
     cdef bint surplus
     cdef Py_ssize_t limits, usable, cap, row, first
     cdef tuple made_of
     cpdef look(self, double value, Py_ssize_t first, Py_ssize_t last)
     cpdef open(self, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last)
-    cpdef reserve(self, Py_ssize_t row, double now, double value, Py_ssize_t amount, Py_ssize_t wanted)
-    cpdef decline(self, Py_ssize_t row, double value, bint chosen)
+    cpdef reserve(self, Py_ssize_t row, double now, double value, Py_ssize_t amount, Py_ssize_t wanted, double chance)
+    cpdef decline(self, Py_ssize_t row, double value)
     cpdef decide(self, LawCore law, Py_ssize_t row, double now, tuple auction, const long long[::1] slots, const double[::1] uniforms)
     cdef Py_ssize_t decide_here(self, LawCore law, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cpdef decide_all(self, LawCore law, AuctionColumns auctions)
@@ -51,6 +54,8 @@ cdef class PaceCore:
     cpdef void pay(self, Py_ssize_t limit, double value, long long price, Py_ssize_t times) noexcept nogil
     cpdef long long at_risk(self, Py_ssize_t limit, double value, long long price) noexcept nogil
     cpdef long long free_money(self, Py_ssize_t limit, double value) noexcept nogil
+    cpdef long long counted(self, Py_ssize_t limit) noexcept nogil
+    cpdef long long held_money(self, Py_ssize_t limit) noexcept nogil
     cpdef double limited_value(self, Py_ssize_t limit, double value) noexcept nogil
     cpdef double pseudo_value(self, double value) noexcept nogil
     cpdef double planned_until(self, Py_ssize_t limit, double now) noexcept nogil
@@ -71,8 +76,9 @@ cdef class PaceCore:
     cdef Py_ssize_t play_one_guarded(self, GuardCore guard, double context, Py_ssize_t cell) noexcept nogil
     cdef void set_tightest(self, AuctionColumns auctions, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t group_of(self, long long price) noexcept nogil
-    cdef void reserve_or_pass(self, long long price) noexcept nogil
-    cdef void reserve_price(self, long long price) noexcept nogil
+    cdef void reserve_or_pass(self, long long price, double chance) noexcept nogil
+    cdef void reserve_price(self, long long price, double chance) noexcept nogil
+    cdef double counts(self, Py_ssize_t limit, long long price) noexcept nogil
     cdef void hold(self, Py_ssize_t amount, Py_ssize_t wanted) noexcept nogil
     cdef void weigh_holding(self, long long price) noexcept nogil
     cdef void foresee(self, Py_ssize_t limit, double sign) noexcept nogil
@@ -80,6 +86,7 @@ cdef class PaceCore:
     cdef void settle_bid(self, long long price, long long wanted, bint won, bint alone) noexcept nogil
     cdef void release(self, long long price, bint won) noexcept nogil
     cdef void count_outcome(self, long long price, bint won) noexcept nogil
+    cdef void doubt(self, bint won) noexcept nogil
     cdef void adapt(self, long long paid, long long wanted) noexcept nogil
 
 cdef class PacedAuctions:

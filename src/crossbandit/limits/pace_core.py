@@ -10,6 +10,25 @@ credit + v exp(s), or credit + (v - credit) exp(s) if a win earns v - b. The low
 all limits is used.
 
 The types of attributes and methods are in `pace_core.pxd`, and those of variables are here.
+
+The accounting of a budget, in whole units: a unit is a power of ten, at most 1e-9 of the highest
+bid, so every price is a whole number of units (rounded up), and amounts are rounded down.
+
+- State of a period: A = GIVEN, H = MOST = floor(amount (1 + worst_case)) >= A, S = SPENT; each bid
+  without an outcome has a price b > 0 and an r with 0 <= r <= b. R = RESERVED is the sum of the b,
+  Q = COUNTED the sum of the r, and Q* = min(R, ceil(c Q)), with c >= 1. At first all are 0.
+- A bid of price b may be made if S + Q* + b <= A and S + R + b <= H. Then R += b and Q += r.
+- An outcome comes once: R -= b, Q -= r, and S += b if the bid has won. An expired bid counts as
+  lost. Outcomes of bids of earlier periods change nothing. In a new period S = R = Q = 0.
+- A win that comes after its bid has expired or was reported as lost: S += b. A win that was none,
+  of this period: S -= b. A is lowered or raised by the user, and H with it.
+- Without the last kind of event, S + R <= H at any time, whatever wins. With worst_case 0, r = b,
+  so Q* = R and H = A: no bid is made that could exceed the amount.
+
+r is the certainty equivalent of a cost that is b with probability p: with x = risk b,
+r = log(1 + p (exp(x) - 1)) / risk. Between the bids, exp(risk (S + Q - (1 + e) A)) is a
+supermartingale if chances are calibrated, and after each bid it is at most exp(-risk e A). With
+risk = RISK / A it exceeds 1, and S exceeds (1 + e) A, with a probability below 1e-4 for e = 0.01.
 """
 
 # ruff: noqa: F403, F405 - the numbers of columns are those of `state.py`
@@ -23,9 +42,9 @@ except ImportError:
 
 if cython.compiled:  # the numbers of columns are in the .pxd file
     from cython.cimports.crossbandit.laws.law_core import outcome_kind
-    from cython.cimports.libc.math import INFINITY, exp, floor, sqrt
+    from cython.cimports.libc.math import INFINITY, exp, floor, log, sqrt
 else:
-    from math import exp, floor, sqrt
+    from math import exp, floor, log, sqrt
     from math import inf as INFINITY  # noqa: N812
 
     from crossbandit.laws.law_core import outcome_kind
@@ -45,6 +64,9 @@ PAUSE = 1.0 / 12.0
 FAR = 1.0  # no more relaxing at e times the lowest pseudo-value
 RECENT = 512.0  # bids over which a share of wins is averaged
 CHEAP = 7.0  # log of the highest cost of holding, which is then 1
+DOUBTFUL = 4.605170185988091  # log 100: how strong a doubt must be
+LOG_2 = 0.6931471805599453
+LEAST = 1e-6  # the lowest chance that a bid counts with
 
 
 @cython.cclass
@@ -80,6 +102,7 @@ class PaceCore:
         self.amounts, self.prices, self.unit = rules.amounts, rules.prices, rules.unit
         self.kinds, self.plans, self.credits = rules.kinds, rules.plans, rules.credits
         self.surplus, self.limits = rules.surplus, len(rules.kinds)
+        self.risks, self.doubts = rules.risks, state.doubts
         self.money, self.duals, self.wins = state.money, state.duals, state.wins
         self.times, self.bins = state.times, state.bins
         self.held, self.held_prices = reserved.held, reserved.prices
@@ -102,19 +125,20 @@ class PaceCore:
         self.open_auction(row, now, value, first, last)
         return self.worth, self.usable, self.cap
 
-    def reserve(self, row, now, value, amount, wanted):
-        """Reserve money for a bid in the auction that was opened in a row. Amounts: by number."""
+    def reserve(self, row, now, value, amount, wanted, chance):
+        """Reserve money for a bid in the auction that was opened in a row. Amounts: by number.
+
+        chance: that it wins; 1 if there is no law that knows it.
+        """
         self.check(row, amount, amount)
         self.check(row, wanted, wanted)
         self.row, self.now, self.value = row, now, value
-        self.reserve_price(self.prices[amount])
+        self.reserve_price(self.prices[amount], chance)
         self.hold(amount, wanted)
 
-    def decline(self, row, value, chosen):
-        """Account for the auction of a row without a bid. chosen: the amount 0 was chosen."""
+    def decline(self, row, value):
+        """Account for the auction of a row without a bid."""
         self.row, self.value = row, value
-        if chosen:
-            self.count_outcome(0, False)
         self.adapt(0, -1)
 
     def decide(self, law, row, now, auction, slots, uniforms):
@@ -279,12 +303,24 @@ class PaceCore:
         """Return the units that may be bid under one limit, even if all reserved is spent."""
         if self.kinds[limit] == LOOSE_TARGET:
             return self.prices[self.prices.shape[0] - 1]
-        left: cython.longlong = (
-            self.money[limit, GIVEN] - self.money[limit, SPENT] - self.money[limit, RESERVED]
-        )
+        unspent: cython.longlong = self.money[limit, GIVEN] - self.money[limit, SPENT]
+        left: cython.longlong = unspent - self.counted(limit)
         if self.kinds[limit] == TARGET:
-            left += self.credit_of(limit, value)
-        return left
+            return left + self.credit_of(limit, value)
+        most: cython.longlong = self.money[limit, MOST] - self.money[limit, SPENT]
+        return min(left, most - self.money[limit, RESERVED])
+
+    def counted(self, limit):
+        """Return the units that bids without an outcome count with, in this period."""
+        reserved: cython.longlong = self.money[limit, RESERVED]
+        counted: cython.longlong = self.money[limit, COUNTED]
+        factor: cython.double = self.doubts[DOUBTS]
+        if counted >= reserved or factor == 1.0:
+            return min(counted, reserved)
+        more: cython.double = factor * counted
+        return (
+            reserved if more >= reserved else min(cython.cast(cython.longlong, more) + 1, reserved)
+        )
 
     def set_tightest(self, auctions, i):
         """Set the limit that leaves least, what it leaves, and what it has reserved."""
@@ -294,7 +330,18 @@ class PaceCore:
             if limit == 0 or left < auctions.tightest[i, 1]:
                 auctions.tightest[i, 0] = limit
                 auctions.tightest[i, 1] = left
-                auctions.tightest[i, 2] = self.money[limit, RESERVED]
+                auctions.tightest[i, 2] = self.held_money(limit)
+
+    def held_money(self, limit):
+        """Return the units that open bids count with; minus those that they cost if all win.
+
+        It is the latter, below 0, if the worst case leaves less than the amount.
+        """
+        counted: cython.longlong = self.counted(limit)
+        spare: cython.longlong = self.money[limit, MOST] - self.money[limit, RESERVED]
+        if self.kinds[limit] == BUDGET and spare < self.money[limit, GIVEN] - counted:
+            return -self.money[limit, RESERVED]
+        return counted
 
     def at_risk(self, limit, value, price):
         """Return the units to reserve for a bid that costs `price` units."""
@@ -440,7 +487,8 @@ class PaceCore:
         if law.may_try() and 2.0 * law.amounts[wanted] >= self.value:
             wanted = law.probe(band, wanted, self.worth, self.first, law.w)
         self.weigh_holding(self.prices[wanted])
-        self.reserve_or_pass(self.prices[min(wanted, self.cap)])
+        bid: cython.Py_ssize_t = min(wanted, self.cap)
+        self.reserve_or_pass(self.prices[bid], law.chance_of(bid))
         return wanted
 
     def play_one_guarded(self, guard, context, cell):
@@ -452,7 +500,7 @@ class PaceCore:
             guard.lower(self.cap)
             guard.set_seen(guard.weight, bid)
         amount: cython.Py_ssize_t = min(wanted, self.cap)
-        self.reserve_or_pass(self.prices[amount])
+        self.reserve_or_pass(self.prices[amount], guard.law.chance_of(amount))
         self.settle_at_once(guard.law.feedback, amount, wanted, cell)
         if guard.law.shows_nothing(amount, cell):
             return amount
@@ -462,26 +510,51 @@ class PaceCore:
 
     # --- money is reserved ---------------------------------------------------------------------
 
-    def reserve_or_pass(self, price):
+    def reserve_or_pass(self, price, chance):
         """Reserve the money of a bid; if it is 0, no bid is made and the auction is over."""
         if price > 0:
-            self.reserve_price(price)
+            self.reserve_price(price, chance)
         else:
-            self.count_outcome(0, False)
             self.adapt(0, -1)
 
-    def reserve_price(self, price):
-        """Reserve money for a bid, and set its expected cost in its ticket."""
+    def reserve_price(self, price, chance):
+        """Reserve money for a bid, and set its expected cost in its ticket.
+
+        The chance that it wins is calibrated by the wins of earlier bids of about this amount.
+        """
         limit: cython.Py_ssize_t
         group: cython.Py_ssize_t = self.group_of(price)
-        expected: cython.double = price * (self.wins[group, 0] + 1.0) / (self.wins[group, 1] + 1.0)
+        self.chance = min(max(chance, 0.0), 1.0)
+        ratio: cython.double = (self.wins[group, WON] + 1.0) / (self.wins[group, FORETOLD] + 1.0)
+        self.likely = min(max(self.chance * ratio, LEAST), 1.0)
+        expected: cython.double = price * self.likely
         for limit in range(self.limits):
-            self.money[limit, RESERVED] += self.at_risk(limit, self.value, price)
+            at_risk: cython.longlong = self.at_risk(limit, self.value, price)
+            self.tickets[self.row, limit, COUNTS] = at_risk
+            self.money[limit, RESERVED] += at_risk
             if self.kinds[limit] == BUDGET:
+                self.tickets[self.row, limit, COUNTS] = self.counts(limit, price)
                 self.duals[limit, WAITING] += 1.0 if price > 0 else 0.0
-                self.tickets[self.row, limit, EXPECTED] = expected
-                self.duals[limit, DUE] += expected
-                self.foresee(limit, 1.0)
+            else:
+                credit: cython.double = self.credit_of(limit, self.value)
+                self.tickets[self.row, limit, PLANNED] = credit * self.likely
+            self.tickets[self.row, limit, EXPECTED] = expected
+            self.duals[limit, DUE] += expected
+            self.foresee(limit, 1.0)
+            self.money[limit, COUNTED] += cython.cast(
+                cython.longlong, self.tickets[self.row, limit, COUNTS]
+            )
+
+    def counts(self, limit, price):
+        """Return the units that a bid counts with: its certainty equivalent, rounded up."""
+        full: cython.double = price
+        risk: cython.double = self.risks[limit]
+        if risk == INFINITY:
+            return full
+        return min(
+            floor(full + log(self.likely + (1.0 - self.likely) * exp(-risk * full)) / risk) + 1.0,
+            full,
+        )
 
     def group_of(self, price):
         """Return the group of the highest amount that costs at most `price` units."""
@@ -499,6 +572,8 @@ class PaceCore:
         """Store a bid in its row, which already has its ticket. amount, wanted: by number."""
         self.held[self.row, MADE_AT] = self.now
         self.held[self.row, BID_FOR] = self.value
+        self.held[self.row, CHANCE] = self.chance
+        self.held[self.row, LIKELY] = self.likely
         self.held_prices[self.row, COSTS] = self.prices[amount]
         self.held_prices[self.row, WANTED] = self.prices[wanted]
 
@@ -525,9 +600,12 @@ class PaceCore:
                 self.duals[limit, HOLDING] = 0.0
                 continue
             unspent: cython.double = self.money[limit, GIVEN] - self.money[limit, SPENT]
+            most: cython.double = self.money[limit, MOST] - self.money[limit, SPENT]
             reserved: cython.double = self.money[limit, RESERVED] + price
+            counted: cython.double = self.counted(limit) + price
             usual: cython.double = price if price > 0 else reserved / self.duals[limit, WAITING]
-            gradient: cython.double = usual * min(reserved / max(unspent, 1.0) - 1.0, 1.0)
+            used: cython.double = max(counted / max(unspent, 1.0), reserved / max(most, 1.0))
+            gradient: cython.double = usual * min(used - 1.0, 1.0)
             if gradient > 0.0 or (gradient < 0.0 and self.duals[limit, HOLDING] > 0.0):
                 self.duals[limit, HOLDING_SQUARES] += gradient * gradient
                 at: cython.double = self.duals[limit, HOLDING]
@@ -553,6 +631,7 @@ class PaceCore:
         wanted: cython.longlong = self.held_prices[row, WANTED]
         would: cython.bint = won or wanted * self.unit >= least
         self.row, self.value = row, self.held[row, BID_FOR]
+        self.chance, self.likely = self.held[row, CHANCE], self.held[row, LIKELY]
         self.settle_bid(self.held_prices[row, COSTS], wanted if would else -1, won, alone)
 
     def settle_at_once(self, feedback, amount, wanted, cell):
@@ -584,13 +663,16 @@ class PaceCore:
     def release(self, price, won):
         """Release what was reserved for a bid, and pay if it has won, both in its period."""
         limit: cython.Py_ssize_t
-        self.count_outcome(price, won)
+        if self.likely > 0.0:  # otherwise nothing was known of the bid
+            self.count_outcome(price, won)
         for limit in range(self.limits):
             if self.tickets[self.row, limit, OF_PERIOD] != self.times[limit, PERIOD]:
                 continue
-            if self.kinds[limit] == BUDGET:
-                self.foresee(limit, -1.0)
+            self.foresee(limit, -1.0)
             self.money[limit, RESERVED] -= self.at_risk(limit, self.value, price)
+            self.money[limit, COUNTED] -= cython.cast(
+                cython.longlong, self.tickets[self.row, limit, COUNTS]
+            )
             self.duals[limit, DUE] -= self.tickets[self.row, limit, EXPECTED]
             if self.kinds[limit] == BUDGET and price > 0:
                 self.duals[limit, WAITING] = max(self.duals[limit, WAITING] - 1.0, 0.0)
@@ -599,12 +681,35 @@ class PaceCore:
 
     def count_outcome(self, price, won):
         """Count a win or a loss in the group of an amount of `price` units."""
+        column: cython.Py_ssize_t
         group: cython.Py_ssize_t = self.group_of(price)
-        if self.wins[group, 1] >= RECENT:
-            self.wins[group, 0] *= 0.5
-            self.wins[group, 1] *= 0.5
-        self.wins[group, 0] += 1.0 if won else 0.0
-        self.wins[group, 1] += 1.0
+        if self.wins[group, BIDS] >= RECENT:
+            for column in range(3):
+                self.wins[group, column] *= 0.5
+        self.wins[group, WON] += 1.0 if won else 0.0
+        self.wins[group, FORETOLD] += self.chance
+        self.wins[group, BIDS] += 1.0
+        self.doubt(won)
+
+    def doubt(self, won):
+        """Test by an outcome whether chances are right, and set the factor of open bids.
+
+        If bids win at most f = 2^j times as often as their chances p say, exp(X log 2 - f p) is at
+        most 1 in expectation, for X = 1 after a win and 0 otherwise. A doubt is the logarithm of
+        the product of these, restarted whenever it falls below 1.
+        """
+        j: cython.Py_ssize_t
+        usual: cython.double = 1.0
+        factor: cython.double = 1.0
+        for j in range(DOUBTS):
+            doubt: cython.double = self.doubts[j] - usual * self.likely
+            if won:
+                doubt += LOG_2
+            self.doubts[j] = min(max(doubt, 0.0), 2.0 * DOUBTFUL)
+            usual *= 2.0
+            if doubt >= DOUBTFUL:
+                factor = usual
+        self.doubts[DOUBTS] = factor
 
     def pay(self, limit, value, price, times):
         """Count what a win costs, and its credit. times: 1, or -1 to undo a win."""

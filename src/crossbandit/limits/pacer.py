@@ -250,7 +250,7 @@ class Pacer:
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
-        firsts: (limits,): the number of the first bid of each present period.
+        firsts: (limits,): the number of the first bid of each present period, or `NO_BID`.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -291,7 +291,8 @@ class Pacer:
         self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
         self.periods = Periods(self, horizon)
-        self.late, self.firsts = np.zeros((2, len(self.limits)), dtype=np.int64)
+        self.late = np.zeros(len(self.limits), dtype=np.int64)
+        self.firsts = np.full(len(self.limits), col.NO_BID)
 
     def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
         """Return the limits as compiled steps take them."""
@@ -315,6 +316,7 @@ class Pacer:
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
             credits=np.array(credits_),
             surplus=aims != {"value"},
+            risks=np.full(len(self.limits), math.inf),
         )
 
     def _first_state(self) -> PaceState:
@@ -363,7 +365,9 @@ class Pacer:
         )
         return opened
 
-    def reserve(self, key: int, value: float, amount: int, wanted: int) -> None:
+    def reserve(
+        self, key: int, value: float, amount: int, wanted: int, chance: float = 1.0
+    ) -> None:
         """Reserve money for a bid in the auction that was opened last.
 
         Args:
@@ -371,21 +375,22 @@ class Pacer:
             value: What winning is worth.
             amount: The amount, by number; at most the highest that `open` returned.
             wanted: The amount that would have been bid without that bound, by number.
+            chance: The chance that the bid wins; 1 if no law knows it. It is multiplied by the wins
+                of earlier bids of about this amount, divided by the sum of their chances.
         """
         reserved = self.reserved
         if self.periods.begun:
             self.begin(key)
-        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted)
+        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted, chance)
         reserved.hold(key)
 
-    def decline(self, value: float, *, chosen: bool = False) -> None:
+    def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
 
         Args:
             value: What winning was worth.
-            chosen: Whether a bid could have been made, and the amount 0 was chosen.
         """
-        self.reserved.core.decline(self.reserved.opened, value, chosen)
+        self.reserved.core.decline(self.reserved.opened, value)
 
     def choose(
         self,
@@ -450,7 +455,7 @@ class Pacer:
         Args:
             key: The number of the bid.
             value: What winning was worth.
-            amount: The amount, as money.
+            amount: The amount that was placed, as money; paid if it won, whatever was reserved.
             won: Whether it won.
             least: The lowest amount that would have won; infinite if it lost and that is not known.
         """
@@ -488,9 +493,29 @@ class Pacer:
         return (
             *self.known(row, value, amount),
             partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
+            *(self._repriced(row, value, amount) if won else ()),
             partial(reserved.rows.pop, key),
             partial(reserved.free.append, row),
         )
+
+    def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
+        """Return the steps that pay another amount for a win than was reserved, if it is another.
+
+        More is paid even if it exceeds a budget: it is the truth.
+        """
+        table, core = self.reserved.table, self.reserved.core
+        price, wanted = table.prices[row, [col.COSTS, col.WANTED]].tolist()
+        paid = in_units(amount, self.unit, ROUND_CEILING)
+        if wanted == 0 or paid == price:  # a bid whose price was not known costs what is told
+            return []
+        now = np.flatnonzero(
+            table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
+        )
+        steps: list[Callable[[], Any]] = []
+        for limit in now.tolist():
+            steps.append(partial(core.pay, limit, value, price, -1))
+            steps.append(partial(core.pay, limit, value, paid, 1))
+        return steps
 
     # --- bids that an interrupt has ended -----------------------------------------------------
 
@@ -541,15 +566,19 @@ class Pacer:
             keys: The numbers of bids that may have been made.
             at: A time after which they were not made, in seconds since 1970.
         """
+        if self.periods.begun:
+            self.begin(int(keys[0]))
         reserved, (value, price) = self.reserved, self._riskiest
         rows = np.array(reserved.take(keys.size), dtype=np.int64)
         table, state = reserved.table, self.state
-        table.held[rows] = at, value
+        table.held[rows] = at, value, 0.0, 0.0  # nothing is known of their chances
         table.prices[rows] = price, 0  # no bid that was made wants 0
         table.tickets[rows] = 0.0
         table.tickets[rows, :, col.OF_PERIOD] = state.times[:, col.PERIOD]
         for i, kind in enumerate(self.rules.kinds.tolist()):
-            state.money[i, col.RESERVED] += keys.size * reserved.core.at_risk(i, value, price)
+            at_risk = reserved.core.at_risk(i, value, price)
+            table.tickets[rows, i, col.COUNTS] = at_risk
+            state.money[i, [col.RESERVED, col.COUNTED]] += keys.size * at_risk
             if kind == col.BUDGET:
                 state.duals[i, col.WAITING] += keys.size
         reserved.hold_many(keys, rows, np.ones(keys.size, dtype=bool))
@@ -568,12 +597,12 @@ class Pacer:
         price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
-        released = [
-            present[i] * (core.at_risk(i, *before) - core.at_risk(i, value, price))
-            for i in range(present.size)
-        ]
+        at_risk = np.array([core.at_risk(i, value, price) for i in range(present.size)])
+        released = present * ([core.at_risk(i, *before) for i in range(present.size)] - at_risk)
         return [
-            partial(money[:, col.RESERVED].__isub__, np.array(released, dtype=np.int64)),
+            partial(money[:, col.RESERVED].__isub__, released),
+            partial(money[:, col.COUNTED].__isub__, released),
+            partial(table.tickets[row, :, col.COUNTS].__setitem__, slice(None), at_risk),
             partial(table.prices[row].__setitem__, slice(None), price),
             partial(table.held[row].__setitem__, col.BID_FOR, value),
         ]
@@ -881,6 +910,7 @@ class Pacer:
         periods.first, periods.now = arrays["clock"].tolist()
         periods.ends, periods.left = -1.0, 0  # `move` finds them out
         self.late, self.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
+        periods.begun = set(np.flatnonzero(self.firsts == col.NO_BID).tolist())
         reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
         for i in np.flatnonzero(
@@ -918,6 +948,8 @@ class Pacer:
                 converted(money[i, col.GIVEN], ROUND_FLOOR),
                 converted(money[i, col.SPENT]),
                 0,
+                0,
+                converted(money[i, col.MOST], ROUND_FLOOR),
             )
             self.late[i] = converted(self.late[i])
             for row in rows:
@@ -926,7 +958,10 @@ class Pacer:
                         float(table.held[row, col.BID_FOR]),
                         int(table.prices[row, col.COSTS]),
                     )
-                    money[i, col.RESERVED] += self.reserved.core.at_risk(i, value, price)
+                    at_risk = self.reserved.core.at_risk(i, value, price)
+                    counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
+                    table.tickets[row, i, col.COUNTS] = counts
+                    money[i, [col.RESERVED, col.COUNTED]] += at_risk, counts
         scale = 10.0**digits
         duals[:, [col.SQUARES, col.OPEN_SQUARES, col.HOLDING_SQUARES]] *= scale * scale
         duals[:, [col.OPEN, col.DUE]] *= scale

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from datetime import UTC, datetime, timedelta
-from decimal import ROUND_FLOOR
+from decimal import ROUND_FLOOR, Decimal
 from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING
@@ -16,11 +16,10 @@ from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidContextError
 from crossbandit.limits import state as col
 from crossbandit.limits.settings import Budget, Lease, Money, timed
-from crossbandit.limits.state import BINS, as_money, in_units
+from crossbandit.limits.state import BINS, EXACT, as_money, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from decimal import Decimal
 
     from crossbandit.core.types import Floats, Integers
     from crossbandit.limits.pacer import Pacer
@@ -239,7 +238,7 @@ class Periods:
         i = self._limits.index(old)
         money = self._state.money[i]
         used = as_money(money[col.SPENT] + money[col.RESERVED], self._pacer.unit)
-        money[col.GIVEN] = 0  # so nothing can be bid, whatever is released
+        money[[col.GIVEN, col.MOST]] = 0  # so nothing can be bid, whatever is released
         self._state.times[i, col.END] = _NEVER  # also if no auction has begun the lease
         if lease is not None:
             self._limits[i] = lease
@@ -257,7 +256,7 @@ class Periods:
             self._pacer.reserved.core.pass_time(i, min(now, times[col.END]))
         if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
             times[col.END] = _NEVER
-            state.money[i, col.GIVEN] = 0
+            state.money[i, [col.GIVEN, col.MOST]] = 0
             return
         begins, ends = 0.0, self._horizon
         if isinstance(limit.per, int):
@@ -284,13 +283,18 @@ class Periods:
 
         A target has no amount: wins give credit.
         """
-        limit = self._limits[i]
+        limit, unit, rules = self._limits[i], self._pacer.unit, self._pacer.rules
         if isinstance(limit, Money):
-            self._state.money[i, col.GIVEN] = in_units(limit.amount, self._pacer.unit, ROUND_FLOOR)
+            given = in_units(limit.amount, unit, ROUND_FLOOR)
+            most = EXACT.multiply(Decimal(repr(limit.amount)), 1 + Decimal(repr(limit.worst_case)))
+            self._state.money[i, col.GIVEN] = given
+            self._state.money[i, col.MOST] = in_units(most, unit, ROUND_FLOOR)
+            rules.risks[i] = col.RISK / max(given, 1) if limit.worst_case else math.inf
 
     def _clear(self, i: int) -> None:
         """Count money from 0 again. Bids without an outcome belong to an earlier period."""
         self._state.times[i, col.PERIOD] += 1.0
         self._state.money[i] = 0
         self._state.duals[i, col.OPEN : col.WAITING + 1] = 0.0
+        self._pacer.firsts[i] = col.NO_BID
         self.begun.add(i)

@@ -29,7 +29,7 @@ _FOREVER = 4e9
 
 
 class SharedBudget:
-    """A budget that several processes spend, so that together they never exceed it.
+    """A budget that several processes spend, so that together they keep to it.
 
     One process holds it. The others ask for slices (`lease`), spend them, and give back what they
     have not spent (`take_back`). A slice counts as spent until it is given back. If its process is

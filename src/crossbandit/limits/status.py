@@ -25,10 +25,11 @@ class LimitStatus:
     Attributes:
         limit: The limit.
         spent: The money that was paid for bids of this period.
-        reserved: The money that bids without an outcome may still cost; under a target, the amount
-            by which they may exceed their credits.
-        left: What may still be bid, whatever the outcomes of these bids are. Under a target, the
-            credit of the next win is not included.
+        reserved: The money that bids without an outcome count with: what they are expected to cost,
+            and a margin. Under a target, the amount by which they may exceed their credits.
+        expected: The money that they are expected to cost; 0 under a target.
+        outstanding: The money that they cost if all of them win; as `reserved` under a target.
+        left: What may still be bid. Under a target, the credit of the next win is not included.
         planned: What should have been spent by now; None if nothing is planned. In the period of
             the first auction, the plan begins with that auction.
         slack: Under a target, the credits of the wins minus what was spent; negative if the target
@@ -44,6 +45,8 @@ class LimitStatus:
     limit: Limit
     spent: Decimal
     reserved: Decimal
+    expected: float
+    outstanding: Decimal
     left: Decimal
     planned: float | None
     slack: Decimal | None
@@ -73,7 +76,8 @@ class LimitStatus:
         late += f", which is {self.overspent:.6g} too much" if self.overspent else ""
         return (
             f"{named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
-            f"{self.reserved:.6g}, left {self.left:.6g}, multiplier {self.multiplier:.3g}"
+            f"{self.reserved:.6g} (at most {self.outstanding:.6g}), left {self.left:.6g}, "
+            f"multiplier {self.multiplier:.3g}"
         )
 
 
@@ -83,7 +87,12 @@ def status(pacer: Pacer) -> tuple[LimitStatus, ...]:
 
 
 def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
-    given, spent, held = pacer.state.money[i].tolist()
+    given, spent, outstanding, _, most = pacer.state.money[i].tolist()
+    core, budget = pacer.reserved.core, isinstance(limit, Money)
+    held = core.counted(i)
+    left = given - spent - held
+    if budget:
+        left = min(left, most - spent - outstanding)
     times = pacer.state.times[i]
     seconds = timed(limit) and times[col.END] != 0.0
     money = partial(as_money, unit=pacer.unit)
@@ -91,10 +100,12 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
         limit=limit,
         spent=money(spent),
         reserved=money(held),
-        left=money(max(given - spent - held, 0)),
+        expected=max(float(pacer.state.duals[i, col.DUE]), 0.0) * pacer.rules.unit,
+        outstanding=money(outstanding),
+        left=money(max(left, 0)),
         planned=_planned(pacer, i, limit),
-        slack=None if isinstance(limit, Money) else money(given - spent),
-        multiplier=pacer.middle / pacer.reserved.core.limited_value(i, pacer.middle),
+        slack=None if budget else money(given - spent),
+        multiplier=pacer.middle / core.limited_value(i, pacer.middle),
         begins=float(times[col.START]) if seconds else None,
         ends=float(times[col.END]) if seconds else None,
         auctions=int(times[col.AUCTIONS]),
@@ -124,9 +135,10 @@ def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
 
 def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     """Return why no bid may be made in the auction that was opened last."""
-    free = [pacer.reserved.core.free_money(i, value) for i in range(len(pacer.limits))]
+    core = pacer.reserved.core
+    free = [core.free_money(i, value) for i in range(len(pacer.limits))]
     i = free.index(min(free))
-    tightest = i, free[i], int(pacer.state.money[i, col.RESERVED])
+    tightest = i, free[i], core.held_money(i)
     return _Words(pacer).why(tightest, value, worth, lowest)
 
 
@@ -145,7 +157,7 @@ class _Words:
         """Return a sentence. tightest: the limit that leaves least; its free and reserved units."""
         i, free, reserved = tightest
         limit, left = self.limits[i], as_money(max(free, 0), self.unit)
-        held = as_money(reserved, self.unit)
+        held = as_money(abs(reserved), self.unit)
         if self.ended[i]:
             return "The lease has ended, or was given back. Lease money again, and call 'renew'."
         if left >= Decimal(repr(lowest)):
@@ -153,10 +165,12 @@ class _Words:
                 f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "
                 f"The lowest bid is {lowest:.6g}."
             )
-        if free < 0 and isinstance(limit, Money):
-            over = as_money(-free, self.unit)
+        if free + reserved < 0 <= reserved and isinstance(limit, Money):
+            over = as_money(-free - reserved, self.unit)
             return f"{named(limit)} is exceeded by {over:.6g}, so nothing is bid."
         waiting = f", as {held:.6g} are reserved for bids without an outcome" if held else ""
+        if reserved < 0:
+            waiting = f", as {held:.6g} are due if all bids without an outcome win"
         return (
             f"{named(limit)} leaves {left:.6g} to bid at a value of {value:.6g}{waiting}. "
             f"The lowest bid is {lowest:.6g}."

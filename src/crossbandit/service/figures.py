@@ -147,7 +147,8 @@ class LimitFigures(msgspec.Struct, frozen=True):
         kind: "budget", "return-on-spend" or "cost-per".
         amount: The money of a budget or a cost, or the ratio of a return.
         spent: The money paid in this period.
-        reserved: The money that bids without an outcome may still cost.
+        reserved: The money that bids without an outcome count with: what they are expected to cost,
+            and a margin.
         left: The money that may still be bid.
         planned: The money that the plan allows by now; None if there is no plan.
         slack: For a target, the money that may be spent less the money spent; None for a budget.
@@ -157,6 +158,8 @@ class LimitFigures(msgspec.Struct, frozen=True):
         auctions: The number of auctions in the period.
         words: The state in words.
         under_delivery: If far less was spent than planned: this in words, with the cause; else "".
+        expected: The money that bids without an outcome are expected to cost.
+        outstanding: The money that they cost if all of them win.
     """
 
     kind: str
@@ -172,6 +175,8 @@ class LimitFigures(msgspec.Struct, frozen=True):
     auctions: int
     words: str
     under_delivery: str = ""
+    expected: float = 0.0
+    outstanding: float = 0.0
 
 
 class DiagnosisFigures(msgspec.Struct, frozen=True):
@@ -314,6 +319,8 @@ def _limit(status: LimitStatus) -> LimitFigures:
         ends=status.ends,
         auctions=status.auctions,
         words=str(status),
+        expected=status.expected,
+        outstanding=float(status.outstanding),
     )
 
 
@@ -349,8 +356,8 @@ def _under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
         return ""
     if waits:
         cause = (
-            "Most of the money is reserved for bids without an outcome: report every outcome, or "
-            "set 'expires'."
+            "Most of the money is reserved for bids without an outcome: report every outcome, set "
+            "'expires', or raise 'worst_case'."
         )
     elif tighter:
         cause = f"A target holds bids back. {tighter[0].words}."

@@ -225,13 +225,17 @@ class Directory:
         except IMPOSSIBLE_CONTENT as error:
             bidder.problem = str(error)  # the policy that was in use stays in use
 
-    def find(self, name: str) -> KnownBidder:
-        """Return a bidder. If it is not known, another node may have created it: read the store."""
+    def find(self, name: str, *, changing: bool = False) -> KnownBidder:
+        """Return a bidder. If it is not known, another node may have created it: read the store.
+
+        Whoever only uses a bidder has the store read a few times a second. Whoever changes one
+        must not be told that it does not exist when it does.
+        """
         found = self.bidders.get(name)
         if found is not None:
             return found
         now = time.monotonic()
-        if now - self._looked >= _PATIENCE:
+        if changing or now - self._looked >= _PATIENCE:
             self._looked = now
             try:
                 self.refresh()

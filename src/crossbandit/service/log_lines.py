@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
+import random
 import sys
+import threading
 import time
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -25,8 +26,16 @@ def begin_log(level: str, form: str) -> None:
     handler.setFormatter(LineFormatter(form))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(capture=True)
+    threading.excepthook = _log_end
     for name in ("crossbandit", "uvicorn"):
         logging.getLogger(name).setLevel(level.upper())
+
+
+def _log_end(end: threading.ExceptHookArgs) -> None:
+    """Log an error that has ended a thread, which Python would print."""
+    name = "" if end.thread is None else end.thread.name
+    error = end.exc_value or end.exc_type()
+    logging.getLogger("crossbandit.service").error("The thread %s ended.", name, exc_info=error)
 
 
 class LineFormatter(logging.Formatter):
@@ -93,7 +102,8 @@ def _id_of(scope: Any) -> str:
     given = next((text for name, text in scope["headers"] if name == _HEADER), b"")
     text = given.decode("latin-1")
     usable = 0 < len(text) <= _LONGEST_ID and text.isascii() and text.isprintable()
-    return text if usable else secrets.token_hex(8)
+    # It is no secret. A call of the system would let go of the lock of Python in each request.
+    return text if usable else f"{random.getrandbits(64):016x}"
 
 
 def _write(level: int, scope: Any, status: int, seconds: float) -> None:

@@ -243,7 +243,7 @@ class Node:
             name: The bidder.
         """
         with closing(self._connect()) as store:
-            while not store.delete(self.directory.find(name).row.id):
+            while not store.delete(self.directory.find(name, changing=True).row.id):
                 self.directory.refresh()  # it was created again, at another node
         self.learner.look()
 
@@ -265,7 +265,7 @@ class Node:
 
     def _pause(self, name: str, *, paused: bool) -> None:
         with closing(self._connect()) as store:
-            while not store.pause(self.directory.find(name).row.id, paused=paused):
+            while not store.pause(self.directory.find(name, changing=True).row.id, paused=paused):
                 self.directory.refresh()  # as for `delete`
         self.learner.look()
 
@@ -290,14 +290,14 @@ class Node:
         Raises:
             InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
         """
-        known = self.directory.find(name)
+        known = self.directory.find(name, changing=True)
         while True:
             append = self._changed(known, budget, target)
             with closing(self._connect()) as store:
                 if store.write([append], self.clock())[0]:
                     break
             self.directory.refresh()  # another change came first: apply this one to its result
-            known = self.directory.find(name)
+            known = self.directory.find(name, changing=True)
         self.learner.has_grown([known.row.id])
         self.learner.look()
 

@@ -8,9 +8,11 @@ import ipaddress
 import signal
 import socket
 import sys
+from collections import deque
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -27,12 +29,13 @@ except ImportError:  # on Windows
     resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from asyncio import TimerHandle, Transport
+    from asyncio import AbstractEventLoop, TimerHandle, Transport
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
     from types import FrameType
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+    from uvicorn.server import ServerState
 
     from crossbandit.service.http import Access
     from crossbandit.service.node import Node
@@ -44,6 +47,8 @@ _RESERVE = 50  # further connections, on which only questions about health are a
 _FILES = 150  # open files that the process needs besides
 _PART = 20  # one of so many connections is closed at once to make room
 _HEALTH = "/healthz"
+_AHEAD = 16  # requests that a client may send before it has the answer to an earlier one
+_STARTS = 10  # requests that are started in one turn of the event loop
 _HEADER_SECONDS = 30.0  # the time in which the headers of a request must arrive
 _HEADER_BYTES = 65_536
 _READ_SECONDS = 30.0  # a client must read something in this time
@@ -209,6 +214,37 @@ def most_connections() -> int:
     return max(min(_MOST, soft - others), 10)
 
 
+class _Turns:
+    """Starts a few requests in each turn of the event loop; the others wait.
+
+    Questions about health do not wait, so that thousands of requests at once do not delay them.
+    """
+
+    def __init__(self, loop: AbstractEventLoop) -> None:
+        self._loop, self._started = loop, 0
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def start(self, begin: Callable[[], None]) -> None:
+        """Start a request, now or in a later turn."""
+        if self._started == 0:
+            self._loop.call_soon(self._next)
+        if self._started < _STARTS:
+            self._started += 1
+            begin()
+        else:
+            self._waiting.append(begin)
+
+    def _next(self) -> None:
+        self._started = min(len(self._waiting), _STARTS)
+        if self._started:
+            self._loop.call_soon(self._next)
+        for _ in range(self._started):
+            self._waiting.popleft()()
+
+
+_turns: WeakKeyDictionary[ServerState, _Turns] = WeakKeyDictionary()
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """The HTTP connection of uvicorn, with bounds on the number of connections and on waiting.
 
@@ -279,8 +315,26 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        if len(self.pipeline) >= _AHEAD:  # thousands of such clients would stop the service
+            self.transport.abort()
+            raise OverflowError("too many requests wait on one connection")  # the parser stops
         if self._header_timer is None:
             self._await_headers()
+
+    def send_400_response(self, msg: str) -> None:
+        if not self.transport.is_closing():
+            super().send_400_response(msg)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        begin = partial(self._begin, cycle, app)
+        if cycle.scope["path"] == _HEALTH:
+            begin()
+        else:
+            _turns.setdefault(self.server_state, _Turns(self.loop)).start(begin)
+
+    def _begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        if not self.transport.is_closing():
+            super()._start_asgi_task(cycle, app)
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()

@@ -62,6 +62,7 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
         per: "day" or "hour"; `{"seconds": n}`; a number of auctions; or None for all time.
         pacing: "traffic", "even" or "asap".
         timezone: The time zone in which days begin.
+        worst_case: The share of the amount by which it is exceeded if all open bids win.
     """
 
     made: ClassVar[type[Budget]] = Budget
@@ -69,6 +70,7 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
     per: Period = "day"
     pacing: str = "traffic"
     timezone: str = "UTC"
+    worst_case: float = 1.0
 
 
 class ReturnOnSpendSettings(

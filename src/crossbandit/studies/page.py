@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import registered
-from crossbandit.report import (
+from crossbandit.core.report import (
     Chart,
     Series,
     Shape,
@@ -22,7 +22,7 @@ from crossbandit.report import (
     render,
     write_files,
 )
-from crossbandit.report.text import (
+from crossbandit.core.report.text import (
     MISSING,
     count,
     number,

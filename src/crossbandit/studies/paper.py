@@ -17,8 +17,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.report.statistics import slope
-from crossbandit.report.text import number, percent
+from crossbandit.core.report.statistics import slope
+from crossbandit.core.report.text import number, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -32,9 +32,9 @@ import pandas as pd
 
 import crossbandit
 from crossbandit.core.building import fingerprint
+from crossbandit.core.report.text import csv_safe
 from crossbandit.core.validation import choice
 from crossbandit.errors import ResultsError
-from crossbandit.report.text import csv_safe
 from crossbandit.studies.plan import FORMAT, own_builders
 
 if TYPE_CHECKING:

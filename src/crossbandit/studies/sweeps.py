@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.errors import InvalidInputError
-from crossbandit.report.statistics import (
+from crossbandit.core.report.statistics import (
     half_width,
     half_widths,
     holm,
     paired_test,
     slope_interval,
 )
+from crossbandit.errors import InvalidInputError
 from crossbandit.studies import paper
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crossbandit.core.report.statistics import Estimate, PairedTest
     from crossbandit.core.types import Floats
-    from crossbandit.report.statistics import Estimate, PairedTest
 
 _MOST_PANELS = 12
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.types import Floats, Integers
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.evaluate import CensoredLog, evaluate
@@ -26,7 +27,6 @@ from crossbandit.logs.evaluate.evaluation import (
     what_is_known,
 )
 from crossbandit.logs.evaluate.groups import PriceDistribution, make_groups, without_edges
-from crossbandit.report.statistics import student_quantile
 from tests.logs.evaluate.worlds import by_band, censor, earned, full_log, grouped, weighted
 
 FEEDBACK = ["after-loss", "after-win", "won-lost", "mixed"]

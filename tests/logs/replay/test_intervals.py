@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from crossbandit.core.report.statistics import half_widths
 from crossbandit.core.types import Floats
 from crossbandit.logs.replay.results import half_widths_over_time, resample_totals
-from crossbandit.report.statistics import half_widths
 
 POINTS = 500
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from crossbandit.core.report.text import MISSING
 from crossbandit.logs.replay import Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.logs.replay.page import (
     WRITTEN,
@@ -22,7 +23,6 @@ from crossbandit.logs.replay.page import (
     table_text,
     write,
 )
-from crossbandit.report.text import MISSING
 from tests.studies.page.test_page import Reader, data
 
 ORACLES = ["best fixed policy", "best policy per band"]

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.report import draw_figure, figure_files
+from crossbandit.core.report import draw_figure, figure_files
 from crossbandit.studies.page import REFERENCE, compose, curve_chart, spread_chart, sweep_chart
 from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import as_published, row

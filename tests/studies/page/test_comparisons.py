@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
-from crossbandit.report.statistics import paired_test
-from crossbandit.report.text import MISSING
+from crossbandit.core.report.statistics import paired_test
+from crossbandit.core.report.text import MISSING
 from crossbandit.studies import page as tables
 from crossbandit.studies.page import compose, overview
 from crossbandit.studies.sweeps import Sweep

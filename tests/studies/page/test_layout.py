@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossbandit.report import draw_figure
+from crossbandit.core.report import draw_figure
 from crossbandit.studies import paper
 from crossbandit.studies.page import compose, sweep_chart
 from crossbandit.studies.sweeps import Sweep

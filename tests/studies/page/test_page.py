@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from crossbandit.report.text import number, percent
+from crossbandit.core.report.text import number, percent
 from crossbandit.studies import page as tables
 from crossbandit.studies import paper
 from crossbandit.studies.page import Report, compose, page

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from crossbandit.report.statistics import slope
+from crossbandit.core.report.statistics import slope
 from crossbandit.studies import paper
 from crossbandit.studies.paper import PublishedSweep, Slope
 

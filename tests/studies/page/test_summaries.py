@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
+from crossbandit.core.report.statistics import slope
 from crossbandit.errors import InvalidInputError
-from crossbandit.report.statistics import slope
 from crossbandit.studies import paper
 from crossbandit.studies.page import compose
 from crossbandit.studies.sweeps import summarize

@@ -5,8 +5,8 @@ import re
 import pandas as pd
 import pytest
 
-from crossbandit.report import latex as to_latex
-from crossbandit.report import markdown as to_markdown
+from crossbandit.core.report import latex as to_latex
+from crossbandit.core.report import markdown as to_markdown
 from crossbandit.studies import page as tables
 from crossbandit.studies import paper
 from crossbandit.studies.page import compose

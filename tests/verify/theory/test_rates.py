@@ -3,8 +3,8 @@ import pytest
 
 from crossbandit import CrossGraph, graphs, simulate
 from crossbandit.algorithms.tuning import Constants, theorem
+from crossbandit.core.report.statistics import slope, slope_interval
 from crossbandit.environments import paper_benchmark
-from crossbandit.report.statistics import slope, slope_interval
 from crossbandit.verify.theory import rates
 from crossbandit.verify.theory.decomposition import mean_interval, orders
 from crossbandit.verify.theory.rates import (

@@ -24,7 +24,7 @@ from crossbandit.applications.bidding.inputs import (
     rules_of,
 )
 from crossbandit.core.auctions import plain_numbers
-from crossbandit.core.validation import because_of
+from crossbandit.core.validation import because_of, reject
 from crossbandit.errors import (
     CrossbanditError,
     DecisionError,
@@ -291,6 +291,21 @@ def _graph_bids(
             reason = reason_of(rules, value, known, int(firsts[i]), int(lasts[i]))
         made.append(Bid(decisions.get(i), amount, value, known, (), reason))
     return Bids.of(made)
+
+
+def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -> Bids:
+    """Return a batch of bids with the amounts that were placed, where these are given."""
+    made, learner = as_bids(bids, bidder.learner), bidder.learner
+    if learner.law is None or learner.guard is not None or bidder.spending is not None:
+        expected = "left out, unless a law bids without limits and without a guard: use settle"
+        reject("settle_many", "placed", expected, placed, error=InvalidLossesError)
+    sent = column_of("settle_many", "placed", placed, len(made), InvalidLossesError)
+    given = ~np.isnan(sent)
+    if (sent[given] <= 0.0).any() or np.isnan(made.amounts[given]).any():
+        expected = "above 0, and NaN where no bid was made"
+        reject("settle_many", "placed", expected, placed, error=InvalidLossesError)
+    amounts = np.where(given, sent, made.amounts)
+    return Bids(amounts, made.values, made.reserves, made.classes, made.made, made.reasons)
 
 
 def settle_auctions(

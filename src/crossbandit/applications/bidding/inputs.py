@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from crossbandit.applications.bidding.bids import Bid
     from crossbandit.core.types import Booleans, Floats
+    from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
 
 # Two amounts that differ by less than this share of them differ by rounding.
 _ROUNDING = 1e-9
+_GOLDEN = 0.6180339887498949  # its multiples are evenly spread modulo 1
 
 
 def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
@@ -58,9 +60,9 @@ def price_of(
         if won in TOLD_AFTER[feedback]:
             raise InvalidLossesError(
                 f"The bidder's feedback is {feedback!r}: {FEEDBACK[feedback].split(':')[0]}. Got "
-                f"won={won} and no highest_competing_bid. Give it (0 if nobody else bid). A single "
-                "bid may be left unsettled; if it is often missing, that would mislead the bidder: "
-                "make one with feedback 'won-lost'."
+                f"won={won} and no highest_competing_bid. Give it: 0 if nobody else bid, or "
+                "math.nan if it is not known for once. If it is often not known, make a bidder "
+                "with feedback 'won-lost'."
             )
         return -math.inf if won else math.inf
     price = amount_of("settle", "highest_competing_bid", told, error=InvalidLossesError)
@@ -75,6 +77,33 @@ def price_of(
     raise _contradiction(
         amount, f"it cannot have {outcome} against a highest competing bid of {price:.15g}"
     )
+
+
+def possible_price(
+    law: OutcomeLaw, rules: AuctionRules, bid: Bid, placed: float, *, won: bool
+) -> float:
+    """Return a competing bid that a law deems possible, given an outcome of the amount placed.
+
+    It is the quantile of the law above or below the amount at a fraction that the number of the
+    decision determines, so that these fractions are evenly spread over decisions.
+    """
+    decision: Any = bid.decision
+    low, high = law.context_range
+    law.core.read(min(max(bid.value, low), high), law.levels.slots(bid.classes))
+    amounts, strict = law.amounts, rules.ties == "lose"
+    chances = np.array([law.core.chance(k) for k in range(amounts.size)])
+    beaten = int(np.searchsorted(amounts, placed, "right"))
+    own = float(chances[beaten - 1]) if beaten > 0 else 0.0
+    share = decision.round * _GOLDEN % 1.0
+    # The lowest amount that wins against the price. An equal price is beaten, or is not if strict.
+    if won:
+        cell = int(np.searchsorted(chances, share * own)) - strict
+        highest = math.nextafter(placed, 0.0) if strict else placed
+        return min(float(amounts[cell]), highest) if cell >= 0 else 0.0
+    cell = int(np.searchsorted(chances, own + share * (1.0 - own), "right")) - strict
+    lowest = placed if strict else math.nextafter(placed, math.inf)
+    above = math.nextafter(float(amounts[-1]), math.inf)
+    return max(float(amounts[cell]) if cell < amounts.size else above, lowest)
 
 
 def numbers_to_reach(rules: AuctionRules, prices: npt.ArrayLike) -> Floats:

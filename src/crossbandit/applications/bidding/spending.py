@@ -17,7 +17,7 @@ from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import check_jump, jump_of, seconds, steady_time
-from crossbandit.limits.settings import Money, limits_of
+from crossbandit.limits.settings import Money, claim, limits_of
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import lowest_bid, reason, reasons, status
 
@@ -83,6 +83,12 @@ class Spending:
     def fork_locks(self) -> tuple[Any, ...]:
         """Return the lock: that of learning comes before it, and that of deciding after it."""
         return (None, self.lock)
+
+    def claim(self, owner: str) -> None:
+        """Raise if another bidder has or had a lease of this one."""
+        for one in self.pacer.limits:
+            if isinstance(one, Lease):
+                claim(one, owner, "budget")
 
     def after_fork(self) -> None:
         """Stop bidding in a forked process: the parent would spend the same money."""
@@ -153,10 +159,11 @@ class Spending:
     ) -> None:
         """Reserve the money of a decision of a guard or a feedback graph."""
         if decision.arm < self.pacer.lowest:
-            self.pacer.decline(value, chosen=True)
+            self.pacer.decline(value)
         else:
             taken.append(first_key(learner.id) + decision.round)
-            self.pacer.reserve(taken[0], value, decision.arm, wanted)
+            chance = 1.0 if learner.law is None else learner.law.core.chance(decision.arm)
+            self.pacer.reserve(taken[0], value, decision.arm, wanted, chance)
 
     def withdraw(self, taken: Sequence[Any]) -> None:
         """Count bids as lost whose caller did not get them, because of an exception."""
@@ -293,10 +300,12 @@ class Spending:
     def renew(self, lease: Lease | None) -> tuple[str, Decimal]:
         """End a lease, and continue with another one; see `Periods.renew`."""
         with self.lock:
+            if self.copied and not all(isinstance(one, Lease) for one in self.pacer.limits):
+                raise _refusal()
+            if isinstance(lease, Lease):
+                claim(lease, "renew", "lease")
             if not self.copied:
                 return self.pacer.periods.renew(lease)
-            if not all(isinstance(one, Lease) for one in self.pacer.limits):
-                raise _refusal()
             # The first bidder gives its lease back. No lease has an empty id.
             self.pacer.periods.renew(lease)
             self.copied = False

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms import Decision
+from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.types import Floats, Integers
 from crossbandit.core.validation import array, reject
 from crossbandit.graphs import FeedbackGraph
-from crossbandit.report.statistics import student_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.validation import boolean, integer, number, reject
 from crossbandit.logs.evaluate.decisions import long_run_variance, over_time, quantile_over_time
 from crossbandit.logs.evaluate.groups import WRONG, conclude, find_power, find_trends, make_groups
@@ -22,7 +23,6 @@ from crossbandit.logs.evaluate.log import (
 )
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import doubt_about_units, left_out
-from crossbandit.report.statistics import student_quantile
 
 if TYPE_CHECKING:
     import os

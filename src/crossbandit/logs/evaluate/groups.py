@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from crossbandit.core.report.statistics import holm
 from crossbandit.logs.log import MIXED
-from crossbandit.report.statistics import holm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import crossbandit
+from crossbandit.core.report.data import Chart, Series, Shape, Table, TableCell, group_starts
+from crossbandit.core.report.pages import check_folder, render, write_files
+from crossbandit.core.report.text import count, decimals, frame_csv, markdown, number
 from crossbandit.logs.evaluate.evaluation import ASSUMPTIONS, BY_BAND, INVERSE, ROBUST
 from crossbandit.logs.survey import left_out
-from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
-from crossbandit.report.pages import check_folder, render, write_files
-from crossbandit.report.text import count, decimals, frame_csv, markdown, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

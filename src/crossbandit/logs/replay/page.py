@@ -11,6 +11,11 @@ import numpy as np
 
 import crossbandit
 from crossbandit.algorithms import CrossGraph
+from crossbandit.core.report.data import Chart, Series, Shape, Table, TableCell, group_starts
+from crossbandit.core.report.pages import check_folder, render, write_files
+from crossbandit.core.report.print import draw_figure, figure_files
+from crossbandit.core.report.statistics import half_widths
+from crossbandit.core.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
 from crossbandit.environments.rules import FEEDBACK
 from crossbandit.logs.replay.limits import describe, per_words
 from crossbandit.logs.replay.oracles import (
@@ -22,21 +27,16 @@ from crossbandit.logs.replay.oracles import (
 )
 from crossbandit.logs.replay.strategies import ALL_TOLD
 from crossbandit.logs.survey import left_out
-from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
-from crossbandit.report.pages import check_folder, render, write_files
-from crossbandit.report.print import draw_figure, figure_files
-from crossbandit.report.statistics import half_widths
-from crossbandit.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from crossbandit.core.report.data import Numbers
     from crossbandit.core.types import Floats
     from crossbandit.logs.replay.limits import Calendar, ReplayLimits
     from crossbandit.logs.replay.play import ReplaySet
     from crossbandit.logs.replay.results import LimitedResult, Replay, StrategyResult
-    from crossbandit.report.data import Numbers
 
     _Curve = tuple[Floats, Floats | None]  # numbers, and the half-widths of their intervals
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import reject
 from crossbandit.logs.files import NO_PRICE
@@ -17,7 +18,6 @@ from crossbandit.logs.log import LIMIT
 from crossbandit.logs.replay.oracles import POLICIES, BandPolicy, PerfectKnowledge
 from crossbandit.logs.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
-from crossbandit.report.statistics import half_width, half_widths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -54,7 +54,7 @@ _log = logging.getLogger("crossbandit.service")
 _encode = msgspec.json.Encoder().encode
 
 
-class Problem(msgspec.Struct):
+class ErrorBody(msgspec.Struct):
     """The answer of the service to a request that failed.
 
     Attributes:
@@ -84,7 +84,7 @@ class Refusal(Exception):  # noqa: N818 - it becomes an answer
 
     def answer(self) -> Answer:
         """Return the answer to the request."""
-        content = _encode(Problem(self.code, self.message))
+        content = _encode(ErrorBody(self.code, self.message))
         return Answer(content, status=STATUS[self.code], headers=self.headers)
 
 

@@ -210,13 +210,16 @@ class Endpoint:
             else:
                 body = decoded(content, operation.decode)
         name = scope["path_params"].get("name", "")
-        if name and operation.method != "PUT":
+        if name and operation.role != ADMIN:  # changes look for the bidder themselves
             await self.service.find(name)
         call = Call(name, body, query, headers)
         if operation.threaded:
-            threads = self.service.changing if operation.role == ADMIN else None
             run = partial(copy_context().run, operation.handler, self.service, call)
-            done = await asyncio.get_running_loop().run_in_executor(threads, run)
+            if operation.role == ADMIN:
+                async with self.service.change_of(name) as threads:
+                    done = await asyncio.get_running_loop().run_in_executor(threads, run)
+            else:
+                done = await asyncio.to_thread(run)
         else:
             done = await operation.handler(self.service, call)
         if isinstance(done, Answer):

@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from hashlib import blake2b
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from crossbandit.errors import ServiceAwayError
-from crossbandit.service.causes import HeldElsewhereError, PausedError
+from crossbandit.service.causes import HeldElsewhereError, LockedError, PausedError
 from crossbandit.service.client.transport import Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
@@ -28,7 +30,7 @@ from crossbandit.service.log_lines import request_id
 from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping
 
     from crossbandit.service.client.transport import Response
     from crossbandit.service.http.metrics import RequestMetrics
@@ -44,6 +46,7 @@ _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _FORWARDING = 32  # requests that are forwarded to one node at the same time
 _CHANGING = 16  # changes of bidders at the same time
+_TURN = 10.0  # seconds to wait for earlier changes of the same bidder
 _AT_ONCE = 100  # rows that are handled before other requests get a turn
 
 
@@ -72,7 +75,7 @@ class Auction(msgspec.Struct, forbid_unknown_fields=True):
     classes: Classes = {}
 
 
-class Auctions(msgspec.Struct, forbid_unknown_fields=True):
+class AuctionBatch(msgspec.Struct, forbid_unknown_fields=True):
     """Many auctions to decide in.
 
     Attributes:
@@ -98,7 +101,7 @@ class DecidedMany(msgspec.Struct):
     decisions: list[Decided]
 
 
-class Outcomes(msgspec.Struct, forbid_unknown_fields=True):
+class OutcomeBatch(msgspec.Struct, forbid_unknown_fields=True):
     """Many outcomes.
 
     Attributes:
@@ -308,8 +311,27 @@ class Service:
     changing: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(_CHANGING, "crossbandit-changes")
     )
+    _changes: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _finished: deque[asyncio.Future[Any]] = field(default_factory=deque)
     _woken: bool = False
+
+    @asynccontextmanager
+    async def change_of(self, name: str) -> AsyncIterator[ThreadPoolExecutor]:
+        """Return the threads for a change of a bidder, when earlier changes of it are done.
+
+        So the changes of a locked bidder never wait in all threads.
+        """
+        turn = self._changes.setdefault(name, asyncio.Lock())
+        try:
+            await asyncio.wait_for(turn.acquire(), _TURN)
+        except TimeoutError:
+            raise LockedError(
+                "Earlier changes of this bidder wait for the store. Nothing was changed. Try again."
+            ) from None
+        try:
+            yield self.changing
+        finally:
+            turn.release()
 
     async def result(self, future: Future[Any]) -> Any:
         """Wait for a future of the node, and return its result.
@@ -377,7 +399,7 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=Outcomes, answer=Reported, codes=STORING)
+@operation("POST", f"{BIDDER}/outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
     """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
@@ -395,7 +417,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
 
 
 @operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=Auctions, answer=DecidedMany, codes=DECIDING
+    "POST", f"{BIDDER}/decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING
 )
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""

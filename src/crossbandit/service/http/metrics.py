@@ -136,7 +136,9 @@ _OF_BIDDER = (
 _OF_LIMIT = (
     ("amount", "Amount of the limit: money, or the ratio of a return."),
     ("spent", "Money paid in the present period."),
-    ("reserved", "Money that bids without an outcome may cost."),
+    ("reserved", "Money that bids without an outcome count with."),
+    ("expected", "Money that bids without an outcome are expected to cost."),
+    ("outstanding", "Money that bids without an outcome cost if all win."),
     ("left", "Money that may still be bid."),
     ("planned", "Money that the plan allows by now."),
     ("slack", "Money that a target allows less the money spent."),

@@ -9,7 +9,7 @@ import msgspec
 
 import crossbandit
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.answers import STATUS, Problem
+from crossbandit.service.http.answers import STATUS, ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ def document(operations: Sequence[Operation]) -> bytes:
     """Return the OpenAPI document of some operations, as JSON."""
     kinds = [kind for one in operations for kind in (one.body, one.query, one.answer)]
     structs = [kind for kind in kinds if isinstance(kind, type)]
-    _, schemas = msgspec.json.schema_components([*structs, Problem], ref_template=_TEMPLATE)
-    for kind in _all_structs([*structs, Problem]):
+    _, schemas = msgspec.json.schema_components([*structs, ErrorBody], ref_template=_TEMPLATE)
+    for kind in _all_structs([*structs, ErrorBody]):
         schema, texts = schemas.get(kind.__name__, {}), _described(kind)
         schema["description"] = (kind.__doc__ or "").partition("\n")[0]
         for name, inner in schema.get("properties", {}).items():
@@ -120,7 +120,7 @@ def _problems(one: Operation) -> dict[str, Any]:
     return {
         str(status): {
             "description": f"Code: {', '.join(sorted(some))}.",
-            "content": _json(Problem),
+            "content": _json(ErrorBody),
         }
         for status, some in sorted(by_status.items())
     }
@@ -150,7 +150,7 @@ def _all_structs(kinds: Sequence[Any]) -> list[Any]:
 def _described(kind: Any) -> dict[str, str]:
     """Return the descriptions under `Attributes` in the docstring of a struct, by name.
 
-    >>> _described(Problem)["code"]
+    >>> _described(ErrorBody)["code"]
     'A short name of the error. It does not change between versions.'
     """
     lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()

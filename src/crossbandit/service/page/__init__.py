@@ -14,8 +14,8 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from crossbandit.core.report import render
 from crossbandit.errors import CrossbanditError
-from crossbandit.report import render
 from crossbandit.service.page.views import Track, about, beliefs, detail, row, summary
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.report import Chart, Series
-from crossbandit.report.text import MISSING, count, decimals, number
+from crossbandit.core.report import Chart, Series
+from crossbandit.core.report.text import MISSING, count, decimals, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -427,7 +427,12 @@ def limit(given: LimitFigures) -> dict[str, Any]:
         return {"words": f"{given.words}.", "share": None, "plan": None, "text": short}
     spent = f"{amount(given.spent)} of {amount(given.amount)}"
     plan = "" if given.planned is None else f", {amount(given.planned)} planned by now"
-    held = f", {amount(given.reserved)} reserved" if given.reserved else ""
+    held = ""
+    if given.reserved:
+        held = (
+            f", {amount(given.reserved)} reserved ({amount(given.expected)} expected, "
+            f"{amount(given.outstanding)} if all bids win)"
+        )
     return {
         "words": f"Budget: {spent} spent{plan}{held}, {amount(given.left)} left.",
         "share": given.spent / given.amount,

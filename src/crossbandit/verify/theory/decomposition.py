@@ -34,10 +34,10 @@ import numpy as np
 
 from crossbandit.algorithms import Algorithm, CrossGraph
 from crossbandit.algorithms.tuning import required_alpha, required_horizon
+from crossbandit.core.report.statistics import half_width
 from crossbandit.core.streams import fixed
 from crossbandit.core.validation import choice, reject
 from crossbandit.graphs import loopless_clique, paper_ring
-from crossbandit.report.statistics import half_width
 from crossbandit.verify.theory.declared import declared_sums
 from crossbandit.verify.theory.runs import GraphBenchmark, follow, view_environment
 from crossbandit.verify.theory.statements import CheckResult, Effort, Figure, Series, Shape, Subject

@@ -14,9 +14,9 @@ from crossbandit import graphs
 from crossbandit.algorithms import CrossGraphKnown, tuning
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.algorithms.tuning import required_alpha, required_contexts, required_horizon
+from crossbandit.core.report.statistics import Estimate, slope, slope_interval
 from crossbandit.environments import paper_benchmark
 from crossbandit.environments.simulation import simulate_many
-from crossbandit.report.statistics import Estimate, slope, slope_interval
 from crossbandit.verify.theory.decomposition import mean_interval, orders
 from crossbandit.verify.theory.runs import GraphBenchmark
 from crossbandit.verify.theory.statements import (

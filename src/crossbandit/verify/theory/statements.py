@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from crossbandit import report
 from crossbandit.algorithms import CrossGraph
+from crossbandit.core import report
 from crossbandit.errors import CheckFailedError
 
 Subject: TypeAlias = CrossGraph

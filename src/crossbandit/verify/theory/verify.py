@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from crossbandit.algorithms import Algorithm
 from crossbandit.core.backends import open_pool
+from crossbandit.core.report import check_folder, csv_text, render, write_files
 from crossbandit.core.validation import integer, reject
 from crossbandit.errors import InvalidParameterError
-from crossbandit.report import check_folder, csv_text, render, write_files
 from crossbandit.verify.theory import decomposition, exact, rates, runs
 from crossbandit.verify.theory.declared import verify_declared
 from crossbandit.verify.theory.statements import (

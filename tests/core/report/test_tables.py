@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.report import (
+from crossbandit.core.report import (
     Table,
     TableCell,
     csv_text,
@@ -15,7 +15,7 @@ from crossbandit.report import (
     latex,
     markdown,
 )
-from crossbandit.report.terminal import show
+from crossbandit.core.report.terminal import show
 
 TABLE = Table(
     title="Title_1",

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from crossbandit.core.report import check_folder, write_files
 from crossbandit.errors import ResultsError
-from crossbandit.report import check_folder, write_files
 
 
 def test_a_new_folder_is_made(tmp_path: Path) -> None:

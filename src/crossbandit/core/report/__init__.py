@@ -5,12 +5,12 @@ It does not depend on the packages that use it.
 
 from crossbandit.core import extras
 
-extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.report")
+extras.require("jinja2", "matplotlib", "scipy", extra="replay", owner="crossbandit.core.report")
 
-from crossbandit.report.data import Chart, Series, Shape, Table, TableCell, group_starts
-from crossbandit.report.pages import check_folder, render, write_files
-from crossbandit.report.print import draw_figure, figure_files
-from crossbandit.report.text import csv_text, frame_csv, latex, markdown
+from crossbandit.core.report.data import Chart, Series, Shape, Table, TableCell, group_starts
+from crossbandit.core.report.pages import check_folder, render, write_files
+from crossbandit.core.report.print import draw_figure, figure_files
+from crossbandit.core.report.text import csv_text, frame_csv, latex, markdown
 
 __all__ = [
     "Chart",

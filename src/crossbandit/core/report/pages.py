@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crossbandit.core.files import write_file
+from crossbandit.core.report import text
 from crossbandit.errors import ResultsError
-from crossbandit.report import text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from crossbandit.report.data import Chart, Table
+    from crossbandit.core.report.data import Chart, Table
 
 _SCRIPTS = ("drawing.js", "charts.js", "controls.js")
 _CLASSES = {"other": "theirs", "best": "best", "outside": "outside"}
@@ -90,8 +90,7 @@ def script_json(data: object) -> str:
 def _environment(package: str) -> Environment:
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-    own = PackageLoader("crossbandit.report")
-    loader = own if package == "crossbandit.report" else ChoiceLoader([PackageLoader(package), own])
+    loader = ChoiceLoader([PackageLoader(package), PackageLoader("crossbandit.core.report")])
     environment = Environment(
         loader=loader,
         autoescape=True,
@@ -128,7 +127,7 @@ def _data_link(content: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return (files("crossbandit.report") / "assets" / name).read_text(encoding="utf-8").strip()
+    return (files("crossbandit.core.report") / "assets" / name).read_text(encoding="utf-8").strip()
 
 
 def check_folder(folder: Path, written: Collection[str], what: str) -> None:

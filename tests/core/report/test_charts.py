@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from crossbandit.report import Chart, Series, Shape, draw_figure, figure_files
+from crossbandit.core.report import Chart, Series, Shape, draw_figure, figure_files
 
 LINES = Chart(
     title="Regret",
@@ -168,8 +168,8 @@ def test_a_series_looks_the_same_in_all_panels() -> None:
 
 def test_an_unknown_backend_for_screens_does_no_harm() -> None:
     script = (
-        "from crossbandit.report import draw_figure, figure_files\n"
-        "from tests.report.test_charts import LINES\n"
+        "from crossbandit.core.report import draw_figure, figure_files\n"
+        "from tests.core.report.test_charts import LINES\n"
         "print(*map(len, figure_files(draw_figure([LINES]), 'x').values()))\n"
     )
     environment = {**os.environ, "MPLBACKEND": "bogus"}

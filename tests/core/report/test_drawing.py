@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.report.print import spread_out, style
+from crossbandit.core.report.print import spread_out, style
 
 
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.01, 0.08))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crossbandit.core import extras
 
-extras.require("rich", extra="cli", owner="crossbandit.report.terminal")
+extras.require("rich", extra="cli", owner="crossbandit.core.report.terminal")
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from crossbandit.report.data import Table, TableCell
+    from crossbandit.core.report.data import Table, TableCell
 
 _STYLES = {"best": "bold", "met": "green", "not met": "bold red", "not judged": "yellow"}
 _HEADING = 8  # letters of a heading over numbers that are not broken

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.report.statistics import (
+from crossbandit.core.report.statistics import (
     half_width,
     half_widths,
     holm,

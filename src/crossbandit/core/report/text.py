@@ -9,14 +9,14 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crossbandit.report.data import TableCell
+from crossbandit.core.report.data import TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
-    from crossbandit.report.data import Table
+    from crossbandit.core.report.data import Table
 
 MISSING = "\N{EN DASH}"
 _SMALLEST_P = 0.001

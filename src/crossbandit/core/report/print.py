@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.report.data import Shape
-from crossbandit.report.text import percent_text, short_text, tick_text, time_text
+from crossbandit.core.report.data import Shape
+from crossbandit.core.report.text import percent_text, short_text, tick_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from crossbandit.core.report.data import Chart, Series
     from crossbandit.core.types import Floats
-    from crossbandit.report.data import Chart, Series
 
 # Okabe and Ito's colours can be told apart in print and by colour-blind readers. Markers tell the
 # series apart where there is no colour.

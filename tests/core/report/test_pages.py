@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from crossbandit.report import Chart, Series, render
-from crossbandit.report.pages import script_json
+from crossbandit.core.report import Chart, Series, render
+from crossbandit.core.report.pages import script_json
 
 EVIL = "</script><script>alert(1)</script>{{ title }}\"'"
 CHART = Chart(
@@ -17,7 +17,7 @@ CHART = Chart(
 @pytest.fixture(scope="module")
 def text() -> str:
     return render(
-        "crossbandit.report", "page.html", title=EVIL, charts={"a": [CHART]}, names=[EVIL]
+        "crossbandit.core.report", "page.html", title=EVIL, charts={"a": [CHART]}, names=[EVIL]
     )
 
 
