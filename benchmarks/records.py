@@ -34,6 +34,7 @@ USUAL = {
     "every_graph": "Weakly observable and changing graphs",
     "baselines": "Algorithms for all kinds of graphs",
     "markets": "Bidding by a law of prices",
+    "features": "Features",
     "independence": "Whether prices depend on values and classes",
     "latency": "A bidder in production",
     "budgets": "Budgets and targets",

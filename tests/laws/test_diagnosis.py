@@ -90,7 +90,7 @@ def test_both_are_found(feedback: str) -> None:
 
 def test_classes_of_a_merged_test_are_those_of_the_same_name() -> None:
     generator = np.random.default_rng(3)
-    laws = [OutcomeLaw(GRID, (0, 1), classes=["site"], class_limit=8) for _ in range(2)]
+    laws = [OutcomeLaw(GRID, (0, 1), classes=["site"]) for _ in range(2)]
     one, two = map(IndependenceTest, laws)
     for test, names in ((one, ["a", "b"]), (two, ["c", "b"])):
         labels = [(names[i % 2],) for i in range(40)]

@@ -118,7 +118,7 @@ def test_a_law_that_is_wrong_is_left() -> None:
         law.warm_up(np.full(20_000, 0.9), np.full(20_000, 0.08))
         law.state.weights[:] = [1.0, 0.0, 0.0]  # it discounts nothing
         law._rules = law._rules._replace(share=0.0)
-        law.use(law.state, law.levels)
+        law.use(law.state)
         return law
 
     law, guard = wrong(), GuardedLaw(wrong())

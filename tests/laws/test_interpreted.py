@@ -21,7 +21,7 @@ from tests.laws.test_interpreted import played
 import numpy as np
 np.savez(sys.argv[1], **played())
 """
-AUCTIONS, BY_ONE = 400, 60
+AUCTIONS, BY_ONE = 400, 170
 FEEDBACK = ("after-loss", "after-win", "always", "won-lost")
 
 
@@ -67,7 +67,7 @@ def _log(
 def _one_by_one(
     name: str, grid: Any, values: Any, prices: Any, setting: tuple[str, bool, bool]
 ) -> dict[str, Any]:
-    """Bid for two sites, so that classes and the test of independence take part."""
+    """Bid for two sites, so that features and the test of independence take part."""
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.limits import Budget
 
@@ -75,7 +75,7 @@ def _one_by_one(
     bidder: Any = FirstPriceBidder(
         bids=grid,
         value_range=(0, 1),
-        classes=["site"],
+        classes=["site", "floor"],
         feedback=feedback,
         guarded=guarded,
         budget=Budget(4, per=AUCTIONS) if limited else None,
@@ -83,7 +83,7 @@ def _one_by_one(
     )
     made = []
     for i in range(BY_ONE):
-        bid = bidder.bid(float(values[i]), site="ab"[i % 2])
+        bid = bidder.bid(float(values[i]), site="ab"[i % 2], floor=0.01 * (i % 40))
         made.append(-1.0 if bid.amount is None else bid.amount)
         if bid.amount is None:
             continue

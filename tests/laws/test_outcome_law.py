@@ -197,82 +197,6 @@ def test_merging_is_learning_both(feedback: str) -> None:
     assert first.rounds == 3_000
 
 
-def test_merging_classes_adds_the_counts_of_equal_labels() -> None:
-    first, second = (
-        made(classes=["site"], feedback="always"),
-        made(classes=["site"], feedback="always"),
-    )
-    first.warm_up(np.full(40, 0.5), np.full(40, 0.3), classes={"site": ["a"] * 40})
-    second.warm_up(np.full(60, 0.5), np.full(60, 0.8), classes={"site": ["b"] * 20 + ["a"] * 40})
-    first.merge(second)
-    roots = first.state.roots[:2]
-    np.testing.assert_array_equal(first.state.visits[roots], [80, 20])
-    np.testing.assert_array_equal(first.state.told[roots[0], [3, 8]], [40, 40])
-
-
-def class_nodes(law: OutcomeLaw) -> dict[tuple[object, ...], np.ndarray]:
-    """Return the counts of all nodes of classes, by label and by the way down to the node."""
-    state, found = law.state, {}
-    for slot, (feature, labels, *_) in enumerate(law.settings()["levels"]):
-        stack = [((feature, *labels), int(state.roots[slot]))]
-        while stack:
-            name, row = stack.pop()
-            if row >= 0:
-                visits = [state.visits[row]]
-                found[name] = np.concatenate([state.told[row], state.hidden[row], visits])
-                stack += [((*name, side), int(state.children[row, side])) for side in (0, 1)]
-    return found
-
-
-def halves(limit: int = 64) -> tuple[OutcomeLaw, OutcomeLaw, OutcomeLaw]:
-    """Return a law of 12,000 rounds with two features, and two laws of every second round each."""
-    values, prices = auctions(12_000)
-    generator = np.random.default_rng(1)
-    classes = {"site": generator.choice(["a", "b", "c"], 12_000), "device": np.arange(12_000) % 2}
-    laws = [
-        made(classes=["site", "device"], feedback="always", class_limit=limit) for _ in range(3)
-    ]
-    prices = 0.5 * prices + 0.2 * (classes["site"] == "a")
-    for law, part in zip(laws, (slice(None), slice(0, None, 2), slice(1, None, 2)), strict=True):
-        law.warm_up(values[part], prices[part], classes={n: c[part] for n, c in classes.items()})
-    return laws[0], laws[1], laws[2]
-
-
-def test_merging_adds_the_counts_of_classes_node_by_node() -> None:
-    whole, one, two = halves(256)
-    expected = class_nodes(one)
-    for name, counts in class_nodes(two).items():
-        expected[name] = expected.get(name, 0.0) + counts
-    one.merge(two)
-    merged = class_nodes(one)
-    assert merged.keys() == expected.keys()
-    assert len(merged) > 40
-    for name, counts in merged.items():
-        np.testing.assert_array_equal(counts, expected[name])
-    for name, counts in class_nodes(whole).items():
-        if len(name) == (3 if name[0] == -1 else 2):  # a class, not one of its bands
-            np.testing.assert_array_equal(counts, merged[name])
-    again = OutcomeLaw.restore(one.settings(), one.arrays())
-    for value in (0.2, 0.5, 0.9):
-        laws = [law.law(value, site="a", device=0).chances for law in (whole, one, again)]
-        # The bands of classes begin later in each half: close, not equal.
-        np.testing.assert_allclose(laws[1], laws[0], atol=0.06)
-        assert np.abs(laws[1] - laws[0]).mean() < 0.015
-        np.testing.assert_array_equal(laws[2], laws[1])
-
-
-def test_a_merged_law_without_room_keeps_all_classes() -> None:
-    whole, one, two = halves(24)
-    one.merge(two)
-    merged = class_nodes(one)
-    assert int(one.state.used[0]) <= one.state.visits.size
-    for name, counts in class_nodes(whole).items():
-        if len(name) == (3 if name[0] == -1 else 2):
-            np.testing.assert_array_equal(counts, merged[name])
-    bands = [counts[-1] for name, counts in merged.items() if len(name) == 3 and name[0] != -1]
-    assert len(bands) > 0
-
-
 def test_laws_of_different_form_do_not_merge() -> None:
     with pytest.raises(InvalidParameterError, match="same form"):
         made().merge(made(feedback="always"))
@@ -446,18 +370,6 @@ def test_a_law_survives_a_file() -> None:
     )
 
 
-def test_arrays_of_all_nodes_are_read() -> None:
-    """Files of format 3 have them."""
-    law = made(classes=["site"])
-    values, prices = auctions(900)
-    classes = {"site": np.arange(900) % 7}
-    law.play(values, prices, classes=classes)
-    again = OutcomeLaw.restore(law.settings(), law.state._asdict())
-    np.testing.assert_array_equal(
-        law.play(values, prices, classes=classes), again.play(values, prices, classes=classes)
-    )
-
-
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -465,8 +377,6 @@ def test_arrays_of_all_nodes_are_read() -> None:
         ("visits", lambda part: -part),
         ("law", lambda part: part[:, :-1]),
         ("weights", lambda part: part * 2),
-        ("children", lambda part: part * 0 + 5),
-        ("roots", lambda part: part * 0 + 10**6),
         ("scale", lambda part: part * 0),
     ],
 )
@@ -597,15 +507,6 @@ def test_merging_adds_discounted_rounds_as_they_count_now() -> None:
     laws[0].merge(laws[1])
     np.testing.assert_allclose(rounds(laws[0]), expected, rtol=1e-12)
     assert expected.min() < 0.9 * expected.max()
-
-
-@pytest.mark.parametrize(("context", "side"), [(0.1, 0), (0.9, 1)])
-def test_a_class_counts_in_the_half_of_its_context(context: float, side: int) -> None:
-    law = made(classes=("site",))
-    law.warm_up(np.full(900, context), np.full(900, 0.3), classes={"site": ["a"] * 900})
-    children = law.state.children[law.state.roots[0]]
-    assert law.state.visits[children[side]] > 0
-    assert law.state.visits[children[1 - side]] == 0
 
 
 def test_of_equal_amounts_the_lowest_is_chosen() -> None:

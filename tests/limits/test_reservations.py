@@ -25,7 +25,7 @@ def made() -> Pacer:
 def placed(pacer: Pacer, law: OutcomeLaw, key: int, count: int, value: float) -> list[int]:
     """Bid in a batch; return the keys of the bids."""
     ones = np.ones(count, dtype=np.int64)
-    slots = law.levels.table({}, count, new=False)
+    slots = law.levels.table({}, count)
     bounds = {"firsts": 0 * ones, "lasts": 20 * ones}
     auctions = {"worths": np.full(count, value), "slots": slots, **bounds}
     chosen = pacer.choose_many(law, auctions, 1e9)

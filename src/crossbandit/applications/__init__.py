@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.action import Action
     from crossbandit.applications.application import Application
     from crossbandit.applications.bidding.bids import Bid, Bids
-    from crossbandit.applications.bidding.views import ShadingCurve
+    from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.applications.newsvendor import Newsvendor, Order
     from crossbandit.applications.recommender import Recommendation, Recommender
@@ -29,6 +29,7 @@ __all__ = [
     "ArmChoice",
     "Bid",
     "Bids",
+    "Explanation",
     "FirstPriceBidder",
     "MailDecision",
     "Newsvendor",
@@ -50,7 +51,7 @@ _lazy.load_on_use(
         "crossbandit.applications.action": "Action",
         "crossbandit.applications.application": "Application",
         "crossbandit.applications.bidding.bids": "Bid Bids",
-        "crossbandit.applications.bidding.views": "ShadingCurve",
+        "crossbandit.applications.bidding.views": "Explanation ShadingCurve",
         "crossbandit.applications.first_price": "FirstPriceBidder",
         "crossbandit.applications.newsvendor": "Newsvendor Order",
         "crossbandit.applications.recommender": "Recommendation Recommender",

@@ -18,13 +18,13 @@ from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
-from crossbandit.applications.bidding.views import ShadingCurve
+from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
 from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
-from crossbandit.laws.rounds import learn_rounds
+from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.limits.state import MAX_JUMP
 
@@ -84,8 +84,9 @@ class FirstPriceBidder(HiddenNumberApplication):
         reserve: The reserve price. A lower bid never wins.
         ties: "win" if a bid beats an equal competing bid, otherwise "lose".
         at_most_value: Whether bids above the value are never made.
-        classes: Names of categorical features, such as ("site", "device"), for the law; `bid` then
-            takes a level of each. Levels need not be known in advance.
+        classes: Names of features, such as ("site", "floor"), for the law; `bid` then takes each: a
+            text or an integer is a level of a category, a float is a number, None is unknown.
+            Levels need not be known in advance.
         guarded: Whether to compare the law with a learner that assumes nothing, and to follow the
             one that seems to earn more; see `GuardedLaw`. No bound is proved for it.
         tick_size: The smallest unit of money, such as `Decimal("0.01")`. Bids are rounded to it.
@@ -232,7 +233,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             at: The time of the auction, for budgets: a datetime with a time zone, or seconds since
                 1970; by default now. An earlier time than that of the last auction is replaced by
                 the latter. A time far ahead is refused; see `max_jump`.
-            **classes: A level, a text or an integer, of each of the bidder's classes.
+            **classes: A text or an integer (a level), a float (a number), or None, of each of the
+                bidder's classes.
 
         Returns:
             The bid. Place its `amount`, and pass it to `settle` when the outcome is known. If the
@@ -575,6 +577,45 @@ class FirstPriceBidder(HiddenNumberApplication):
         """
         worth = self._auction("price_law", value, None)[0]
         return self._view("price_law", worth, classes)
+
+    def explain(
+        self, value: Money | Bid, *, reserve: Money | None = None, **classes: Label
+    ) -> Explanation:
+        """Return which features move the bid at a value, and by how much.
+
+        What a feature moves is the bid with all features minus that without this one. Limits, and
+        what is tried at random, are left out.
+
+        Args:
+            value: What winning is worth; or a bid, whose value and features are taken.
+            reserve: The reserve price of the auction, if it is known.
+            **classes: As for `bid`.
+
+        Returns:
+            The explanation; `print` shows it in words.
+
+        Raises:
+            InvalidContextError: As for `bid`, or no bid is possible.
+            InvalidParameterError: This bidder does not learn by the law.
+        """
+        learner = self.learner if self.learner.law is not None else self._law("explain")
+        bid = value if isinstance(value, Bid) else None
+        labels = self._labels("explain", classes) if bid is None else bid.classes
+        at_value = value if bid is None else bid.value
+        worth, _, first, last = self._auction("explain", at_value, reserve)
+        if first > last:
+            reject("explain", "value", "enough for a bid", worth, error=InvalidContextError)
+        law, given = learner.law, (worth, labels, worth, 0.0, first, last)
+        with learner.deciding:
+            ends = [best_without(law, given, names) for names in (law.classes, ())]
+            chance = float(law.core.chance(ends[1]))
+            others = [best_without(law, given, (name,)) for name in law.classes]
+        grid = self._grid
+        moved = {
+            name: (label, grid[ends[1]] - grid[other])
+            for name, label, other in zip(law.classes, labels, others, strict=True)
+        }
+        return Explanation(worth, grid[ends[1]], grid[ends[0]], chance, moved)
 
     def shading_curve(
         self,

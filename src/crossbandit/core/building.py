@@ -28,6 +28,7 @@ CORES = (
     "algorithms.means_core",
     "core.auctions",
     "graphs.clique_core",
+    "laws.effect_core",
     "laws.guard_core",
     "laws.law_core",
     "laws.price_core",

@@ -58,7 +58,7 @@ class GuardCore:
         self.law.check(first, last, uniforms)
         if uniforms.shape[0] < 5:
             raise IndexError("there are too few random numbers")
-        self.law.set_classes(slots)
+        self.law.set_keys(slots)
         self.law.set_uniforms(uniforms)
         self.x, self.y = uniforms[3], uniforms[4]
         amount: cython.Py_ssize_t = self.choose(self.law.read_law(context), worth, first, last)

@@ -11,8 +11,9 @@ import numpy as np
 
 from crossbandit.core.record import add
 from crossbandit.core.validation import integer, number
+from crossbandit.laws.levels import NOTHING
 from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
-from crossbandit.laws.rounds import shown_by
+from crossbandit.laws.rounds import chances_of, shown_by
 from crossbandit.laws.test_core import TestCore
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Diagnosis:
         words: The words of the application for numbers, contexts, and choosing by context.
         class_log_evidence: The same as `log_evidence` for the class, among rounds with nearly the
             same context. NaN if there are no classes.
+        features: For each feature, an estimate of how much more is earned because the law has it,
+            given the others; 0.05 is 5 %. Empty if it is not known.
     """
 
     log_evidence: float
@@ -55,6 +58,7 @@ class Diagnosis:
     rounds: int
     words: tuple[str, str, str] = ("outcomes", "the context", "choosing by context")
     class_log_evidence: float = math.nan
+    features: tuple[tuple[str, float], ...] = ()
 
     @property
     def depends(self) -> bool:
@@ -196,7 +200,7 @@ class IndependenceTest:
         columns = dict(classes or {})
         if labels is not None and names:
             columns = {name: np.array([one[i] for one in labels]) for i, name in enumerate(names)}
-        slots = self._law.levels.table(columns, values.size, used=False)
+        slots = self._law.levels.table(columns, values.size)
         rules = self._law.parts[0]
         made = np.full(values.size, -1) if played is None else np.asarray(played)
         outcomes = (bands_of(rules, values), slots, np.asarray(kinds), np.asarray(indices), made)
@@ -222,12 +226,12 @@ class IndependenceTest:
             contexts: The contexts of the last rounds: at least `SAMPLE`, or all if there are fewer.
             labels: Their classes.
         """
-        latest = [*self._recent, *zip(contexts, labels, strict=True)]
+        latest = [*self.recent, *zip(contexts, labels, strict=True)]
         ring = _ring_of(self.tested.item() + count, latest)
         return partial(vars(self).__setitem__, "ring", ring)
 
     @property
-    def _recent(self) -> list[_Place]:
+    def recent(self) -> list[_Place]:
         """The contexts and classes of the latest rounds, the oldest first."""
         end = self.tested.item()
         found = (self.ring[i % _SLOTS] for i in range(end - SAMPLE, end))
@@ -243,10 +247,9 @@ class IndependenceTest:
             other: A test of a law of the same form. It is not changed.
         """
         mine, theirs = self._state, other._state
-        slots = self._law.levels.matched(other._law.levels)
         pairs = [(0, 0)]
-        for slot, there in zip(slots.tolist(), theirs.rows.tolist(), strict=False):
-            row = self.core.class_row(slot) if there >= 0 else -1
+        for key, there in zip(theirs.owners.tolist(), theirs.rows.tolist(), strict=True):
+            row = self.core.class_row(key) if there >= 0 else -1
             if row >= 0:
                 pairs.append((row, there))
         for row, there in pairs:
@@ -256,13 +259,13 @@ class IndependenceTest:
             for name in ("told", "counts", "shown"):
                 getattr(mine, name)[row] += getattr(theirs, name)[there]
         add(mine._asdict(), theirs._asdict(), ("ranks", "sums", "variances"))
-        latest = [*self._recent, *other._recent]
+        latest = [*self.recent, *other.recent]
         self.tested += other.tested
         self.ring = _ring_of(self.tested.item(), latest)
 
     def settings(self) -> dict[str, Any]:
         """Return all that `restore` needs besides the arrays, in a form that JSON can hold."""
-        recent = [[at, *names] for at, names in self._recent]
+        recent = [[at, *names] for at, names in self.recent]
         return {"rounds": self.tested.item(), "recent": recent}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -309,11 +312,32 @@ class IndependenceTest:
             gain=self._gain(),
             rounds=self.tested.item(),
             class_log_evidence=self.evidence(by_class=True),
+            features=self._worth(),
         )
+
+    def _worth(self) -> tuple[tuple[str, float], ...]:
+        """Return the gain of each feature: of best amounts over those chosen without it."""
+        law, recent = self._law, self.recent
+        if law.payoff != "first-price" or not recent:
+            return ()
+        totals = np.zeros(len(law.classes) + 1)
+        for context, labels in recent:
+            slots = law.levels.slots(labels)
+            margins = np.where(law.amounts <= context, context - law.amounts, 0.0)
+            law.core.read(context, slots)
+            earned = margins * chances_of(law)
+            totals[-1] += earned.max()
+            for f in range(len(law.classes)):
+                without = slots.copy()
+                without[f] = NOTHING
+                law.core.read(context, without)
+                totals[f] += earned[(margins * chances_of(law)).argmax()]
+        gains = totals[-1] / np.maximum(totals[:-1], 1e-300) - 1.0
+        return tuple(zip(law.classes, gains.tolist(), strict=True))
 
     def _gain(self) -> float:
         """Return the gain of the best amounts in recent rounds over those that the pool chooses."""
-        law, recent = self._law, self._recent
+        law, recent = self._law, self.recent
         if law.payoff != "first-price" or not recent:
             return math.nan
         best, pooled = 0.0, 0.0

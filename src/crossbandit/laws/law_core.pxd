@@ -1,21 +1,22 @@
+from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
 
 cdef class LawCore:
-    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, born, rounds, flat
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat
     cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
     cdef double share, optimism, probing
     cdef bint mirrored, strict
     cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads
-    cdef long long[:, ::1] children, rows
-    cdef long long[::1] roots, owners, used, classes, uses
+    cdef long long[:, ::1] rows
+    cdef long long[::1] keys
+    cdef EffectCore effects
     cdef long long combined
     cdef double u, v, w, probability, plays
     cdef tuple made_of
-    cdef void count_uses(self, TestCore test, Py_ssize_t mark) noexcept nogil
     cdef Py_ssize_t settle_one(self, TestCore test, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef check(self, Py_ssize_t first, Py_ssize_t last, const double[::1] uniforms)
-    cdef void set_classes(self, const long long[::1] slots) noexcept nogil
-    cdef void take_classes(self, const long long[:, ::1] slots, Py_ssize_t i) noexcept nogil
+    cdef void set_keys(self, const long long[::1] slots) noexcept nogil
+    cdef void take_keys(self, const long long[:, ::1] slots, Py_ssize_t i) noexcept nogil
     cdef void set_uniforms(self, const double[::1] uniforms) noexcept nogil
     cdef void take_row(self, const long long[:, ::1] slots, const double[:, ::1] uniforms, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t band_of(self, double context) noexcept nogil
@@ -26,26 +27,20 @@ cdef class LawCore:
     cdef Py_ssize_t place_of(self, double number, bint strict) noexcept nogil
     cdef Py_ssize_t grid_place(self, double amount) noexcept nogil
     cdef Py_ssize_t show(self, double amount, bint reached, double number) noexcept nogil
-    cdef Py_ssize_t root_of(self, Py_ssize_t feature) noexcept nogil
-    cdef Py_ssize_t root_for(self, long long number) noexcept nogil
-    cdef void release_below(self, Py_ssize_t root) noexcept nogil
-    cdef Py_ssize_t release(self, Py_ssize_t row) noexcept nogil
-    cdef void clear(self, Py_ssize_t row, double born) noexcept nogil
-    cdef void add_children(self, Py_ssize_t first, Py_ssize_t row) noexcept nogil
-    cdef Py_ssize_t find_pair(self, Py_ssize_t first, Py_ssize_t row) noexcept nogil
-    cdef double busy(self, Py_ssize_t row) noexcept nogil
     cdef void find_rows(self, Py_ssize_t band) noexcept nogil
     cdef Py_ssize_t read_law(self, double context) noexcept nogil
     cdef Py_ssize_t read_to_choose(self, double context) noexcept nogil
     cdef Py_ssize_t read_chances(self, double context, bint with_spreads) noexcept nogil
     cdef double noise(self) noexcept nogil
+    cdef void mix(self, Py_ssize_t low, bint with_spreads) noexcept nogil
+    cdef bint is_below(self, Py_ssize_t kind) noexcept nogil
     cdef void read_near(self, Py_ssize_t column) noexcept nogil
     cdef void read_experts(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
-    cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low) noexcept nogil
-    cdef void set_variances(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t low) noexcept nogil
+    cdef void set_variances(self, Py_ssize_t e) noexcept nogil
     cdef void multiply_up(self, Py_ssize_t low) noexcept nogil
     cdef void add_up(self) noexcept nogil
-    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t memory, Py_ssize_t first, Py_ssize_t last, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef double chance_of(self, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t best_amount(self, double noise, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
@@ -67,10 +62,9 @@ cdef class LawCore:
     cdef void move(self, Py_ssize_t row, double unit, bint was_told, Py_ssize_t old, bint now_told, Py_ssize_t new) noexcept nogil
     cdef void grow(self, Py_ssize_t memory) noexcept nogil
     cdef void begin(self, Py_ssize_t row) noexcept nogil
-    cdef void count(self, Py_ssize_t row, Py_ssize_t column, bint told, double unit) noexcept nogil
+    cdef void count(self, Py_ssize_t row, Py_ssize_t column, double told, double exposed, double unit) noexcept nogil
     cdef void ask(self, Py_ssize_t row, Py_ssize_t column) noexcept nogil
     cdef bint due(self, Py_ssize_t row, Py_ssize_t parent, double unit) noexcept nogil
-    cdef void learn_class(self, Py_ssize_t feature, long long slot, Py_ssize_t band, Py_ssize_t column, bint told) noexcept nogil
     cdef void refresh(self, Py_ssize_t group, Py_ssize_t row, Py_ssize_t parent, Py_ssize_t place, Py_ssize_t level) noexcept nogil
     cdef void set_flat(self, Py_ssize_t row) noexcept nogil
     cdef void at_risk(self, Py_ssize_t row, double unit) noexcept nogil

@@ -4,11 +4,10 @@
 The hidden number of a round is seen on a grid of K amounts: its *cell* is the number of the lowest
 amount that reaches it, or K if none does. So amount k reaches the number iff the cell is at most k.
 
-Every *node* counts outcomes of some rounds. There are three kinds of nodes, one per row:
+Every *node* counts outcomes of some rounds. There are two kinds of nodes, one per row:
 
 - pool: a full binary tree over bands of the context, in the order of a heap (row 0 is the root);
-- recent: such a tree, less deep, for every half-life: its counts are discounted;
-- class: a tree for every level of a categorical feature, grown where there are many rounds.
+- recent: such a tree, less deep, for every half-life: its counts are discounted.
 
 Counts are in *risk order*: with feedback that hides high cells, cell j is kept in column K - j and
 amount k in column K - 1 - k ("mirrored"). Then in all cases only low columns are ever hidden.
@@ -39,10 +38,7 @@ sometimes tried, at first half of the best amount. A lower amount reaches the nu
 if half of the best amount hardly ever does, nothing below it needs to be tried. Otherwise it is
 tried again, and then lower amounts are.
 
-A class has a *number*: its place among the `slots`, plus `slots` for each class that had the place
-before it. So a number tells whether the place still belongs to the same class. A node of a class
-gets two children at once, in consecutive rows. There is always room for the root of every place.
-Children use the rest.
+What the features of a round change in this law is added by `effect_core.py`.
 
 Sums over columns are computed as eight sums at a time: in one sum, each addition must wait for the
 one before it. The order of the additions is fixed.
@@ -56,12 +52,14 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if cython.compiled:
+    from cython.cimports.crossbandit.laws.effect_core import EffectCore
     from cython.cimports.crossbandit.laws.test_core import TestCore
     from cython.cimports.libc.math import INFINITY, cos, exp, floor, log, pow, sin, sqrt
 else:
     from math import cos, exp, floor, log, pow, sin, sqrt
     from math import inf as INFINITY  # noqa: N812
 
+    from crossbandit.laws.effect_core import EffectCore
     from crossbandit.laws.test_core import TestCore
 
 import numpy as np
@@ -84,17 +82,16 @@ ABOVE = cython.declare(cython.Py_ssize_t, 2)
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # added to the code of an outcome
 LEVELS = cython.declare(cython.Py_ssize_t, 10)  # more than any tree is deep
 BROAD = cython.declare(cython.Py_ssize_t, 7)  # nodes of the pool in which amounts are tried
-DEEPEST = cython.declare(cython.Py_ssize_t, 5)  # the largest depth of the tree of a class
 SPLIT = cython.declare(cython.double, 512.0)  # a node with fewer rounds has no children
-MATURE = cython.declare(cython.double, 32.0)  # a child, or a class, with fewer is not used
+MATURE = cython.declare(cython.double, 32.0)  # a child with fewer is not used
 FRESH = cython.declare(cython.double, 0.03125)  # growth after which a law is computed again
 BLOCKS = cython.declare(cython.double, 8.0)  # of columns, with the same expected outcomes
 COVERED = cython.declare(cython.double, 8.0)  # rounds at risk for which a block's ratio holds
 CERTAIN = cython.declare(cython.double, 0.999)  # no hazard is larger
 TINY = cython.declare(cython.double, 1e-9)  # added to hazards in ratios; the least likelihood
+SETTLED = cython.declare(cython.double, 128.0)  # rounds before the blocks of effects are set
 TRIED = cython.declare(cython.double, 32.0)  # amounts with fewer rounds count as untried
 LARGE = cython.declare(cython.double, 1e15)  # a larger scale is reset to 1
-BUSIER = cython.declare(cython.double, 2.0)  # a node loses its children to one this much busier
 CONTRADICTION = cython.declare(cython.double, 5.0)  # in standard errors
 DIFFERENT = cython.declare(cython.double, 16.0)  # no variance of log odds is larger
 HIGHEST = cython.declare(cython.double, 12.0)  # no log odds are larger
@@ -120,8 +117,8 @@ OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
 class LawCore:
     """The settings, the counts and the steps of one law."""
 
-    def __init__(self, rules, state, scratch, uses=None) -> None:
-        self.made_of = (rules, state, scratch, uses)
+    def __init__(self, rules, state, scratch) -> None:
+        self.made_of = (rules, state, scratch)
         self.amounts, self.cuts = rules.amounts, rules.cuts
         self.depth, self.recent_depth = rules.depth, rules.recent_depth
         self.growth, self.half_lives = rules.growth, rules.half_lives
@@ -136,16 +133,14 @@ class LawCore:
         self.evidence, self.totals = state.evidence, state.totals
         self.scale, self.weights, self.asked = state.scale, state.weights, state.asked
         self.untried, self.reached = state.untried, state.reached
-        self.children, self.roots, self.owners = state.children, state.roots, state.owners
-        self.born, self.used, self.rounds = state.born, state.used, state.rounds
+        self.rounds = state.rounds
         self.experts = len(state.weights)
         # The lowest amount that means to act: a bid of 0 means not to bid.
         self.lowest = 1 if self.payoff == FIRST_PRICE and rules.amounts[0] == 0.0 else 0
-        self.uses = np.zeros(1, dtype=np.int64) if uses is None else uses
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
-        self.classes = np.full(max(len(scratch.rows) - self.memories, 1), -1)
-        self.combined = -1
+        self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
+        self.effects = EffectCore(rules, state, self.keys)
 
     def __reduce__(self):
         return type(self), self.made_of
@@ -164,7 +159,7 @@ class LawCore:
     ) -> int:
         """Return the amount to play. The counts are not changed."""
         self.check(first, last, uniforms)
-        self.set_classes(slots)
+        self.set_keys(slots)
         self.set_uniforms(uniforms)
         return self.choose(self.read_to_choose(context), worth, cost, first, last)
 
@@ -220,7 +215,7 @@ class LawCore:
         lowest: if the best amount is below this one, no lower amount is tried. uniforms: (n, 2).
         weights: (n,).
         """
-        self.set_classes(slots)
+        self.set_keys(slots)
         band: cython.Py_ssize_t = self.read_law(context)
         for i in range(weights.shape[0]):
             self.u, self.v = uniforms[i, 0], uniforms[i, 1]
@@ -232,7 +227,7 @@ class LawCore:
 
     def read(self, context: cython.double, slots: cython.const[cython.longlong][::1]) -> None:
         """Read the law at a context into the scratch arrays."""
-        self.set_classes(slots)
+        self.set_keys(slots)
         self.read_law(context)
 
     def learn(
@@ -244,7 +239,7 @@ class LawCore:
         amount: cython.Py_ssize_t,
     ) -> None:
         """Count an outcome: the cell was TOLD, or it is known to be AT_MOST or ABOVE an amount."""
-        self.set_classes(slots)
+        self.set_keys(slots)
         self.learn_at(self.band_of(context), kind, index, amount)
 
     def learn_all(
@@ -260,7 +255,7 @@ class LawCore:
             for i in range(contexts.shape[0]):
                 if kinds[i] != TOLD and 0 <= amounts[i] < self.lowest:
                     continue  # no bid was made, and nothing is told
-                self.take_classes(slots, i)
+                self.take_keys(slots, i)
                 self.learn_at(self.band_of(contexts[i]), kinds[i], indices[i], amounts[i])
 
     def play(
@@ -307,19 +302,12 @@ class LawCore:
         """
         for i in range(table.shape[0]):
             row, parent, group = table[i, 0], table[i, 1], table[i, 4]
-            unit = self.scale[group] if group < self.memories else 1.0
+            unit = self.scale[group]
             if self.visits[row] <= 0.0 or (parent >= 0 and self.visits[row] < MATURE * unit):
                 continue
-            if parent >= 0 and group < self.memories and self.visits[parent] < SPLIT * unit:
+            if parent >= 0 and self.visits[parent] < SPLIT * unit:
                 continue
             self.refresh(group, row, parent, table[i, 2], table[i, 3])
-
-    def count_uses(self, test, mark):
-        if mark >= 0:
-            test.tested[0] += 1
-        for f in range(self.classes.shape[0]):
-            if self.classes[f] >= 0:
-                self.uses[self.classes[f] % self.uses.shape[0]] += 1
 
     def settle_all(
         self,
@@ -329,22 +317,19 @@ class LawCore:
         amounts: cython.const[cython.double][::1],
         reached: cython.const[cython.uchar][::1],
         numbers: cython.const[cython.double][::1],
-        counts: cython.bint,
         codes: cython.longlong[::1],
     ) -> None:
         """Learn from n outcomes, and set their codes. slots: (n, features + 1). Others: (n,).
 
-        counts: whether the uses of levels are counted. Answered decisions are not counted.
+        Answered decisions are not counted.
         """
         with cython.nogil:
             for i in range(contexts.shape[0]):
-                self.take_classes(slots, i)
+                self.take_keys(slots, i)
                 mark = self.settle_one(
                     test, contexts[i], amounts[i], reached[i] != 0, numbers[i], True
                 )
-                if counts:
-                    self.count_uses(test, mark)
-                elif mark >= 0:
+                if mark >= 0:
                     test.tested[0] += 1
                 codes[i] = FIRST_CODE + mark
 
@@ -377,10 +362,15 @@ class LawCore:
         laws of these nodes are computed again.
         """
         band: cython.Py_ssize_t = self.band_of(context)
-        self.set_classes(slots)
+        self.set_keys(slots)
         self.find_rows(band)
         old: cython.Py_ssize_t = self.column_of(kind, index)
         new: cython.Py_ssize_t = self.column_of(new_kind, new_index)
+        if self.features > 0:
+            self.read_near(0)
+            self.effects.correct(
+                kind, old, self.is_below(kind), new_kind, new, self.is_below(new_kind)
+            )
         self.reweigh(kind, old, new_kind, new)
         was_told: cython.bint = self.is_told(kind)
         now_told: cython.bint = self.is_told(new_kind)
@@ -399,16 +389,6 @@ class LawCore:
                     self.visits[parent] >= SPLIT * unit and self.visits[row] >= MATURE * unit
                 ):
                     self.refresh(m, row, parent, place, level)
-        for f in range(self.rows.shape[0] - self.memories):
-            row, parent, level = self.root_of(f), -1, 0
-            while row >= 0:
-                place = self.node_of(band, level)
-                self.move(row, 1.0, was_told, old, now_told, new)
-                if parent < 0 or self.visits[row] >= MATURE:
-                    self.refresh(self.memories + f, row, parent, place, level)
-                parent = row
-                row = self.children[row, (band >> (self.depth - level - 1)) & 1]
-                level += 1
         test.move(self.feedback, 0, kind, old, new_kind, new)
         row = test.known_row(self.combined)
         if row >= 0:
@@ -418,15 +398,15 @@ class LawCore:
         if not 0 <= first <= last < self.size or uniforms.shape[0] < 3:
             raise IndexError("there are no such amounts, or too few random numbers")
 
-    def set_classes(self, slots):
-        """Note the classes of a round; -1 for none. The last number is that of all together."""
-        for f in range(self.classes.shape[0]):
-            self.classes[f] = slots[f] if f < slots.shape[0] else -1
+    def set_keys(self, slots):
+        """Note the features of a round: a key of each, and last that of all categories together."""
+        for f in range(self.features):
+            self.keys[f] = slots[f] if f < slots.shape[0] else -1
         self.combined = slots[slots.shape[0] - 1] if slots.shape[0] > 0 else -1
 
-    def take_classes(self, slots, i):
-        for f in range(self.classes.shape[0]):
-            self.classes[f] = slots[i, f] if f < slots.shape[1] else -1
+    def take_keys(self, slots, i):
+        for f in range(self.features):
+            self.keys[f] = slots[i, f] if f < slots.shape[1] else -1
         self.combined = slots[i, slots.shape[1] - 1] if slots.shape[1] > 0 else -1
 
     def set_uniforms(self, uniforms):
@@ -434,7 +414,7 @@ class LawCore:
         self.u, self.v, self.w = uniforms[0], uniforms[1], uniforms[2]
 
     def take_row(self, slots, uniforms, i):
-        self.take_classes(slots, i)
+        self.take_keys(slots, i)
         self.u, self.v, self.w = uniforms[i, 0], uniforms[i, 1], uniforms[i, 2]
 
     # --- where things are ----------------------------------------------------------------------
@@ -506,124 +486,10 @@ class LawCore:
             kind, index = ABOVE if below >= 0 else -1, below
         return 4 * (index + 1) + kind + 1
 
-    # --- the nodes of classes ------------------------------------------------------------------
-
-    def root_of(self, feature):
-        """Return the root of a round's class, or -1 if it has none."""
-        if self.classes[feature] < 0:
-            return -1
-        place: cython.Py_ssize_t = self.classes[feature] % self.roots.shape[0]
-        return self.roots[place] if self.owners[place] == self.classes[feature] else -1
-
-    def root_for(self, number):
-        """Return the root of a class, which is given one if it has none; -1 if there is no room.
-
-        The counts of the class that had the place before are dropped.
-        """
-        place: cython.Py_ssize_t = number % self.roots.shape[0]
-        row: cython.Py_ssize_t = self.roots[place]
-        if self.owners[place] == number and row >= 0:
-            return row
-        if row < 0:
-            if self.used[0] >= self.visits.shape[0]:
-                return -1
-            row = self.used[0]
-            self.used[0] += 1
-        self.release_below(row)
-        self.clear(row, self.rounds[0])
-        self.roots[place] = row
-        self.owners[place] = number
-        return row
-
-    def release_below(self, root):
-        """Remove all children from a tree, the deepest first."""
-        left: cython.Py_ssize_t
-        row: cython.Py_ssize_t
-        deeper: cython.bint
-        while self.children[root, 0] >= 0:
-            row, deeper = root, True
-            while deeper:
-                left = self.children[row, 0]
-                deeper = self.children[left, 0] >= 0 or self.children[left + 1, 0] >= 0
-                if deeper:
-                    row = left if self.children[left, 0] >= 0 else left + 1
-            self.release(row)
-
-    def release(self, row):
-        """Remove the children of a node, which have no children; return the row of the first."""
-        left: cython.Py_ssize_t = self.children[row, 0]
-        self.children[row, 0] = -1
-        self.children[row, 1] = -1
-        self.clear(left, -1.0)
-        self.clear(left + 1, -1.0)
-        return left
-
-    def clear(self, row, born):
-        """Clear the counts of a node.
-
-        Its part of the sums in `totals` stays: what it said about how much nodes differ still
-        holds.
-        """
-        for j in range(self.size + 1):
-            self.told[row, j] = 0.0
-            self.hidden[row, j] = 0.0
-        for j in range(6):
-            self.evidence[row, j] = 0.0
-        self.visits[row] = 0.0
-        self.since[row] = 0.0
-        self.born[row] = born
-
-    def add_children(self, first, row):
-        """Give a node children, if there is room. first: the first row of the nodes of classes.
-
-        If no rows are free, rows of less busy nodes are looked for. That takes as long as several
-        rounds, so it is done only when the number of rounds of the node is a power of 2.
-        """
-        left: cython.Py_ssize_t = -1
-        most: cython.Py_ssize_t = self.visits.shape[0] - first - self.roots.shape[0]
-        rounds: cython.longlong = cython.cast(cython.longlong, self.visits[row])
-        if self.used[1] + 2 <= most and self.used[0] + 2 <= self.visits.shape[0]:
-            left = self.used[0]
-            self.used[0] += 2
-            self.used[1] += 2
-        elif rounds & (rounds - 1) == 0:
-            left = self.find_pair(first, row)
-        if left >= 0:
-            for child in range(2):
-                self.children[row, child] = left + child
-                self.born[left + child] = self.rounds[0]
-
-    def find_pair(self, first, row):
-        """Return the first of two free rows, or -1.
-
-        If none are free, a node whose children have no children loses them: the least busy such
-        node. How busy a node is means its share of the rounds since it was given its row. So the
-        nodes of classes that do not come any more become less busy.
-        """
-        best: cython.Py_ssize_t = -1
-        least: cython.double = self.busy(row) / BUSIER
-        for other in range(first, self.used[0]):
-            if self.born[other] < 0.0:
-                return other
-            left = self.children[other, 0]
-            if left < 0 or left == row or left + 1 == row:
-                continue
-            if self.children[left, 0] >= 0 or self.children[left + 1, 0] >= 0:
-                continue
-            busy = self.busy(other)
-            if busy < least:
-                best, least = other, busy
-        return self.release(best) if best >= 0 else -1
-
-    def busy(self, row):
-        return self.visits[row] / (self.rounds[0] - self.born[row] + 1.0)
-
     # --- reading -------------------------------------------------------------------------------
 
     def find_rows(self, band):
-        """Set rows[i] to the deepest node in use of memory or class i, and the pool's there."""
-        child: cython.Py_ssize_t
-        row: cython.Py_ssize_t
+        """Set rows[i] to the deepest node in use of memory i, and the pool's there."""
         pool_depth: cython.Py_ssize_t = 0
         for m in range(self.memories):
             start = self.first_row(m)
@@ -639,20 +505,6 @@ class LawCore:
                 pool_depth = depth
             self.rows[m, 0] = start + self.node_of(band, depth)
             self.rows[m, 1] = self.node_of(band, depth)
-        for f in range(self.rows.shape[0] - self.memories):
-            self.rows[self.memories + f, 0] = -1
-            self.rows[self.memories + f, 1] = 0
-            row, depth = self.root_of(f), 0
-            if row < 0 or self.visits[row] < MATURE:
-                continue
-            while depth < pool_depth and self.children[row, 0] >= 0:
-                child = self.children[row, (band >> (self.depth - depth - 1)) & 1]
-                if self.visits[child] < MATURE:
-                    break
-                row = child
-                depth += 1
-            self.rows[self.memories + f, 0] = row
-            self.rows[self.memories + f, 1] = self.node_of(band, depth)
 
     def read_law(self, context):
         """Set the laws at a context, and return its band."""
@@ -667,59 +519,65 @@ class LawCore:
         band: cython.Py_ssize_t = self.band_of(context)
         self.find_rows(band)
         self.read_experts(0, self.size - 1, with_spreads)
-        for k in range(self.size):
-            self.chances[last, k] = 0.0
-            self.spreads[last, k] = 0.0
-        for e in range(self.experts):
-            weight = self.weights[e]
-            for k in range(self.size):
-                self.chances[last, k] += weight * self.chances[e, k]
-            if with_spreads:
-                for k in range(self.size):
-                    self.spreads[last, k] += weight * self.spreads[e, k]
+        self.mix(0, with_spreads)
+        if self.features > 0:
+            self.effects.apply(self.chances, self.spreads, last, 0, self.rounds[0], with_spreads)
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
             self.chances[last, k] = 1.0 if self.mirrored else 0.0
             self.spreads[last, k] = 0.0
         return band
 
+    def mix(self, low, with_spreads):
+        """Set the mixture of the experts, from column `low` on."""
+        last: cython.Py_ssize_t = self.experts
+        for k in range(low, self.size):
+            self.chances[last, k] = 0.0
+            self.spreads[last, k] = 0.0
+        for e in range(self.experts):
+            weight = self.weights[e]
+            for k in range(low, self.size):
+                self.chances[last, k] += weight * self.chances[e, k]
+            if with_spreads:
+                for k in range(self.size):
+                    self.spreads[last, k] += weight * self.spreads[e, k]
+
     def read_near(self, column):
         """Set each expert's chances at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
-        self.read_experts(low, min(column, self.size - 1), False)
+        if self.features == 0:
+            self.read_experts(low, min(column, self.size - 1), False)
+            return
+        if self.feedback == WON_LOST:
+            low = 0  # log odds are raised from the lowest amount on
+        self.read_experts(low, self.size - 1, False)
+        self.mix(low, False)
+        self.effects.apply(self.chances, self.spreads, self.experts, low, self.rounds[0], False)
 
     def read_experts(self, low, high, with_spreads):
         """Set the chance of each expert that an amount reaches the number, in risk order.
 
-        The first experts are the memories. With features, the memories with classes follow. With
-        two or more features, the memories with the combination of classes follow. Only the columns
-        from `low` to `high` are needed; others may or may not be set. Spreads are set only if
-        `with_spreads`, which needs `low` = 0.
+        There is an expert for each memory. Only the columns from `low` to `high` are needed; others
+        may or may not be set. Spreads are set only if `with_spreads`, which needs `low` = 0.
         """
         for e in range(self.experts):
-            memory, mode = e % self.memories, e // self.memories
-            first, last = self.memories, self.memories + self.features - 1
-            if mode == 2:
-                first = last = self.memories + self.features
-            if mode == 0:
-                first, last = 1, 0
             if self.feedback == WON_LOST:
-                self.add_odds(e, memory, first, last, low, high, with_spreads)
+                self.add_odds(e, low, high, with_spreads)
                 continue
-            self.set_hazards(e, memory, first, last, low)
+            self.set_hazards(e, low)
             if with_spreads:
-                self.set_variances(e, memory, first, last)
+                self.set_variances(e)
         if self.feedback != WON_LOST:
             self.multiply_up(low)
             if with_spreads:
                 self.add_up()
 
-    def set_hazards(self, e, memory, first, last, low):
+    def set_hazards(self, e, low):
         """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
         pool: cython.Py_ssize_t = self.rows[0, 0]
-        own: cython.Py_ssize_t = self.rows[memory, 0]
-        other: cython.Py_ssize_t = self.rows[memory, 1]
-        if memory == 0:
+        own: cython.Py_ssize_t = self.rows[e, 0]
+        other: cython.Py_ssize_t = self.rows[e, 1]
+        if e == 0:
             for k in range(low, self.size):
                 self.chances[e, k] = self.law[pool, k + 1]
         else:
@@ -727,28 +585,16 @@ class LawCore:
                 self.chances[e, k] = self.law[pool, k + 1] * (
                     (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
                 )
-        for i in range(first, last + 1):
-            own, other = self.rows[i, 0], self.rows[i, 1]
-            if own >= 0:
-                for k in range(low, self.size):
-                    self.chances[e, k] *= (self.law[own, k + 1] + TINY) / (
-                        self.law[other, k + 1] + TINY
-                    )
         for k in range(low, self.size):
             self.chances[e, k] = 1.0 - min(self.chances[e, k], CERTAIN)
 
-    def set_variances(self, e, memory, first, last):
+    def set_variances(self, e):
         """Set what each column adds to the variance of one expert's law."""
-        own: cython.Py_ssize_t = self.rows[memory, 0]
+        own: cython.Py_ssize_t = self.rows[e, 0]
         for k in range(self.size):
-            self.spreads[e, k] = self.spread[own, k + 1]
-        for i in range(first, last + 1):
-            own = self.rows[i, 0]
-            if own >= 0:
-                for k in range(self.size):
-                    self.spreads[e, k] = max(self.spreads[e, k], self.spread[own, k + 1])
-        for k in range(self.size):
-            self.spreads[e, k] *= (1.0 - self.chances[e, k]) / self.chances[e, k]
+            self.spreads[e, k] = (
+                self.spread[own, k + 1] * (1.0 - self.chances[e, k]) / self.chances[e, k]
+            )
 
     def multiply_up(self, low):
         """Replace each chance of an expert by the product of all from there on.
@@ -799,26 +645,16 @@ class LawCore:
                 self.spreads[e, k] = a
             e += 1
 
-    def add_odds(self, e, memory, first, last, low, high, with_spreads):
+    def add_odds(self, e, low, high, with_spreads):
         """Set chances and variances of an expert from sums of log odds."""
         pool: cython.Py_ssize_t = self.rows[0, 0]
-        own: cython.Py_ssize_t = self.rows[memory, 0]
-        other: cython.Py_ssize_t = self.rows[memory, 1]
+        own: cython.Py_ssize_t = self.rows[e, 0]
+        other: cython.Py_ssize_t = self.rows[e, 1]
         for k in range(high + 1):
             self.chances[e, k] = self.law[pool, k] + self.law[own, k] - self.law[other, k]
-        for i in range(first, last + 1):
-            row, base = self.rows[i, 0], self.rows[i, 1]
-            if row >= 0:
-                for k in range(high + 1):
-                    self.chances[e, k] += self.law[row, k] - self.law[base, k]
         if with_spreads:
             for k in range(self.size):
                 self.spreads[e, k] = self.spread[own, k]
-                for i in range(first, last + 1):
-                    if self.rows[i, 0] >= 0:
-                        self.spreads[e, k] = max(
-                            self.spreads[e, k], self.spread[self.rows[i, 0], k]
-                        )
         highest: cython.double = -30.0
         for k in range(high + 1):
             highest = max(highest, self.chances[e, k])
@@ -829,7 +665,7 @@ class LawCore:
         """Return the probability of an outcome by an expert. `column` is in risk order."""
         upper: cython.double = self.chances[e, column] if column < self.size else 1.0
         lower: cython.double = self.chances[e, column - 1] if column > 0 else 0.0
-        if kind == (ABOVE if self.mirrored else AT_MOST):
+        if self.is_below(kind):
             return upper
         if kind == (AT_MOST if self.mirrored else ABOVE):
             return 1.0 - upper
@@ -1030,8 +866,16 @@ class LawCore:
     def absorb(self, band, kind, index, amount):
         """Do what `learn` does, if the laws at the context were read."""
         column: cython.Py_ssize_t = self.column_of(kind, index)
-        told: cython.bint = self.is_told(kind)
+        told: cython.double = self.is_told(kind)
+        exposed: cython.double = 1.0
+        if self.features > 0 and self.feedback == WON_LOST:
+            # What the features explain is not counted: the base is the law without them.
+            told += self.effects.explained(column)
+        elif self.features > 0 and self.feedback != ALWAYS:
+            exposed = self.effects.exposure(kind, column, self.rounds[0])
         self.weigh(kind, column)
+        if self.features > 0:
+            self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
         self.rounds[0] += 1.0
         for m in range(self.memories):
             self.grow(m)
@@ -1042,7 +886,7 @@ class LawCore:
                 row = start + place
                 if self.visits[row] == 0.0:
                     self.begin(row)
-                self.count(row, column, told, self.scale[m])
+                self.count(row, column, told, exposed, self.scale[m])
                 if m == 0 and place < BROAD and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
                     self.ask(place, asked)
@@ -1050,9 +894,12 @@ class LawCore:
                 parent = -1 if level == 0 else start + self.node_of(band, level - 1)
                 if self.due(row, parent, self.scale[m]):
                     self.refresh(m, row, parent, place, level)
-        for f in range(self.rows.shape[0] - self.memories):
-            if self.classes[f] >= 0:
-                self.learn_class(f, self.classes[f], band, column, told)
+        if self.features > 0 and self.rounds[0] >= SETTLED and self.effects.due[1] == 0.0:
+            self.effects.settle_blocks(self.law)
+
+    def is_below(self, kind):
+        """Return whether an outcome says that the column is at most some column."""
+        return kind == (ABOVE if self.mirrored else AT_MOST)
 
     def weigh(self, kind, column):
         """Multiply the weight of each expert by the likelihood of the outcome under its law."""
@@ -1120,12 +967,19 @@ class LawCore:
             self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
 
-    def count(self, row, column, told, unit):
-        """Count one outcome in one node."""
-        if told:
-            self.told[row, column] += unit
-        else:
-            self.hidden[row, column] += unit
+    def count(self, row, column, told, exposed, unit):
+        """Count one outcome in one node.
+
+        told: 1 or 0; for odds, less what the features explain. exposed: for how many rounds at risk
+        it counts.
+        """
+        self.told[row, column] += unit * told
+        if self.feedback == WON_LOST:
+            self.hidden[row, column] += unit * (1.0 - told)
+        elif told == 0.0:
+            self.hidden[row, column] += unit * exposed
+        elif exposed != 1.0:
+            self.hidden[row, max(column - 1, 0)] += unit * (exposed - 1.0)
         self.visits[row] += unit
         self.since[row] += 1.0
 
@@ -1150,42 +1004,17 @@ class LawCore:
             return False
         return self.since[row] >= FRESH * visits / unit
 
-    def learn_class(self, feature, slot, band, column, told):
-        """Count an outcome in a class's tree, from its root down."""
-        group: cython.Py_ssize_t = self.memories + feature
-        row: cython.Py_ssize_t = self.root_for(slot)
-        parent: cython.Py_ssize_t = -1
-        level: cython.Py_ssize_t = 0
-        if row < 0:
-            return
-        while True:
-            place = self.node_of(band, level)
-            self.count(row, column, told, 1.0)
-            if (parent < 0 or self.visits[row] >= MATURE) and self.since[
-                row
-            ] >= FRESH * self.visits[row]:
-                self.refresh(group, row, parent, place, level)
-            if self.children[row, 0] < 0:
-                if self.visits[row] >= SPLIT and level < min(DEEPEST, self.depth):
-                    self.add_children(self.first_row(self.memories), row)
-                return
-            parent = row
-            row = self.children[row, (band >> (self.depth - level - 1)) & 1]
-            level += 1
-
     # --- the law of a node ---------------------------------------------------------------------
 
     def refresh(self, group, row, parent, place, level):
         """Compute a node's law from its counts and its parent's law.
 
-        group: the memory, or M + the feature. place: the pool's node of the same band. For a node
-        of recent rounds or of a class, the parent's law is first changed by as much as the pool's
-        law changes from the parent's band to this one.
+        group: the memory. place: the pool's node of the same band. For a node of recent rounds, the
+        parent's law is first changed by as much as the pool's law changes from the parent's band to
+        this one.
         """
         above: cython.Py_ssize_t = max(parent, 0)
         base: cython.Py_ssize_t = (place - 1) >> 1
-        unit: cython.double = 1.0
-        noise: cython.double = 1.0
         root: cython.bint = group == 0 and parent < 0
         self.since[row] = 0.0
         if root:
@@ -1205,10 +1034,9 @@ class LawCore:
                         self.law[row, j]
                         * ((self.law[place, j] + TINY) / (self.law[base, j] + TINY)),
                     )
-        if group < self.memories:
-            unit = 1.0 / self.scale[group]
-            # After many rounds, the variance of a discounted count is half of its mean.
-            noise = 1.0 - 0.5 * min(1.0, self.rounds[0] * LOG_2 / self.half_lives[group])
+        unit = 1.0 / self.scale[group]
+        # After many rounds, the variance of a discounted count is half of its mean.
+        noise = 1.0 - 0.5 * min(1.0, self.rounds[0] * LOG_2 / self.half_lives[group])
         if self.feedback == WON_LOST:
             self.shrink_odds(row, unit, noise, root, group * LEVELS + level)
         else:
@@ -1454,7 +1282,7 @@ class LawCore:
         for k in range(self.size - 1, -1, -1):
             count = (self.told[row, k] + self.hidden[row, k]) * unit
             chance = 1.0 / (1.0 + exp(-self.law[row, k]))
-            near, all_plays = self.work[0, k] + wins, self.work[1, k] + plays
+            near, all_plays = max(self.work[0, k] + wins, 0.0), self.work[1, k] + plays
             expected = self.work[2, k] + mean
             wins = (wins + self.told[row, k] * unit) * fading
             plays = (plays + count) * fading

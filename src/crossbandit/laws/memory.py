@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import mmap
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,15 +11,22 @@ import numpy as np
 from crossbandit.core.record import Field, add, check, fill
 from crossbandit.core.validation import array, reject
 from crossbandit.errors import CheckpointError
+from crossbandit.laws.effect_core import EffectCore, level_key
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.state import (
+    BANDS,
+    BLOCKS,
     BROAD,
+    BROAD_BANDS,
     FEEDBACK_CODES,
     FIRST_PRICE,
+    KNOTS,
     LEVELS,
     NEWSVENDOR,
+    PAIRS,
     POSTED_PRICE,
     RANKS,
+    SETTLED,
     STRATA,
     TRIED,
     WON_LOST,
@@ -131,18 +137,8 @@ def full_trees(rules: LawRules) -> list[tuple[int, int]]:
 
 
 def fixed_rows(rules: LawRules) -> int:
-    """Return how many nodes do not belong to classes."""
+    """Return how many nodes there are."""
     return sum((2 << depth) - 1 for _, depth in full_trees(rules))
-
-
-def _slot_width(rules: LawRules) -> int:
-    """Return how many classes a round has, the combination included."""
-    return rules.features + (rules.features > 1)
-
-
-def _experts(rules: LawRules) -> int:
-    """Return how many laws are mixed: for each memory without, with and with combined classes."""
-    return rules.growth.size * (1 + (rules.features > 0) + (rules.features > 1))
 
 
 _PAGES = 1 << 15  # bytes; larger arrays of zeros take memory where they are written to
@@ -161,17 +157,15 @@ def _zeros(*shape: int) -> Floats:
     return np.frombuffer(pages).reshape(shape)
 
 
-def empty_state(rules: LawRules, class_limit: int) -> LawState:
-    """Return the state of a law that has seen nothing.
+_EFFECTS = LawState._fields[LawState._fields.index("owners") :]
 
-    There is room for a root of each of `class_limit` classes, and for half as many children in all;
-    for none if there are no features. The law of a class's node is computed before it is read.
-    Those of other nodes are set when they see their first round, and take no memory before.
+
+def empty_state(rules: LawRules, class_limit: int) -> LawState:
+    """Return the state of a law that has seen nothing. class_limit: how many levels have effects.
+
+    The laws of nodes are set when they see their first round, and take no memory before.
     """
-    slots = class_limit if rules.features else 0
-    size, fixed = rules.amounts.size, fixed_rows(rules)
-    rows, memories = fixed + slots + 2 * (slots // 4), rules.growth.size
-    experts = _experts(rules)
+    size, rows, memories = rules.amounts.size, fixed_rows(rules), rules.growth.size
     state = LawState(
         told=_zeros(rows, size + 1),
         hidden=_zeros(rows, size + 1),
@@ -180,21 +174,52 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         law=_zeros(rows, size + 1),
         spread=_zeros(rows, size + 1),
         evidence=_zeros(rows, 6),
-        totals=np.zeros(((memories + _slot_width(rules)) * LEVELS, 6)),
+        totals=np.zeros((memories * LEVELS, 6)),
         scale=np.ones(memories),
-        weights=np.full(experts, 1.0 / experts),
+        weights=np.full(memories, 1.0 / memories),
         asked=np.zeros((BROAD, size)),
         untried=np.full(BROAD, size + 1.0),
         reached=np.zeros((BROAD, size)),
-        children=np.full((rows, 2), -1),
-        roots=np.full(max(slots, 1), -1),
-        owners=np.full(max(slots, 1), -1),
-        born=_zeros(rows),
-        used=np.array([fixed, 0]),
         rounds=np.zeros(1),
+        **_empty_effects(rules, class_limit if rules.features else 0),
     )
     set_flat(rules, state, [root for root, _ in full_trees(rules)])
     return state
+
+
+def _empty_effects(rules: LawRules, levels: int) -> dict[str, Any]:
+    """Return the arrays of the effects of features; parts of them take no memory until used."""
+    features, size = rules.features, rules.amounts.size
+    blocks = min(BLOCKS, size) if features else 0
+    pairs = min(PAIRS, features * (features - 1) // 2)
+    singles = (1 + 3 * features) if features else 0
+    terms, columns = singles + pairs, np.arange(size + 1)
+    block = np.maximum(columns - 1, 0) * blocks // size
+    return {
+        "owners": np.full(2 * levels, -1),
+        "terms": np.full(2 * levels, -1),
+        "used": np.zeros(2 * levels),
+        "scores": _zeros(2 * levels, KNOTS + 1),
+        "infos": _zeros(2 * levels, KNOTS + 1),
+        "fine_scores": _zeros(levels, blocks),
+        "fine_infos": _zeros(levels, blocks),
+        "tau": np.zeros((terms, 3)),
+        "mu": np.zeros((terms, KNOTS + 1)),
+        "fine_mu": np.zeros((singles, blocks)),
+        "stages": np.full(3, 1.0 / 3.0),
+        "gains": np.zeros(2),
+        "usual": np.zeros(1),
+        "due": np.array([16.0, 0.0]),
+        "pairs": np.arange(pairs),
+        "paired": np.zeros(pairs),
+        "turn": np.array([max(pairs - 1, 0)]),
+        "numbers": np.zeros((features, 256), dtype=np.int64),
+        "counted": np.zeros(features, dtype=np.int64),
+        "number_cuts": np.zeros((features, 31), dtype=np.int64),
+        "block": block,
+        "knot": np.zeros(blocks, dtype=np.int64),
+        "part": np.zeros(blocks),
+    }
 
 
 def _flat_law(rules: LawRules) -> Floats:
@@ -213,12 +238,12 @@ def set_flat(rules: LawRules, state: LawState, rows: Any) -> None:
 
 def scratch_for(rules: LawRules) -> Scratch:
     """Return scratch arrays for one computation."""
-    size, experts = rules.amounts.size, _experts(rules)
+    size, experts = rules.amounts.size, rules.growth.size
     return Scratch(
         work=np.zeros((5, size + 1)),
         chances=np.zeros((experts + 1, size)),
         spreads=np.zeros((experts + 1, size)),
-        rows=np.zeros((rules.growth.size + _slot_width(rules), 2), dtype=np.int64),
+        rows=np.zeros((experts, 2), dtype=np.int64),
         flat=_flat_law(rules),
     )
 
@@ -227,11 +252,12 @@ _MOST = 1e40  # more than any count times its scale; sums do not overflow
 _COUNT = Field(low=0.0, high=_MOST)
 _SIGNED = Field(low=-_MOST, high=_MOST)
 _NODES, _SIGNED_NODES = _COUNT._replace(rows="nodes"), _SIGNED._replace(rows="nodes")
-# A file has the nodes that are in use, and the places up to the last one that is taken.
+_LEVELS = _COUNT._replace(rows="levels")
+# A file has the nodes that are in use, and the levels that have a row.
 _LAW_FIELDS = {
     "rows": _NODES,
-    "told": _NODES,
-    "hidden": _NODES,
+    "told": _SIGNED_NODES,
+    "hidden": _SIGNED_NODES,
     "visits": _NODES,
     "since": _NODES,
     "law": _SIGNED_NODES,
@@ -243,46 +269,64 @@ _LAW_FIELDS = {
     "asked": _COUNT,
     "untried": _COUNT,
     "reached": _COUNT,
-    "children": _SIGNED_NODES,
-    "roots": _SIGNED._replace(rows="roots"),
-    "owners": _SIGNED._replace(rows="owners"),
-    "born": _SIGNED_NODES,
-    "used": _COUNT,
     "rounds": _COUNT,
+    "levels": _LEVELS,
+    "owners": _LEVELS,
+    "terms": _LEVELS,
+    "used": _LEVELS,
+    "scores": _SIGNED._replace(rows="levels"),
+    "infos": _LEVELS,
+    "fine_scores": _SIGNED._replace(rows="singles"),
+    "fine_infos": _COUNT._replace(rows="singles"),
+    "tau": _COUNT,
+    "mu": _SIGNED,
+    "fine_mu": _SIGNED,
+    "stages": _COUNT,
+    "gains": _SIGNED,
+    "usual": _SIGNED,
+    "due": _COUNT,
+    "pairs": _COUNT,
+    "paired": _COUNT,
+    "turn": _COUNT,
+    "numbers": Field(),
+    "counted": Field(low=0, high=256),
+    "number_cuts": Field(),
+    "block": _COUNT,
+    "knot": Field(low=0, high=KNOTS - 2),
+    "part": Field(low=0.0, high=1.0),
 }
 _BY_NODE = {name for name, field in _LAW_FIELDS.items() if field.rows == "nodes"} - {"rows"}
-_BY_PLACE = ("roots", "owners")
+_BY_LEVEL = {name for name, field in _LAW_FIELDS.items() if field.rows == "levels"} - {"levels"}
+_BY_SINGLE = ("fine_scores", "fine_infos")
 
 
 def copied(state: LawState) -> LawState:
     """Return a state that can be changed independently."""
-    used = int(state.used[0])
     parts = state._asdict()
     for name, part in parts.items():
-        if name in _BY_NODE and name != "children":  # these hold zeros for nodes never used
+        if part.dtype == np.float64 and part.nbytes >= _PAGES:  # most rows hold zeros
             parts[name] = _zeros(*part.shape)
-            rows = part[:used].any(axis=tuple(range(1, part.ndim))).nonzero()
+            rows = part.any(axis=tuple(range(1, part.ndim))).nonzero()
             parts[name][rows] = part[rows]
         else:
             parts[name] = part.copy()
     return LawState(**parts)
 
 
-def law_arrays(
-    rules: LawRules, state: LawState, without: tuple[str, ...] = ()
-) -> dict[str, npt.NDArray[Any]]:
-    """Return copies of the arrays of a law, by name, and the nodes that they hold as "rows".
+def law_arrays(state: LawState, without: tuple[str, ...] = ()) -> dict[str, npt.NDArray[Any]]:
+    """Return copies of the arrays of a law, by name; of nodes and levels those that are in use.
 
-    The nodes are those of classes, and of the others those that have seen a round. Arrays by place
-    end with the last place that is taken.
+    "rows" are the numbers of these nodes, "levels" those of the rows of these levels.
     """
-    nodes = np.arange(int(state.used[0]))
-    rows = nodes[(state.visits[: nodes.size] > 0) | (nodes >= fixed_rows(rules))]
-    parts = {"rows": rows}
+    rows, levels = np.flatnonzero(state.visits > 0), np.flatnonzero(state.owners >= 0)
+    singles = levels[levels < len(state.fine_scores)]
+    parts = {"rows": rows, "levels": levels}
     for name, part in state._asdict().items():
-        if name not in without:
-            parts[name] = part[rows] if name in _BY_NODE else part.copy()
-    return parts | {name: _taken(parts[name]) for name in _BY_PLACE}
+        if name in without:
+            continue
+        used = rows if name in _BY_NODE else levels if name in _BY_LEVEL else slice(None)
+        parts[name] = part[singles if name in _BY_SINGLE else used].copy()
+    return parts
 
 
 def _taken(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -292,37 +336,34 @@ def _taken(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Set the arrays of an empty state to what `law_arrays` returned; raise CheckpointError."""
-    size, fixed = state.visits.size, int(state.used[0])
-    nodes = np.arange(size)
-    arrays = {"rows": nodes, **arrays}  # earlier versions wrote all nodes
-    check({**state._asdict(), "rows": nodes}, arrays, _LAW_FIELDS, "law")
-    rows = arrays["rows"]
-    if (np.diff(rows) <= 0).any() or rows.max(initial=0) >= size:
-        raise CheckpointError("The array 'rows' of a law must hold the numbers of nodes.")
+    nodes, places = np.arange(state.visits.size), np.arange(state.owners.size)
+    check({**state._asdict(), "rows": nodes, "levels": places}, arrays, _LAW_FIELDS, "law")
+    rows, levels = arrays["rows"], arrays["levels"]
+    for numbers, most in ((rows, nodes.size), (levels, places.size)):
+        if (np.diff(numbers) <= 0).any() or numbers.max(initial=-1) >= most:
+            raise CheckpointError("The rows of a law's nodes or levels must be numbers of rows.")
+    if not _possible(state, arrays):
+        raise CheckpointError("The arrays of a law's features are impossible.")
+    singles = levels[levels < len(state.fine_scores)]
     for name, whole in state._asdict().items():
-        whole[rows if name in _BY_NODE else slice(len(arrays[name]))] = arrays[name]
-    if not _linked(state, fixed):
-        raise CheckpointError("The nodes of a law's classes refer to nodes that do not exist.")
-    if not 0.999 < state.weights.sum() < 1.001:
+        used = rows if name in _BY_NODE else levels if name in _BY_LEVEL else slice(None)
+        whole[singles if name in _BY_SINGLE else used] = arrays[name]
+    if not 0.999 < state.weights.sum() < 1.001 or not 0.999 < state.stages.sum() < 1.001:
         raise CheckpointError("The weights of a law must add up to 1.")
 
 
-def _linked(state: LawState, fixed: int) -> bool:
-    """Return whether the nodes of classes are valid trees: rows in use, each of them once."""
-    used, children = int(state.used[0]), state.children
-    free = np.flatnonzero(state.born < 0)
-    named = np.concatenate([state.roots, children.ravel()])
-    named = np.concatenate([named[named != -1], free])
-    places = np.arange(state.owners.size)
+def _possible(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
+    """Return whether levels have terms of their kind, and whether other numbers are of things."""
+    levels, terms = arrays["levels"], arrays["terms"]
+    limit, singles, features = len(state.fine_scores), len(state.fine_mu), len(state.numbers)
+    possible = max(features * (features - 1) // 2, 1)
     return bool(
-        fixed <= used <= state.visits.size
-        and ((named >= fixed) & (named < used)).all()
-        and np.unique(named).size == named.size
-        and (children[:fixed] == -1).all()
-        and ((children[:, 1] == children[:, 0] + 1) | (children == -1).all(axis=1)).all()
-        and free.size % 2 == 0
-        and (free[1::2] == free[::2] + 1).all()
-        and ((state.owners == -1) | (state.owners % state.owners.size == places)).all()
+        len(arrays["fine_scores"]) == (levels < limit).sum()
+        and ((terms < singles) == (levels < limit)).all()
+        and (terms < len(state.tau)).all()
+        and (arrays["pairs"] < possible).all()
+        and (arrays["turn"] < possible).all()
+        and (arrays["block"] < max(len(state.knot), 1)).all()
     )
 
 
@@ -346,7 +387,7 @@ _TEST_FIELDS = {
 
 def empty_test(rules: LawRules, class_limit: int) -> TestState:
     """Return the state of a test that has seen nothing. class_limit: as for `empty_state`."""
-    slots = class_limit if rules.features else 0
+    slots = min(class_limit, 2 * STRATA) if rules.features else 0
     columns, strata = rules.amounts.size + 1, 1 + min(slots, STRATA)
     places = waiting_rounds(rules.feedback, RANKS, columns) if slots else 0
     return TestState(
@@ -400,33 +441,22 @@ def fill_test(state: TestState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 _COUNTS = ("told", "hidden", "visits")
 
 
-def add_counts(
-    rules: LawRules,
-    state: LawState,
-    other: LawState,
-    numbers: tuple[Integers, Integers],
-    features: Integers,
-) -> None:
-    """Add the counts of `other` to those of `state`, and compute all laws again.
-
-    numbers: for the classes of `state` and for those of `other`, the new number of the class at
-    each old place; -1 for a class that has lost its place. features: the feature of each place.
-    """
-    fixed = fixed_rows(rules)
-    unseen = state.visits[:fixed] == 0.0
+def add_counts(rules: LawRules, state: LawState, other: LawState) -> None:
+    """Add the counts of `other` to those of `state`, and compute all laws again."""
+    unseen = state.visits == 0.0
     units = row_units(rules, state) / row_units(rules, other)
     for name in _COUNTS:
         mine, theirs = getattr(state, name), getattr(other, name)
-        factor = units[:, None] if mine.ndim == 2 else units
-        mine[:fixed] += theirs[:fixed] * factor
-    set_flat(rules, state, np.flatnonzero(unseen & (state.visits[:fixed] > 0.0)))
-    if numbers[0].size or numbers[1].size:
-        _add_classes(state, other, numbers, fixed)
+        mine += theirs * (units[:, None] if mine.ndim == 2 else units)
+    set_flat(rules, state, np.flatnonzero(unseen & (state.visits > 0.0)))
     add(state._asdict(), other._asdict(), ("asked", "reached", "rounds"))
-    state.weights[:] = state.weights * other.weights
-    even = rules.share / state.weights.size
-    state.weights[:] = (1.0 - rules.share) * state.weights / state.weights.sum() + even
-    compute_all(rules, state, features)
+    for mine, theirs in ((state.weights, other.weights), (state.stages, other.stages)):
+        even = rules.share / mine.size
+        mine[:] = mine * theirs
+        mine[:] = (1.0 - rules.share) * mine / mine.sum() + even
+    compute_all(rules, state)
+    if rules.features:
+        add_effects(rules, state, other)
 
 
 def row_units(rules: LawRules, state: LawState) -> Floats:
@@ -434,64 +464,9 @@ def row_units(rules: LawRules, state: LawState) -> Floats:
     return np.repeat(state.scale, [(2 << depth) - 1 for _, depth in full_trees(rules)])
 
 
-def _add_classes(
-    state: LawState, other: LawState, numbers: tuple[Integers, Integers], fixed: int
-) -> None:
-    """Add the trees of classes, node by node.
-
-    Every class has a row. If there are too few rows for all bands of classes, the bands below the
-    nodes with the most rounds are kept. No round is lost: the parents have counted all rounds.
-    """
-    mine = copied(state)
-    for name in (*_COUNTS, "since", "born"):
-        getattr(state, name)[fixed:] = 0.0
-    state.children[fixed:] = -1
-    state.roots[:] = state.owners[:] = -1
-    state.used[:] = fixed, 0
-    sources: dict[int, list[tuple[LawState, int]]] = {}
-    for part, known in zip((mine, other), numbers, strict=True):
-        for place, number in enumerate(known.tolist()):
-            if number >= 0 and part.roots[place] >= 0:
-                sources.setdefault(number, []).append((part, int(part.roots[place])))
-    nodes: list[tuple[float, int, list[tuple[LawState, int]]]] = []
-    rounds = float(mine.rounds[0] + other.rounds[0])
-    for number, found in sources.items():
-        place = number % state.roots.size
-        state.owners[place] = number
-        state.roots[place] = _add_node(state, found, nodes, rounds)
-    most = state.visits.size - fixed - state.roots.size
-    while nodes and state.used[1] + 2 <= most:
-        _, row, found = heappop(nodes)
-        for side in range(2):
-            below = [(part, int(part.children[at, side])) for part, at in found]
-            here = [(part, at) for part, at in below if at >= 0]
-            state.children[row, side] = _add_node(state, here, nodes, rounds)
-        state.used[1] += 2
-
-
-def _add_node(
-    state: LawState,
-    found: list[tuple[LawState, int]],
-    nodes: list[tuple[float, int, list[tuple[LawState, int]]]],
-    rounds: float,
-) -> int:
-    """Give a node a row with the sum of its counts, and add it to `nodes` if it has children.
-
-    Its age in rounds is also the sum of the ages; `rounds` is the number of all rounds.
-    """
-    row = int(state.used[0])
-    state.used[0] += 1
-    for name in _COUNTS:
-        getattr(state, name)[row] = sum(getattr(part, name)[at] for part, at in found)
-    state.born[row] = rounds - sum(float(part.rounds[0] - part.born[at]) for part, at in found)
-    if any(part.children[at, 0] >= 0 for part, at in found):
-        heappush(nodes, (-float(state.visits[row]), row, found))
-    return row
-
-
-def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:
+def compute_all(rules: LawRules, state: LawState) -> None:
     """Compute the law of every node from the counts alone, parents first."""
-    table = _genealogy(rules, state, features)
+    table = _genealogy(rules)
     total = np.cumsum(state.asked, axis=1)
     tried = total >= TRIED
     first = np.where(tried.any(axis=1), tried.argmax(axis=1), state.asked.shape[1])
@@ -503,27 +478,87 @@ def compute_all(rules: LawRules, state: LawState, features: Integers) -> None:
         core.rebuild(table)
 
 
-def _genealogy(rules: LawRules, state: LawState, features: Integers) -> Integers:
-    """Return row, parent, place in the pool, depth and group of all nodes, parents first."""
+def _genealogy(rules: LawRules) -> Integers:
+    """Return row, parent, place in the pool, depth and memory of all nodes, parents first."""
     found = []
-    for group, (root, deepest) in enumerate(full_trees(rules)):
+    for memory, (root, deepest) in enumerate(full_trees(rules)):
         for place in range((2 << deepest) - 1):
             parent = -1 if place == 0 else root + (place - 1) // 2
-            found.append((root + place, parent, place, (place + 1).bit_length() - 1, group))
-    for slot, root in enumerate(state.roots):
-        if root < 0:
-            continue
-        stack = [(int(root), -1, 0, 0)]
-        while stack:
-            row, parent, place, depth = stack.pop()
-            found.append((row, parent, place, depth, rules.growth.size + int(features[slot])))
-            if state.children[row, 0] >= 0:
-                left, right = (int(child) for child in state.children[row])
-                stack += [
-                    (right, row, 2 * place + 2, depth + 1),
-                    (left, row, 2 * place + 1, depth + 1),
-                ]
+            found.append((root + place, parent, place, (place + 1).bit_length() - 1, memory))
     return np.array(found, dtype=np.int64)
+
+
+_SHAPE = ("block", "knot", "part")  # of the columns, as effects see them
+
+
+def add_effects(rules: LawRules, state: LawState, other: LawState) -> None:
+    """Add what the features of `other` have shown, level by level, and estimate the variances.
+
+    Scores and informations of different rounds add up. Bands of numbers that were cut elsewhere go
+    to the band that has their middle. Pairs count if both have tried the same.
+    """
+    core = EffectCore(rules, state, np.full(rules.features, -1))
+    _take_shape(core, state, other)
+    blocks = _blocks_to(other.block, state.block, state.part.size)
+    keys, features, singles = _band_keys(state, other), rules.features, len(state.fine_mu)
+    for row in np.flatnonzero(other.owners >= 0).tolist():
+        key, term = int(other.owners[row]), int(other.terms[row])
+        if term >= singles:
+            at = term - singles
+            if state.pairs[at] != other.pairs[at]:
+                continue
+        elif term > features:
+            key = keys.get((term, key), -1)
+        mine = core.take(key, term, other.used[row]) if key >= 0 else -1
+        if mine >= 0:
+            state.scores[mine] += other.scores[row]
+            state.infos[mine] += other.infos[row]
+            if term < singles:
+                state.fine_scores[mine] += other.fine_scores[row] @ blocks
+                state.fine_infos[mine] += other.fine_infos[row] @ blocks
+    state.tau[:] = np.maximum(state.tau, other.tau)
+    state.gains[:] += other.gains
+    core.renew()
+
+
+def _take_shape(core: EffectCore, state: LawState, other: LawState) -> None:
+    """Take over bands of numbers and blocks of columns where there are none so far."""
+    empty = (state.counted < BANDS) & (other.counted >= BANDS)
+    for name in ("numbers", "counted", "number_cuts"):
+        getattr(state, name)[empty] = getattr(other, name)[empty]
+    if state.due[1] == 0.0:
+        if other.due[1] > 0.0:
+            for name in (*_SHAPE, "due"):
+                getattr(state, name)[:] = getattr(other, name)
+        elif state.rounds[0] >= SETTLED:
+            core.settle(state.law)
+
+
+def _blocks_to(old: Integers, new: Integers, count: int) -> Floats:
+    """Return which share of the columns of each old block is in each new one."""
+    shares = np.zeros((max(int(old.max()) + 1, count), count))
+    np.add.at(shares, (old[1:], new[1:]), 1.0)
+    found: Floats = shares / np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+    return found
+
+
+def _band_keys(state: LawState, other: LawState) -> dict[tuple[int, int], int]:
+    """Return, by the term and the key of a band of `other`, the key of the nearest band here."""
+    found, features = {}, len(state.numbers)
+    for f in range(features):
+        theirs, mine = other.number_cuts[f], state.number_cuts[f]
+        for kind, count in ((1, BROAD_BANDS), (2, BANDS)):
+            term, step = 1 + kind * features + f, BANDS // count
+            for band in range(count):
+                middle = band * step + step // 2
+                inside = theirs[min(middle, BANDS - 2)]
+                if step == 1 and band > 0:
+                    inside = theirs[band - 1]
+                place = int(np.searchsorted(mine, inside, "right")) // step
+                if step == 1 and band == 0:
+                    place = int(np.searchsorted(mine, theirs[0] - 1, "right"))
+                found[term, level_key(band, term)] = level_key(place, term)
+    return found
 
 
 def moved_columns(rules: LawRules, counts: Floats, amounts: Floats, *, told: bool) -> Floats:
@@ -585,13 +620,31 @@ def move(
                 row = root + (1 << level) - 1 + (place >> (depth - level))
                 target.told[row] += told[source]
                 target.hidden[row] += hidden[source]
-    for slot in np.flatnonzero(state.roots >= 0):
-        row, source = int(target.used[0]), int(state.roots[slot])
-        target.roots[slot], target.owners[slot] = row, state.owners[slot]
-        target.used[0] += 1
-        target.told[row], target.hidden[row] = told[source], hidden[source]
     target.visits[:] = target.told.sum(axis=1) + target.hidden.sum(axis=1)
-    set_flat(new_rules, target, np.flatnonzero(target.visits[: fixed_rows(new_rules)] > 0.0))
+    set_flat(new_rules, target, np.flatnonzero(target.visits > 0.0))
     target.scale[:] = state.scale
     target.weights[:] = state.weights
     target.rounds[:] = state.rounds
+    compute_all(new_rules, target)
+    if rules.features:
+        _move_effects(rules, state, new_rules, target)
+
+
+def _move_effects(rules: LawRules, state: LawState, new_rules: LawRules, target: LawState) -> None:
+    """Take over what features have shown on another grid; knots stay, blocks go by columns."""
+    for name, part in state._asdict().items():
+        if name in _EFFECTS and name not in (*_SHAPE, *_BY_SINGLE, "fine_mu", "due"):
+            getattr(target, name)[:] = part
+    core = EffectCore(new_rules, target, np.full(rules.features, -1))
+    target.due[0] = state.due[0]
+    if state.due[1] == 0.0:
+        return
+    core.settle(target.law)
+    ones = np.eye(rules.amounts.size + 1)
+    columns = moved_columns(rules, ones, new_rules.amounts, told=rules.feedback != WON_LOST)
+    shares = np.zeros((len(state.part), len(target.part)))
+    for j, column in enumerate(columns):
+        np.add.at(shares[state.block[j]], target.block, column)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1.0)
+    for name in (*_BY_SINGLE, "fine_mu"):
+        getattr(target, name)[:] = getattr(state, name) @ shares

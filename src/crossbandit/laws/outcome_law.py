@@ -14,7 +14,6 @@ from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
     PAYOFFS,
     add_counts,
-    compute_all,
     copied,
     empty_state,
     fill_law,
@@ -63,9 +62,10 @@ class OutcomeLaw:
 
     What is learned in one context counts in others as far as the data support it. The contexts are
     a tree of bands, and the law of each band is shrunk towards that of its parent by empirical
-    Bayes. Categorical features (`classes`) have trees of their own; features that do not help to
-    predict the number are ignored. Recent rounds are also counted separately, with discounts of
-    different half-lives. Their laws have more weight the better they predict.
+    Bayes. Features (`classes`) change the odds of this law: each level of a category, each band of
+    a number, and each pair of them, as far as that helps to predict the number. Recent rounds are
+    also counted separately, with discounts of different half-lives. Their laws have more weight the
+    better they predict.
 
     `payoff` is what an amount a earns, with a worth w and a cost c of the round:
 
@@ -80,12 +80,13 @@ class OutcomeLaw:
         amounts: What may be played, ascending; at least 2.
         context_range: The lowest and the highest context. A context outside counts as the nearest
             of these two.
-        classes: Names of categorical features.
+        classes: Names of features. A text or an integer is a level of a category, a float is a
+            number; None and NaN are a level of their own.
         feedback: What is shown, as above.
         payoff: What is earned, as above.
         ties: Whether an amount that equals the number reaches it: "win" or "lose".
-        class_limit: How many levels of features, and combinations of them, have laws of their own.
-            If there are more, only the most frequent ones do.
+        class_limit: How many levels of features, and how many of pairs of features, have effects
+            of their own. If there are more, only the most frequent ones do.
         probing: How often lower amounts are tried in contexts where it is not known what they would
             earn: a factor of the usual frequency, 0 for never.
         seed: The seed of the random numbers of choices.
@@ -136,8 +137,8 @@ class OutcomeLaw:
         self.amounts.flags.writeable = False
         self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
-        levels = Levels(owner, classes, self.class_limit)
-        self.classes = levels.features
+        self.levels = Levels(owner, classes)
+        self.classes = self.levels.features
         self._rules = law_rules(
             grid,
             self.context_range,
@@ -148,19 +149,18 @@ class OutcomeLaw:
             probing=self.probing,
         )
         self._scratch = scratch_for(self._rules)
-        self.use(empty_state(self._rules, self.class_limit), levels)
+        self.use(empty_state(self._rules, self.class_limit))
         self.uniforms = Uniforms(stream(seed, "law"))
 
-    def use(self, state: LawState, levels: Levels) -> None:
+    def use(self, state: LawState) -> None:
         """Replace what was learned. `parts` becomes a new object, so callers can notice it.
 
         Args:
             state: The arrays.
-            levels: The numbers of the classes in these arrays.
         """
-        self.state, self.levels = state, levels
+        self.state = state
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
-        self.core = LawCore(*self.parts, levels.uses)
+        self.core = LawCore(*self.parts)
 
     @property
     def rounds(self) -> int:
@@ -308,7 +308,7 @@ class OutcomeLaw:
         """
         kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
         classes = dict(zip(self.classes, made.classes, strict=True))
-        place = context_of(self, "learn", made.context, classes, new=True)
+        place = context_of(self, "learn", made.context, classes)
         nothing = made.index == 0 and kind != TOLD and declines(self)  # no bid was made
         if kind >= 0 and not nothing:
             self.core.learn(*place, kind, index, made.index if tried else -1)
@@ -337,7 +337,7 @@ class OutcomeLaw:
         """
         known = kind_of(self, kind, index, amount)
         classes = dict(zip(self.classes, labels, strict=True))
-        place = context_of(self, "observe", context, classes, new=True)
+        place = context_of(self, "observe", context, classes)
         self.core.learn(*place, known, index, amount)
 
     def warm_up(
@@ -374,10 +374,7 @@ class OutcomeLaw:
     def merge(self, other: Self) -> None:
         """Add what another law has learned: the counts of each node are added exactly.
 
-        Nodes of classes are added if they have the same label and the same band of contexts. A
-        class is counted by band once it has 512 rounds in one law. If it reaches 512 rounds only by
-        merging, its bands begin with the next round. If there is no room for the bands of all
-        classes, those with the most rounds are kept. If there are more classes than `class_limit`,
+        What each level of a feature has shown is added, too. If there is no room for all levels,
         those that were used most are kept.
 
         Discounted counts are added with their present values: the last round of each law counts as
@@ -393,22 +390,13 @@ class OutcomeLaw:
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        parts = ((self.state, self.levels.numbers), (other.state, other.levels.numbers))
-        numbers = self.levels.merge(other.levels)
-        # A place may already have a new level, while its counts are those of the level before.
-        mine, theirs = (
-            np.where(state.owners[: before.size] == before, after, -1)
-            for (state, before), after in zip(parts, numbers, strict=True)
-        )
-        features = self.levels.features_of_places
-        add_counts(self._rules, self.state, other.state, (mine, theirs), features)
+        add_counts(self._rules, self.state, other.state)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
 
         An outcome goes to the nearest new amount for which it still holds. A band of contexts goes
-        to the new band that has its middle. A class keeps its counts over all contexts, but not
-        those by band.
+        to the new band that has its middle.
 
         Args:
             amounts: The new amounts.
@@ -425,10 +413,8 @@ class OutcomeLaw:
         Args:
             other: The other law. It is not changed.
         """
-        levels = other.levels.copy()
-        self.use(empty_state(self._rules, self.class_limit), levels)
+        self.use(empty_state(self._rules, self.class_limit))
         move(other.parts[0], other.state, other.context_range, self._rules, self.state)
-        compute_all(self._rules, self.state, levels.features_of_places)
 
     def look_like(self, other: OutcomeLaw, seed: Seed | None) -> None:
         """Take what another law of the same form needs in order to decide, but not its counts.
@@ -438,7 +424,7 @@ class OutcomeLaw:
             seed: The seed of the random numbers; None for new ones.
         """
         empty = np.zeros((0, self.amounts.size + 1))
-        self.use(copied(other.state._replace(told=empty, hidden=empty)), other.levels.copy())
+        self.use(copied(other.state._replace(told=empty, hidden=empty)))
         self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
     def _form(self) -> dict[str, Any]:
@@ -457,11 +443,11 @@ class OutcomeLaw:
 
     def description(self) -> dict[str, Any]:
         """Return `settings` without the random numbers, which change with each decision."""
-        return {**self._form(), "probing": self.probing, "levels": self.levels.entries()}
+        return {**self._form(), "probing": self.probing}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return copies of the arrays of the law, by name; only the nodes that are in use."""
-        return law_arrays(self._rules, self.state)
+        return law_arrays(self.state)
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
@@ -475,32 +461,28 @@ class OutcomeLaw:
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
         """
         given = dict(settings)
-        levels, generator = given.pop("levels"), given.pop("generator")
+        generator = given.pop("generator")
         law = cls(**given)
-        law.resume(levels, generator, {name: np.asarray(one) for name, one in arrays.items()})
+        law.resume(generator, {name: np.asarray(one) for name, one in arrays.items()})
         return law
 
     def resume(
         self,
-        levels: Sequence[Sequence[Any]],
         generator: Mapping[str, Any],
         arrays: Mapping[str, npt.NDArray[Any]],
     ) -> None:
         """Replace what was learned, and the random numbers, by those of a law of the same settings.
 
         Args:
-            levels: As in `settings()`.
             generator: As in `settings()`.
             arrays: What `arrays()` returned.
 
         Raises:
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
-            InvalidParameterError: The levels do not fit the settings.
         """
         state = empty_state(self._rules, self.class_limit)
         fill_law(state, arrays)
-        self.levels.restore(levels)
-        self.use(state, self.levels)
+        self.use(state)
         self.uniforms.state = generator
 
     def __repr__(self) -> str:

@@ -13,10 +13,11 @@ import numpy as np
 from crossbandit.core.validation import array, reject
 from crossbandit.core.validation import number as checked_number
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.laws.levels import NOTHING
 from crossbandit.laws.state import ABOVE, ALWAYS, AT_MOST, TOLD, TOLD_AFTER, WON_LOST
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     import numpy.typing as npt
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     # A round in which an amount is chosen: context, labels, worth, cost, first and last.
     Given = tuple[float, tuple[Label, ...], float, float, int, int]
 
+_NO_NOISE = np.array([0.0, 0.0, 1.0 - 1e-9])  # random numbers with which nothing is tried
 _POINTS = 64  # quantiles, for a choice that uses one random number
 _SIDE = 24  # quantiles of each, for a choice that uses two random numbers
 _OUTCOMES = {"told": TOLD, "at-most": AT_MOST, "above": ABOVE}
@@ -56,17 +58,12 @@ def context_of(
     owner: str,
     context: object,
     classes: Mapping[str, object],
-    *,
-    new: bool = False,
 ) -> tuple[float, Integers]:
-    """Return a context, moved into the range of the law, and the numbers of the classes.
-
-    new: whether the round is learned from; see `Levels.slots`.
-    """
+    """Return a context, moved into the range of the law, and the keys of the features."""
     at = checked_number(owner, "context", context, error=InvalidContextError)
     low, high = law.context_range
     labels = law.levels.labels(owner, classes)
-    return min(max(at, low), high), law.levels.slots(labels, new=new)
+    return min(max(at, low), high), law.levels.slots(labels)
 
 
 def round_of(
@@ -106,6 +103,28 @@ def choose(
     drawn = law.uniforms.take(3) if uniforms is None else uniforms
     slots = law.levels.slots(labels)
     found: int = law.core.decide(context, slots, worth, cost, first, last, drawn)
+    return found
+
+
+def chances_of(law: OutcomeLaw) -> Floats:
+    """Return the chance that each amount reaches the number, by the law that was read last."""
+    rules, state, scratch = law.parts
+    mixture = scratch.chances[state.weights.size]
+    found: Floats = 1.0 - mixture[::-1] if rules.mirrored else mixture.copy()
+    return found
+
+
+def best_without(law: OutcomeLaw, given: Given, names: Collection[str] = ()) -> int:
+    """Return the amount that is best by the law, as if some features were not known.
+
+    Nothing is tried, and no random number is used.
+    """
+    context, labels, worth, cost, first, last = given
+    slots = law.levels.slots(labels)
+    for f, name in enumerate(law.classes):
+        if name in names:
+            slots[f] = NOTHING
+    found: int = law.core.decide(context, slots, worth, cost, first, last, _NO_NOISE)
     return found
 
 
@@ -229,16 +248,9 @@ def prepared(
         if law.payoff == "first-price":
             lasts = np.maximum(np.searchsorted(law.amounts, worth, "right") - 1, 0)
     high = _indices("lasts", lasts, count, -1, size - 1)
-    active, columns = low <= high, {name: np.asarray(one) for name, one in (classes or {}).items()}
-    if active.all():
-        slots = law.levels.table(columns, count)
-    else:
-        slots = law.levels.table(columns, count, new=False)
-        some = {name: one[active] for name, one in columns.items()}
-        slots[active] = law.levels.table(some, int(active.sum()))
     return LogRounds(
         contexts=np.clip(values, *law.context_range),
-        slots=slots,
+        slots=law.levels.table(classes or {}, count),
         worths=worth,
         costs=paid,
         firsts=low,

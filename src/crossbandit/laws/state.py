@@ -32,6 +32,8 @@ FIRST_CODE = 4  # the code of an outcome is 4 times its index, plus its kind, pl
 
 LEVELS = 10  # more than any tree is deep
 BROAD = 7  # the nodes of the pool in which amounts are tried: the root and two levels below it
+KNOTS, BLOCKS, PAIRS, SETTLED = 8, 64, 15, 128  # see `effect_core.py`
+BANDS, BROAD_BANDS = 32, 8  # of a number
 TRIED = 32.0  # lower amounts with fewer rounds than this, in a broad node, count as untried
 RANKS = 256  # bins of contexts, from which ranks are computed
 STRATA = 512  # the largest number of classes that have a stratum
@@ -52,13 +54,13 @@ class LawRules(NamedTuple):
     payoff: int
     mirrored: bool
     strict: bool  # whether an amount reaches only numbers below it, not one that equals it
-    features: int  # the number of categorical features, without their combination
+    features: int  # how many there are
     optimism: float  # of a choice, in standard deviations of the law
     probing: float  # how often far lower amounts are tried, relative to the usual
 
 
 class LawState(NamedTuple):
-    """The state of a law. R rows (nodes), M memories, E experts."""
+    """The state of a law. R rows (nodes), M memories, E experts: one for each memory."""
 
     told: Floats  # (R, K + 1): rounds by told cell; with WON_LOST, rounds reached, by amount
     hidden: Floats  # (R, K + 1): other rounds, by amount
@@ -73,12 +75,32 @@ class LawState(NamedTuple):
     asked: Floats  # (BROAD, K): rounds by the amount played
     untried: Floats  # (BROAD,): 1 + the lowest amount up to which there are TRIED rounds
     reached: Floats  # (BROAD, K): the rounds of `asked` in which the amount reached the number
-    children: Integers  # (R, 2): of a class's node; -1 if it has none
-    roots: Integers  # (slots,): the node of the class at a place; -1 if it has none
-    owners: Integers  # (slots,): the number of that class, see `law_core.py`; -1 if there is none
-    born: Floats  # (R,): of a class's node, the round in which it got its row; -1 if it is free
-    used: Integers  # (2,): rows that are in use or were, and how many of these are children
     rounds: Floats  # (1,): the number of rounds learned from
+    # The effects of features, see `effect_core.py`: L levels, T terms, S of them single features,
+    # B blocks, P pairs, F features. All are empty without features.
+    owners: Integers  # (2 L,): the key of the level of a row, first of singles; -1 if it is free
+    terms: Integers  # (2 L,): its term; -1 if it is free
+    used: Floats  # (2 L,): its rounds, less what it was worn down
+    scores: Floats  # (2 L, 9): g for all columns, and for each knot
+    infos: Floats  # (2 L, 9): I for the same
+    fine_scores: Floats  # (L, B): g for each block
+    fine_infos: Floats  # (L, B)
+    tau: Floats  # (T, 3): the variances of the effects of a term, by resolution
+    mu: Floats  # (T, 9): their means
+    fine_mu: Floats  # (S, B)
+    stages: Floats  # (3,): the weights of the base, of single features, of pairs
+    gains: Floats  # (2,): by how much a stage predicted better than the one below, in nats
+    usual: Floats  # (1,): how much features usually raise the hazards, as a logarithm
+    due: Floats  # (2,): the rounds after which variances are estimated; above 128 if blocks are set
+    pairs: Integers  # (P,): the pairs that are tried, by number
+    paired: Floats  # (P,): the round since which each is tried
+    turn: Integers  # (1,): the pair that was begun last
+    numbers: Integers  # (F, 256): the first numbers of a feature, ascending by key
+    counted: Integers  # (F,): how many of them there are
+    number_cuts: Integers  # (F, 31): the lowest key of each band but the first
+    block: Integers  # (K + 1,): the block of each column
+    knot: Integers  # (B,): the knot below the middle of a block, from 0 to 6
+    part: Floats  # (B,): how far the middle is on the way to the next knot
 
 
 class Scratch(NamedTuple):
@@ -87,7 +109,7 @@ class Scratch(NamedTuple):
     work: Floats  # (5, K + 1)
     chances: Floats  # (E + 1, K): of reaching the number, by expert; last, their mixture
     spreads: Floats  # (E + 1, K)
-    rows: Integers  # (M + features + 1, 2): nodes of a context, and those of the pool they refer to
+    rows: Integers  # (M, 2): nodes of a context, and those of the pool they refer to
     flat: Floats  # (K + 1,): the law of a node that has seen nothing; it does not change
 
 
@@ -105,7 +127,7 @@ class TestState(NamedTuple):
     sums: Floats  # (2, 4): of deviations times scores, of contexts and of classes
     variances: Floats  # (2, 4)
     rows: Integers  # (slots,): the stratum of the class at a place; -1 if it has none
-    owners: Integers  # (slots,): the number of that class, see `law_core.py`; -1 if there is none
+    owners: Integers  # (slots,): the key of that class; -1 if there is none
     used: Integers  # (1,): strata that are in use
     sides: Floats  # (K + 1,): from -1 for the lowest outcomes of all rounds to 1 for the highest
     expected: Floats  # (2, K + 2): sums from a column up of hazards, and of hazards times sides

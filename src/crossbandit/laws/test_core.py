@@ -183,8 +183,9 @@ class TestCore:
             return -1
         place: cython.Py_ssize_t = number % self.rows.shape[0]
         if self.owners[place] != number:
+            if self.rows[place] >= 0:
+                return -1  # another class has the place
             self.owners[place] = number
-            self.rows[place] = -1
         if self.rows[place] < 0 and self.used[0] < self.told.shape[0]:
             self.rows[place] = self.used[0]
             self.used[0] += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.notebook import GRAY, Line, card, chart, counted, new_axes
-from crossbandit.laws.rounds import context_of
+from crossbandit.laws.rounds import chances_of, context_of
 from crossbandit.laws.state import WON_LOST
 
 if TYPE_CHECKING:
@@ -32,11 +32,10 @@ class LawView:
         chances: The probability that each amount reaches the number.
         errors: About one standard error of each chance.
         pool: The chances estimated from all rounds together.
-        own: The chances estimated only from the rounds of its band of contexts, or from those of
-            its class if these are fewer.
+        own: The chances estimated only from the rounds of its band of contexts.
         own_rounds: How many rounds `own` is estimated from.
         own_share: Where the law lies between `pool` (0) and `own` (1).
-        classes_weight: The weight of the laws that use classes, from 0 to 1.
+        classes_weight: The weight of the laws that use features, from 0 to 1.
         recent_weight: The weight of the laws that discount the past, from 0 to 1.
     """
 
@@ -120,8 +119,8 @@ def view_of(
     """Return the law at a context, as `OutcomeLaw.law` does."""
     rules, state, scratch = law.parts
     law.core.read(*context_of(law, "law", context, classes))
-    experts, memories = state.weights.size, rules.growth.size
-    chances = in_order(rules, scratch.chances[experts])
+    experts = state.weights.size
+    chances = chances_of(law)
     spread = np.sqrt(scratch.spreads[experts])
     if rules.mirrored:
         spread = spread[::-1]
@@ -129,9 +128,7 @@ def view_of(
         errors = spread * chances * (1 - chances)
     else:
         errors = spread * (1 - chances if rules.mirrored else chances)
-    rows = [int(row) for row in scratch.rows[:, 0] if row >= 0]
-    named = [row for row in rows[memories:] if state.visits[row] > 0]
-    nearest = min([rows[0], *named], key=lambda row: float(state.visits[row]))
+    nearest = int(scratch.rows[0, 0])
     own = pool = np.full_like(chances, np.nan)
     if counts:
         own, pool = alone(rules, state, nearest), alone(rules, state, 0)
@@ -143,8 +140,8 @@ def view_of(
         own=own,
         own_rounds=float(state.visits[nearest]),
         own_share=share_of(chances, pool, own) if counts else np.nan,
-        classes_weight=float(state.weights[memories:].sum()),
-        recent_weight=float(1 - state.weights[::memories].sum()),
+        classes_weight=float(state.stages[1:].sum()) if law.classes else 0.0,
+        recent_weight=float(1 - state.weights[0]),
     )
 
 

@@ -156,7 +156,7 @@ class PaceCore:
         self.check_law(law)
         if uniforms.shape[0] < 3:
             raise IndexError("there are too few random numbers")
-        law.set_classes(slots)
+        law.set_keys(slots)
         law.set_uniforms(uniforms)
         bid: cython.Py_ssize_t = self.decide_here(law, row, now, value, first, last)
         return self.worth, self.usable, bid

@@ -110,7 +110,7 @@ class Request(msgspec.Struct, array_like=True, frozen=True):
     value: float
     reserve: float | None
     at: float
-    classes: dict[str, str | int]
+    classes: dict[str, str | int | float | None]
     made: float
     ahead: int = 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from hashlib import blake2b
+from math import isfinite
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,8 +221,12 @@ class LiveBidder:
         numbers = type(bid.value) is float and type(bid.amount) is float
         if not numbers or not low <= bid.value <= high or bid.amount not in self._amounts:
             raise DamagedTokenError("A token must hold a value and a bid of this bidder. Drop it.")
-        if any(type(one) not in (str, int) for one in bid.classes):
-            raise DamagedTokenError("A token must hold levels of this bidder's classes. Drop it.")
+        for one in bid.classes:
+            known = type(one) in (str, int, type(None)) or (
+                isinstance(one, float) and isfinite(one)
+            )
+            if not known:
+                raise DamagedTokenError("A token must hold this bidder's features. Drop it.")
         made: Any = bid.decision
         if made.guard is not None and made.guard.worth < 0:
             raise DamagedTokenError("A token must hold a possible decision. Drop it.")

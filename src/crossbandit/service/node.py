@@ -336,7 +336,7 @@ class Node:
         *,
         reserve: float | None = None,
         at: float | None = None,
-        classes: Mapping[str, str | int] | None = None,
+        classes: Mapping[str, str | int | float | None] | None = None,
     ) -> Decided | Future[Decided]:
         """Decide what to bid.
 

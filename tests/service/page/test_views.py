@@ -161,12 +161,12 @@ def test_the_bid_chart_is_the_shading_curve() -> None:
 
 def test_the_law_chart_has_a_line_per_class_also_from_a_snapshot() -> None:
     bidder = trained(classes=["site"])
-    assert known_classes(bidder) == [{"site": "b"}, {"site": "a"}]
+    assert known_classes(bidder) == [{"site": "a"}, {"site": "b"}]
     charts = [law_chart(bidder), law_chart(bidder.snapshot())]
     assert charts[0] is not None
     assert charts[0] == charts[1]
-    assert [one.name for one in charts[0].series] == ["b", "a"]
-    np.testing.assert_array_equal(charts[0].series[1].y, bidder.price_law(5.0, site="a").chances)
+    assert [one.name for one in charts[0].series] == ["a", "b"]
+    np.testing.assert_array_equal(charts[0].series[0].y, bidder.price_law(5.0, site="a").chances)
     assert all(0 <= low <= high <= 1 for low, high in charts[0].series[0].ends or ())
 
 

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 GRAPH, LAW = "crossbandit-learner", "crossbandit-law"
 VERSION = 5  # of the file of a learner with a feedback graph
-_LAW_VERSION = 4
-_READ = {GRAPH: (VERSION,), LAW: (3, _LAW_VERSION)}  # version 3 of a law has all its nodes
+_LAW_VERSION = 5
+_READ = {GRAPH: (VERSION,), LAW: (_LAW_VERSION,)}
 _PARTS = {
     GRAPH: ("state", "problem", "pending", "seen", "watch", "application"),
     LAW: ("law", "test", "guard", "seen", "application"),
@@ -519,10 +519,10 @@ class LawFiles(NamedTuple):
     def _resume(self, header: Mapping[str, Any], parts: Mapping[str, Arrays]) -> LawLearner:
         learner = self.learner
         settings, own = dict(header["law"]), learner.law.settings()
-        levels, generator = settings.pop("levels"), settings.pop("generator")
+        generator = settings.pop("generator")
         if settings != {name: one for name, one in own.items() if name in settings}:
             raise CheckpointError("Its settings describe another law than its learner's.")
-        learner.law.resume(levels, generator, parts["law"])
+        learner.law.resume(generator, parts["law"])
         learner.test.restore(header["test"], parts["test"])
         if learner.guard is not None:
             learner.guard.restore(parts["guard"])
@@ -557,6 +557,7 @@ class LawFiles(NamedTuple):
             if learner.guard is not None and made.guard is not None:
                 made.guard.restore(learner.guard.arrays())
         made.token_key, made.clock = learner.token_key, learner.clock
+        made.known = learner.latest()
         return made
 
     def decider_of(
@@ -576,10 +577,11 @@ class LawFiles(NamedTuple):
         parts = record.parted(arrays, ("law", "guard"))
         counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
         learned = {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)}
-        law.resume(header["levels"], law.uniforms.state, learned)
+        law.resume(law.uniforms.state, learned)
         law.look_like(law, seed)
         made = LawDecider(law, guarded=learner.guard is not None, learner=str(header["learner"]))
         made.token_key = key
+        made.known = tuple(map(tuple, header["latest"]))
         if made.guard is not None:
             made.guard.restore(parts["guard"])
         return made
@@ -596,7 +598,7 @@ class LawFiles(NamedTuple):
         if name is not None:
             expected = f"{getattr(other.law, name)!r} as in the file, or left out"
             reject("load", name, expected, getattr(learner.law, name))
-        same = learner.law.description() | {"levels": 0} == other.law.description() | {"levels": 0}
+        same = learner.law.description() == other.law.description()
         if same and (learner.guard is None) == (other.guard is None):
             header, parts, _ = LawFiles(other).written(dict)
             return self._resume(header, parts)

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
 
 
 Step = Callable[[], Any]  # see `at_once`
+_LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
 
@@ -101,7 +102,7 @@ class LawDecider(LawShell, Shell):
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),
-        *("test", "watch", "seen", "own", "features", "learner"),
+        *("test", "watch", "seen", "own", "features", "learner", "known"),
     )
 
     def __init__(
@@ -110,6 +111,11 @@ class LawDecider(LawShell, Shell):
         super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
         self._set_up()
         self.learner = self.id if learner is None else learner
+        self.known: tuple[tuple[Label, ...], ...] = ()
+
+    def latest(self) -> tuple[tuple[Label, ...], ...]:
+        """Return the features of a few of the latest rounds, without repetitions."""
+        return self.known
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
@@ -160,7 +166,7 @@ class LawDecider(LawShell, Shell):
         count, law = contexts.size, self.law
         arms, chances = np.empty(count, dtype=np.int64), np.empty(count)
         with self.deciding:
-            slots = law.levels.table(labels, count, new=False)
+            slots = law.levels.table(labels, count)
             uniforms = law.uniforms.rows(firsts <= lasts, 3)
             given = (contexts, slots, worths, costs, firsts, lasts, uniforms)
             law.core.decide_all(*given, arms, chances)
@@ -221,12 +227,14 @@ class LawDecider(LawShell, Shell):
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
-        rules, state, _ = self.law.parts
-        parts: dict[str, Any] = {"law": law_arrays(rules, state, without=LEFT_OUT)}
+        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
         if self.guard is not None:
             parts["guard"] = self.guard.arrays()
-        levels, limit = self.law.levels.entries(), self.law.class_limit
-        header = {"learner": self.learner, "levels": levels, "class_limit": limit}
+        header = {
+            "learner": self.learner,
+            "class_limit": self.law.class_limit,
+            "latest": [list(labels) for labels in self.latest()],
+        }
         return header, record.joined(parts)
 
 
@@ -274,6 +282,9 @@ class LawLearner(LawDecider):
         """Take an id of its own. The random numbers are those of its seed."""
         self.id = new_id()
         self.own = {*self.own, self.id}
+
+    def latest(self) -> tuple[tuple[Label, ...], ...]:
+        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
 
     @property
     def answered(self) -> int:
@@ -362,7 +373,7 @@ class LawLearner(LawDecider):
         outcome: the last arguments of `add_outcome`.
         """
         law = self.law
-        slots = law.levels.slots(labels, new=True, used=False) if labels else None
+        slots = law.levels.slots(labels) if labels else None
         self.note(context, labels)
         learned = partial(self.add_outcome, page, at, context, slots, *outcome)
         if part is None or self.guard is None:
@@ -470,15 +481,12 @@ class LawLearner(LawDecider):
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
             with lock, self.deciding:
-                slots, levels = law.levels.planned(columns, count)
-                counts = levels is law.levels
-                if not counts:  # the copy has counted
-                    put += law.levels.taking(levels)
+                slots = law.levels.table(columns, count)
                 amounts, reached, numbers = outcomes
                 given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
                 at_once(
                     self._noting(contexts, labels, outcomes),
-                    partial(law.core.settle_all, self.test.core, *given, counts, codes),
+                    partial(law.core.settle_all, self.test.core, *given, codes),
                     partial(self.test.answered.__iadd__, own),
                     *put,
                     *paid(),

@@ -122,10 +122,10 @@ class LawShell(ShellCore):
             lock.release()
 
     def set_round(self, law, labels):
-        """Give a law the classes and the random numbers of a round."""
+        """Give a law the features and the random numbers of a round."""
         uniforms: Uniforms = self.law.uniforms
         if law.features > 0:
-            law.set_classes(self.law.levels.slots(labels))
+            law.set_keys(self.law.levels.slots(labels))
         law.u = uniforms.next()
         law.v = uniforms.next()
         law.w = uniforms.next()
@@ -187,7 +187,7 @@ class LawShell(ShellCore):
             deciding.acquire()
             try:
                 if self.features > 0:
-                    slots = self.law.levels.slots(labels, new=True, used=False)
+                    slots = self.law.levels.slots(labels)
                 self.note(context, labels)
                 self.add_outcome(
                     page, counter & ON_PAGE, context, slots, amount, reached, number, True, own
@@ -219,8 +219,9 @@ class LawShell(ShellCore):
         if not 0 <= at <= ON_PAGE:
             raise IndexError("there is no such place on a page")
         if slots is not None:
-            law.set_classes(slots)
+            law.set_keys(slots)
         mark: cython.Py_ssize_t = law.settle_one(test, context, amount, reached, number, tried)
-        law.count_uses(test, mark)
+        if mark >= 0:
+            test.tested[0] += 1
         test.answered[0] += own
         page.table[at] = FIRST_CODE + mark

@@ -143,14 +143,15 @@ def _damaged(got: str, remedy: str = "Drop it, or look for what changed it.") ->
 # ----------------------------------------------------------------------------------- packed values
 
 _FLOAT, _INT, _LENGTH = struct.Struct("<d"), struct.Struct("<q"), struct.Struct("<H")
+_SINGLE, _SINGLES = struct.Struct("<f"), 3e38  # floats of 32 bits, and a bound on them
 # Marks from here on hold the length of a tuple, or of a text, if it is less than 64.
 _SHORT = {b"(": 0x80, b"s": 0xC0}
 _LARGE = 1 << 56  # for larger numbers, groups of 7 bits are not shorter
 _CONSTANTS = {None: b"N", True: b"T", False: b"F"}
 _MEANINGS = {tag[0]: value for value, tag in _CONSTANTS.items()}
-_NUMBERS = {b"f"[0]: _FLOAT, b"i"[0]: _INT}
+_NUMBERS = {b"f"[0]: _FLOAT, b"e"[0]: _SINGLE, b"i"[0]: _INT}
 _MARK_GROUPS, _MARK_HASH, _MARK_TEXT, _MARK_BYTES, _MARK_TUPLE = b"vhsb("
-_HASH = re.compile("#[0-9a-f]{16}")  # a long label; see `crossbandit.laws.levels.short`
+_HASH = re.compile("#[0-9a-f]{8}")  # a long label; see `crossbandit.laws.levels.short`
 _DEEPEST = 4
 
 
@@ -165,7 +166,8 @@ def packed(value: Any) -> bytes:
     if isinstance(value, int):
         return b"v" + _groups(value) if 0 <= value < _LARGE else b"i" + _INT.pack(value)
     if isinstance(value, float):
-        return b"f" + _FLOAT.pack(value)
+        fits = abs(value) < _SINGLES and _SINGLE.unpack(_SINGLE.pack(value))[0] == value
+        return b"e" + _SINGLE.pack(value) if fits else b"f" + _FLOAT.pack(value)
     if isinstance(value, str | bytes):
         if isinstance(value, str) and _HASH.fullmatch(value):
             return b"h" + bytes.fromhex(value[1:])
@@ -227,13 +229,13 @@ def unpacked(data: bytes) -> Any:
 def _read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
     mark, at = data[at], at + 1
     if mark in _NUMBERS:
-        return _NUMBERS[mark].unpack_from(data, at)[0], at + 8
+        return _NUMBERS[mark].unpack_from(data, at)[0], at + _NUMBERS[mark].size
     if mark in _MEANINGS:
         return _MEANINGS[mark], at
     if mark == _MARK_GROUPS:
         return _read_groups(data, at)
     if mark == _MARK_HASH:
-        return "#" + _part(data, at, 8).hex(), at + 8
+        return "#" + _part(data, at, 4).hex(), at + 4
     if mark >= 0x80:
         mark, length = _MARK_TEXT if mark >= 0xC0 else _MARK_TUPLE, mark & 63
     else:

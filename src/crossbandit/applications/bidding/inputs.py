@@ -180,7 +180,7 @@ def _label_column(name: str, given: Any, count: int) -> npt.NDArray[Any]:
 
     It turns integers that are among texts into texts, and drops null characters at an end.
     """
-    if isinstance(given, str | int):
+    if given is None or isinstance(given, str | int | float):
         return np.full(count, checked_label("bid_many", name, given), dtype=object)
     column = given if isinstance(given, np.ndarray) else np.empty(len(given), dtype=object)
     if column is not given:
@@ -188,10 +188,18 @@ def _label_column(name: str, given: Any, count: int) -> npt.NDArray[Any]:
     if column.shape != (count,):
         expected = f"one label, or {count} labels"
         reject("bid_many", name, expected, given, error=InvalidContextError)
+    if column.dtype.kind == "f" and np.isfinite(column).all():
+        return column
     seen: set[Label] = set()
-    for i, label in enumerate(column.tolist()):
+    labels = column.tolist()
+    for i, label in enumerate(labels):
         if type(label) not in (str, int) or label not in seen:
-            seen.add(checked_label("bid_many", f"{name}[{i}]", label))
+            labels[i] = checked_label("bid_many", f"{name}[{i}]", label)
+            if type(label) in (str, int):
+                seen.add(label)
+    if column.dtype.kind in "Of":  # None in place of NaN
+        column = np.empty(count, dtype=object)
+        column[:] = labels
     return column
 
 

@@ -190,7 +190,7 @@ class Spending:
             raise _refusal()
         now, pacer = self._time("bid_many", at, learner), self.pacer
         with self.lock, learner.deciding:
-            slots = learner.law.levels.table(columns, values.size, new=False)
+            slots = learner.law.levels.table(columns, values.size)
             rows, keys = np.full(values.size, -1), np.empty(0, dtype=np.int64)  # none so far
             try:
                 auctions = {"worths": values, "slots": slots, "firsts": firsts, "lasts": lasts}

@@ -13,13 +13,43 @@ from crossbandit.core.notebook import GRAY, Line, card, chart, counted, new_axes
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from matplotlib.axes import Axes
 
     from crossbandit.core.types import Floats, Integers
+    from crossbandit.laws.levels import Label
 
 _LOW, _HIGH = 0.1, 0.9
 _INK, _COLOR = "#767676", "#0072B2"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which features move a bid, and by how much.
+
+    Attributes:
+        value: What winning is worth.
+        bid: What is best by the law of prices now; a bid may differ from it at random.
+        without: What would be best if no feature were known.
+        chance: The probability that the bid wins.
+        moved: By feature: its level or number, and the bid minus what would be best without it.
+    """
+
+    value: float
+    bid: float
+    without: float
+    chance: float
+    moved: Mapping[str, tuple[Label, float]]
+
+    def __str__(self) -> str:
+        first = f"A bid of {self.bid:.4g} at a value of {self.value:.4g} wins with a probability of"
+        lines = [f"{first} {self.chance:.0%}. Without features it would be {self.without:.4g}."]
+        order = sorted(self.moved.items(), key=lambda item: -abs(item[1][1]))
+        for name, (label, by) in order:
+            shown = f"{by:+.4g}" if by else "0"
+            lines.append(f"{name} = {label!r}: {shown}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)

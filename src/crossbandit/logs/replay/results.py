@@ -587,6 +587,11 @@ def find_dependence(
         )
     if diagnosis is None:
         return
+    if diagnosis.features:
+        gains = zip(classes.names, (gain for _, gain in diagnosis.features), strict=True)
+        order = sorted(gains, key=lambda item: -item[1])
+        parts = (f"{name} {100 * gain:+.1f} %" for name, gain in order)
+        yield f"What each class adds to the surplus, given the others: {', '.join(parts)}."
     gain, earned = _gain(diagnosis, outcomes)
     matters = gain >= _WORTHWHILE
     by_value, by_class = diagnosis.depends, diagnosis.depends_on_class

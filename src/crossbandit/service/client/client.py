@@ -615,7 +615,9 @@ class Client(ClientStatus):
             None if np.isnan(one) else one for one in np.broadcast_to(floors, len(worths)).tolist()
         ]
         columns = {
-            name: [one] * len(worths) if isinstance(one, str | int) else np.asarray(one).tolist()
+            name: [one] * len(worths)
+            if one is None or isinstance(one, str | int | float)
+            else np.asarray(one).tolist()
             for name, one in classes.items()
         }
         found: list[ServedBid] = []

@@ -53,7 +53,7 @@ _AT_ONCE = 100  # rows that are handled before other requests get a turn
 MOST_VALUES = 2_000  # the most values in one request
 MOST_OUTCOMES = 10_000
 
-Label = str | int
+Label = str | int | float | None
 Classes = dict[str, Label]
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]

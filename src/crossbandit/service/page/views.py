@@ -164,17 +164,11 @@ def win_rates(points: Sequence[Point]) -> list[float]:
 
 
 def known_classes(bidder: FirstPriceBidder) -> list[dict[str, Any]]:
-    """Return the combinations of levels that a bidder has learned from, the oldest first."""
+    """Return the features of a bidder's latest auctions, without repetitions."""
     if not bidder.classes or bidder.learner.law is None:
         return [{}]
-    width = len(bidder.classes)
-    levels = bidder.learner.law.description()["levels"]
-    whole = [
-        labels
-        for feature, labels, *_ in levels
-        if len(labels) == width and (width == 1 or feature < 0)  # a level of every class
-    ]
-    return [dict(zip(bidder.classes, labels, strict=True)) for labels in whole]
+    latest = bidder.learner.latest()
+    return [dict(zip(bidder.classes, labels, strict=True)) for labels in latest]
 
 
 def _class_lines(bidder: FirstPriceBidder) -> list[tuple[str, dict[str, Any]]]:
@@ -400,7 +394,7 @@ def about(bidder: FirstPriceBidder) -> str:
     low, high = bidder.value_range
     parts = [f"values from {low:g} to {high:g}", f"{bidder.bids.size} bids", told]
     if bidder.classes:
-        parts.append(f"{len(known_classes(bidder)):,} × {', '.join(bidder.classes)}")
+        parts.append(f"by {', '.join(bidder.classes)}")
     return " · ".join(parts)
 
 
