@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.applications.bidding.logs import FitsBidders
+    from crossbandit.applications.bidding.logs import FitsBidders, Observed
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.money import Flag, Money
     from crossbandit.core.streams import Seed
@@ -499,13 +499,17 @@ class FirstPriceBidder(HiddenNumberApplication):
         >>> float(bidder.price_law(8.0).chances[-1]) > 0.9
         True
         """
-        learner = self._law("observe")
+        from crossbandit.applications.bidding.logs import Observed
+
+        self._observe(Observed.of(value, highest_competing_bid, bid, won, classes))
+
+    def _observe(self, given: Observed) -> None:
+        from crossbandit.applications.bidding.logs import log_outcomes
+
+        learner = self._law(given.owner)
         if self.guarded:
             expected = "False, as the guard has to see how its own bids fare"
-            reject("observe", "guarded", expected, self.guarded)
-        from crossbandit.applications.bidding.logs import Observed, log_outcomes
-
-        given = Observed.of(value, highest_competing_bid, bid, won, classes)
+            reject(given.owner, "guarded", expected, self.guarded)
         log = log_outcomes(learner.law, self.rules, self.value_range, given)
         rounds = (log.values, log.kinds, log.indices)
         with learner.learning, learner.deciding:
@@ -535,7 +539,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidLossesError: As for `observe`.
             InvalidParameterError: As for `observe`.
         """
-        self.observe(values, bid=bids, won=won, highest_competing_bid=prices, **classes)
+        from crossbandit.applications.bidding.logs import Observed
+
+        self._observe(Observed(values, prices, bids, won, classes))
 
     def policy(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label

@@ -33,28 +33,38 @@ class LogOutcomes(NamedTuple):
     classes: dict[str, npt.NDArray[np.generic]]
 
 
+# How `warm_up` calls the arguments of `observe`.
+_WARM_UP = {"value": "values", "highest_competing_bid": "prices", "bid": "bids"}
+
+
 class Observed(NamedTuple):
-    """What `FirstPriceBidder.observe` is given, as columns."""
+    """What `FirstPriceBidder.observe` or `warm_up` is given, as columns."""
 
     values: npt.ArrayLike
     prices: npt.ArrayLike
     bids: npt.ArrayLike | None
     won: npt.ArrayLike | None
     classes: Mapping[str, npt.ArrayLike]
+    owner: str = "warm_up"
+
+    def refuse(self, name: str, expected: str, got: object, error: type[InvalidInputError]) -> None:
+        """Raise an error that names the argument as the caller knows it."""
+        known = _WARM_UP.get(name, name) if self.owner == "warm_up" else name
+        reject(self.owner, known, expected, got, error=error)
 
     @classmethod
     def of(cls, value: Any, price: Any, bid: Any, won: Any, classes: Mapping[str, Any]) -> Observed:
-        """Return columns; those of one auction have one row."""
+        """Return what `observe` is given as columns; those of one auction have one row."""
         one = np.ndim(value) == 0
         count = 1 if one else len(value)
         if price is None:
             price = np.nan if one else np.full(count, np.nan)
         if not one:
-            return cls(value, price, bid, won, classes)
+            return cls(value, price, bid, won, classes, "observe")
         columns = {name: np.array([level], dtype=object) for name, level in classes.items()}
         made = None if bid is None else [bid]
         has_won = None if won is None else [flag_of("observe", "won", won)]
-        return cls([value], [price], made, has_won, columns)
+        return cls([value], [price], made, has_won, columns, "observe")
 
 
 def log_outcomes(
@@ -65,32 +75,32 @@ def log_outcomes(
     A bid between two bids of the grid that has won shows that the higher one wins; if it has lost,
     that the lower one loses.
     """
-    values, prices, bids, won, classes = given
-    worths = _column("value", values, None, InvalidContextError)
+    values, prices, bids, *_ = given
+    worths = _column(given, "value", values, None, InvalidContextError)
     low, high = value_range
     if worths.size and not (low <= worths.min() and worths.max() <= high):
         expected = f"numbers from {low:.15g} to {high:.15g}"
-        reject("observe", "value", expected, values, error=InvalidContextError)
-    told = _column("highest_competing_bid", prices, worths.size, InvalidLossesError)
+        given.refuse("value", expected, values, InvalidContextError)
+    told = _column(given, "highest_competing_bid", prices, worths.size, InvalidLossesError)
     if (told < 0).any():
         expected = "at least 0, or NaN"
-        reject("observe", "highest_competing_bid", expected, prices, error=InvalidLossesError)
-    columns = _class_columns(law, classes, worths.size)
+        given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
+    columns = _class_columns(law, given, worths.size)
     cells = law.cells(numbers_to_reach(rules, told))
     if bids is None:
         if law.feedback == "won-lost" or np.isnan(told).any():
             expected = "given where prices are not known, or nothing but won or lost is told"
-            reject("observe", "bid", expected, None, error=InvalidLossesError)
+            given.refuse("bid", expected, None, InvalidLossesError)
         unplayed = np.full(worths.size, -1)
         return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns)
-    made = _column("bid", bids, worths.size, InvalidLossesError)
+    made = _column(given, "bid", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
-        reject("observe", "bid", "at least 0", bids, error=InvalidLossesError)
-    has_won = _won(law.feedback, rules, made, told, won)
+        given.refuse("bid", "at least 0", bids, InvalidLossesError)
+    has_won = _won(law.feedback, rules, made, told, given)
     shown = np.isin(has_won, TOLD_AFTER[law.feedback])
     if (shown & np.isnan(told)).any():
         expected = f"known where the feedback {law.feedback!r} tells them"
-        reject("observe", "highest_competing_bid", expected, prices, error=InvalidLossesError)
+        given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
     above = np.searchsorted(law.amounts, made, "left")
     below = np.searchsorted(law.amounts, made, "right") - 1
     kinds = np.where(shown, TOLD, np.where(has_won, AT_MOST, ABOVE))
@@ -103,20 +113,20 @@ def log_outcomes(
 
 
 def _won(
-    feedback: str, rules: AuctionRules, bids: Floats, prices: Floats, given: npt.ArrayLike | None
+    feedback: str, rules: AuctionRules, bids: Floats, prices: Floats, given: Observed
 ) -> Booleans:
     unknown = np.isnan(prices)
     wins = rules.wins(bids, np.where(unknown, np.inf, prices))
-    if given is None:
+    if given.won is None:
         if unknown.any() and feedback not in ("after-loss", "after-win"):
             expected = "given where prices are not known"
-            reject("observe", "won", expected, None, error=InvalidLossesError)
+            given.refuse("won", expected, None, InvalidLossesError)
         found: Booleans = np.where(unknown, feedback == "after-loss", wins)
         return found
-    told = np.asarray(given)
+    told = np.asarray(given.won)
     if told.dtype != np.bool_ or told.shape != bids.shape:
         expected = "True or False for each auction"
-        reject("observe", "won", expected, given, error=InvalidLossesError)
+        given.refuse("won", expected, given.won, InvalidLossesError)
     wrong = np.flatnonzero(~unknown & (told != wins))
     if wrong.size:
         i = int(wrong[0])
@@ -129,25 +139,31 @@ def _won(
 
 
 def _column(
-    name: str, given: npt.ArrayLike, count: int | None, error: type[InvalidInputError]
+    given: Observed,
+    name: str,
+    data: npt.ArrayLike,
+    count: int | None,
+    error: type[InvalidInputError],
 ) -> Floats:
     expected = "numbers, one per auction"
-    column = as_array("observe", name, expected, given, error=error).astype(float)
+    column = as_array(given.owner, name, expected, data, error=error).astype(float)
     wrong = np.isinf(column) if name == "highest_competing_bid" else ~np.isfinite(column)
     if column.ndim != 1 or wrong.any() or (count is not None and column.size != count):
-        reject("observe", name, expected, given, error=error)
+        given.refuse(name, expected, data, error)
     return column
 
 
 def _class_columns(
-    law: OutcomeLaw, classes: Mapping[str, npt.ArrayLike], count: int
+    law: OutcomeLaw, given: Observed, count: int
 ) -> dict[str, npt.NDArray[np.generic]]:
-    columns = {name: np.asarray(column) for name, column in classes.items()}
+    columns = {name: np.asarray(column) for name, column in given.classes.items()}
     # The names, and the types of the first levels; the law checks all levels.
-    law.levels.labels("observe", {name: c.flat[0] if c.size else "" for name, c in columns.items()})
+    law.levels.labels(
+        given.owner, {name: c.flat[0] if c.size else "" for name, c in columns.items()}
+    )
     for name, column in columns.items():
         if column.shape != (count,):
-            reject("observe", name, "a level per auction", column, error=InvalidContextError)
+            given.refuse(name, "a level per auction", column, InvalidContextError)
     return {name: columns[name] for name in law.classes}
 
 
