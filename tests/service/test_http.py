@@ -395,7 +395,7 @@ def test_a_page_of_the_service_itself_may_change_a_bidder(
         (b'{"value": 1e999}', "out of range"),
         (b'{"value": 5, "vaule": 5}', "unknown field `vaule`"),
         (b'{"value": 5, "reserve": -1}', "Expected `float` >= 0"),
-        (b'{"value": 5, "classes": {"a": null}}', "Expected `int | str`, got `null`"),
+        (b'{"value": 5, "classes": {"a": []}}', "got `array`"),
         (b"\xff\xfe", "The body must be UTF-8. Byte 0 is not"),
         (b'{"value": 5, "classes": {"a": "\xff\xfe"}}', "must be UTF-8. Byte 31 is not"),
         (b'{"value": 5, "value": 6}', "it gives the key 'value' twice"),
@@ -612,6 +612,25 @@ def test_health(app: Starlette, node: Node, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_metrics_have_the_form_of_prometheus(app: Starlette, node: Node) -> None:
+    made = next(one for _ in range(200) if (one := decided(app, "plain", 9.0))["amount"])
+    lost = {"token": made["token"], "won": False, "highest_competing_bid": 9.5}
+    for _ in range(2):
+        assert post(app, "plain/outcome", lost).status == 200
+    eventually(lambda: "learned-before" in node.figures("plain").refused)
+
+    def shown(metric: str) -> bool:
+        return metric in get(app, "/metrics").content.decode().splitlines()
+
+    def won() -> bool:
+        figures = node.figures("plain")
+        return shown(f'crossbandit_outcomes_total{{bidder="plain",kind="won"}} {figures.won}')
+
+    def learned() -> bool:
+        figures = node.figures("plain")
+        return shown(f'crossbandit_learned_entries{{bidder="plain"}} {figures.learned}')
+
+    eventually(won)
+    eventually(learned)
     answer = get(app, "/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = answer.content.decode().splitlines()
@@ -620,9 +639,6 @@ def test_metrics_have_the_form_of_prometheus(app: Starlette, node: Node) -> None
         r"# (HELP crossbandit_\w+ .+\.|TYPE crossbandit_\w+ (counter|gauge|histogram))"
     )
     assert all((head if line.startswith("#") else sample).fullmatch(line) for line in lines)
-    figures = node.figures("plain")
-    assert f'crossbandit_outcomes_total{{bidder="plain",kind="won"}} {figures.won}' in lines
-    assert f'crossbandit_learned_entries{{bidder="plain"}} {figures.learned}' in lines
     amount = node.figures("limited").limits[0].amount
     limit = 'bidder="limited",limit="budget",number="0"'
     assert f"crossbandit_limit_amount{{{limit}}} {amount:g}" in lines
