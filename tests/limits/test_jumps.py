@@ -22,7 +22,11 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def made(**settings: Any) -> FirstPriceBidder:
-    given = {"bids": [0.0, 1.0], "value_range": (0, 10), "budget": Budget(1, pacing="asap")}
+    given = {
+        "bids": [0.0, 1.0],
+        "value_range": (0, 10),
+        "budget": Budget(1, pacing="asap", worst_case=0),
+    }
     return FirstPriceBidder(**{**given, "missing": "accept", "seed": 1, **settings})
 
 
