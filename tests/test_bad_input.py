@@ -117,11 +117,11 @@ def test_a_parameter_outside_its_domain_is_refused(
 
 
 @every_algorithm
-@pytest.mark.parametrize("seed", [-1, 1.0, "1", None, True, [1], math.nan])
+@pytest.mark.parametrize("seed", [-1, 1.0, "1", True, [1], math.nan])
 def test_a_bad_seed_is_refused(algorithm: Algorithm, seed: Any) -> None:
     law = [0.5, 0.5]
     problem = Problem(G, contexts=2, horizon=100, context_distribution=law)
-    message = "'seed'.*an integer of at least 0, a SeedSequence or a Generator. Got"
+    message = "'seed'.*an integer of at least 0, a SeedSequence, a Generator or None. Got"
     with pytest.raises(InvalidParameterError, match=message):
         algorithm.start(problem, seed=seed)
     with pytest.raises(InvalidParameterError, match=message):
@@ -683,7 +683,7 @@ SIMULATIONS: dict[str, Refusal] = {
     "a class for an algorithm": (
         lambda: simulate(CrossGraph, from_table(LOSSES, G), seed=0),  # type: ignore[arg-type]
         InvalidParameterError,
-        r"'algorithm' .* an Algorithm, such as CrossGraph\(\). Got <class",
+        r"'algorithm' .* an Algorithm, such as CrossGraph\(\), or the name .* Got <class",
     ),
     "a problem for an environment": (
         lambda: simulate(CrossGraph(), Problem(G, contexts=2), seed=0),  # type: ignore[arg-type]

@@ -94,7 +94,7 @@ class Levels:
 
     >>> levels = Levels("example", ["site", "floor"])
     >>> keys = levels.slots(("a.com", 0.5))
-    >>> keys[0] >= 0, keys[1] < -1, keys.size
+    >>> bool(keys[0] >= 0), bool(keys[1] < -1), keys.size
     (True, True, 3)
     """
 

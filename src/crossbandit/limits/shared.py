@@ -189,7 +189,7 @@ class SharedBudget:
                 process.
 
         >>> shared = SharedBudget(Budget(144, per="day"))
-        >>> shared.next_lease(traffic=0.5, at=0.0).amount  # for an hour
+        >>> round(shared.next_lease(traffic=0.5, at=0.0).amount, 9)  # for an hour
         3.0
         """
         if self.budget.per is None:
