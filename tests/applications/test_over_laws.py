@@ -458,6 +458,9 @@ def test_a_log_of_all_prices_and_of_bids_between_those_of_the_grid() -> None:
     [
         ({}, {"values": [9.0], "prices": [1.0]}, InvalidContextError, "from 0 to 8"),
         ({}, {"values": [[1.0]], "prices": [1.0]}, InvalidContextError, "'values'"),
+        ({}, {"values": ["a"], "prices": [1.0]}, InvalidContextError, r"'values' .* Got \['a'\]"),
+        ({}, {"values": [1.0], "prices": ["1"]}, InvalidLossesError, "'prices'"),
+        ({}, {"values": [1.0], "prices": np.array(["x"], object)}, InvalidLossesError, "'prices'"),
         ({}, {"values": [1.0], "prices": [-1.0]}, InvalidLossesError, "at least 0"),
         ({}, {"values": [1.0], "prices": [1.0, 2.0]}, InvalidLossesError, "'prices'"),
         ({}, {"values": [1.0], "prices": [math.nan]}, InvalidLossesError, "'bids'"),
@@ -509,6 +512,13 @@ def test_a_bad_log_is_refused(
     with pytest.raises(error, match=message):
         own.warm_up(**arguments)
     assert options.get("algorithm") or own.learner.law.rounds == 0
+
+
+def test_no_auctions_teach_nothing() -> None:
+    own = bidder()
+    own.observe([], bid=[], won=[])
+    own.warm_up([], [])
+    assert own.learner.law.rounds == 0
 
 
 def test_classes_are_told_apart_as_they_come() -> None:

@@ -123,7 +123,7 @@ def _won(
             given.refuse("won", expected, None, InvalidLossesError)
         found: Booleans = np.where(unknown, feedback == "after-loss", wins)
         return found
-    told = np.asarray(given.won)
+    told = np.asarray(given.won, dtype=None if bids.size else np.bool_)
     if told.dtype != np.bool_ or told.shape != bids.shape:
         expected = "True or False for each auction"
         given.refuse("won", expected, given.won, InvalidLossesError)
@@ -146,7 +146,11 @@ def _column(
     error: type[InvalidInputError],
 ) -> Floats:
     expected = "numbers, one per auction"
-    column = as_array(given.owner, name, expected, data, error=error).astype(float)
+    column = as_array(given.owner, name, expected, data, error=error)
+    try:
+        column = column.astype(float, casting="unsafe" if column.dtype.kind == "O" else "same_kind")
+    except (TypeError, ValueError):  # a text
+        given.refuse(name, expected, data, error)
     wrong = np.isinf(column) if name == "highest_competing_bid" else ~np.isfinite(column)
     if column.ndim != 1 or wrong.any() or (count is not None and column.size != count):
         given.refuse(name, expected, data, error)
