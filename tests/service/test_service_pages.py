@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from benchmarks.postgresql_server import PostgresqlServer
 
 ROOT = Path(__file__).parents[2]
+OPERATE = ROOT / "docs/how-to/operate.md"
 TUTORIAL = ROOT / "docs/tutorials/serve.md"
-HOW_TO = [
-    ROOT / f"docs/how-to/{name}.md"
-    for name in ("deploy", "scale-out", "back-up-and-restore", "upgrade", "monitor")
-]
+HOW_TO = [ROOT / f"docs/how-to/{name}.md" for name in ("deploy", "operate")]
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -78,7 +76,7 @@ def test_metrics_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     requests.note("/", "GET", 200, 0.1)
     text = metrics_text([*requests.families(), *node_families(node)]).decode()
     node.close()
-    page = (ROOT / "docs/how-to/monitor.md").read_text(encoding="utf-8")
+    page = OPERATE.read_text(encoding="utf-8")
     named = set(re.findall(r"crossbandit_[a-z_]+", page))
     assert named <= set(re.findall(r"^# TYPE (\S+)", text, flags=re.MULTILINE))
     assert len(named) > 10
@@ -164,9 +162,8 @@ def test_the_commands_of_the_pages_run(
 
     page = urllib.request.urlopen(f"http://127.0.0.1:{shell.port}/").read().decode()
     assert "<h1>Bidders</h1>" in page
-    text = "".join(map(shell.run, blocks(ROOT / "docs/how-to/monitor.md", "sh")))
-    assert 'crossbandit_outcomes_total{bidder="shop",kind="lost"}' in text
-    sqlite, _, change = blocks(ROOT / "docs/how-to/back-up-and-restore.md", "sh")
+    metrics, sqlite, _, change, _ = blocks(OPERATE, "sh")
+    assert 'crossbandit_outcomes_total{bidder="shop",kind="lost"}' in shell.run(metrics)
     assert '"campaign"' in shell.run(change)
     if os.access("/usr/bin/sqlite3", os.X_OK) or "CI" in os.environ:
         shell.run(sqlite)
@@ -183,7 +180,7 @@ def test_the_commands_for_postgresql_run(server: PostgresqlServer, tmp_path: Pat
     node.start()
     node.create("shop", BidderSettings(value_range=(0, 10), bids=11))
     node.close()
-    _, block, _ = blocks(ROOT / "docs/how-to/back-up-and-restore.md", "sh")
+    _, _, block, _, _ = blocks(OPERATE, "sh")
     dump, restore = block.splitlines()
     page = "postgresql://crossbandit@db/bidders"
     empty = new_database(server, empty=True)
