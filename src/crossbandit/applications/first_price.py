@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -20,10 +21,18 @@ from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.applications.money import (
+    amount_of,
+    as_floats,
+    flag_of,
+    in_tick,
+    possible_bids,
+    tick_of,
+)
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.laws.memory import ANY, shares
 from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.limits.state import MAX_JUMP
@@ -47,12 +56,26 @@ if TYPE_CHECKING:
     from crossbandit.limits.periods import LeaseUse
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
+_BIDS = ("bids", "low", "high")  # of a curve
 _NO_LIMITS = {
     "budget": None,
     "target": None,
     "expires": None,
     "max_jump": MAX_JUMP.total_seconds(),
 }
+
+
+def _check_without_grid(owner: str, at_most_value: object, settings: dict[str, Any]) -> None:
+    """Raise for settings that need a grid of bids."""
+    if at_most_value is not True:
+        reject(owner, "at_most_value", "True without bids and a value_range", at_most_value)
+    for name, given in settings.items():
+        if given is not None and given is not False and given != "law":
+            why = {
+                "guarded": "the guard compares bids of a grid",
+                "algorithm": "a feedback graph is one of bids of a grid",
+            }.get(name, "limits plan with the prices of a grid")
+            reject(owner, name, f"left out without bids and a value_range: {why}", given)
 
 
 class FirstPriceBidder(HiddenNumberApplication):
@@ -126,8 +149,8 @@ class FirstPriceBidder(HiddenNumberApplication):
     def __init__(
         self,
         *,
-        bids: int | npt.ArrayLike = 100,
-        value_range: tuple[Money, Money],
+        bids: int | npt.ArrayLike | None = None,
+        value_range: tuple[Money, Money] | None = None,
         feedback: str = "after-loss",
         reserve: float = 0.0,
         ties: str = "win",
@@ -146,13 +169,25 @@ class FirstPriceBidder(HiddenNumberApplication):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.value_range = span(owner, "value_range", as_floats(value_range))
+        self.relative = bids is None and value_range is None
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
-        highest = number(owner, "value_range", self.value_range[1], above=0)
         self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
+        if self.relative:
+            self._range, highest, grid = (0.0, ANY[1]), 1.0, shares()
+            self._most = ANY[1] if max_bid is None else amount_of(owner, "max_bid", max_bid)
+            settings = {"guarded": guarded, "algorithm": algorithm, "budget": budget}
+            _check_without_grid(owner, at_most_value, {**settings, "target": target})
+        elif value_range is None:
+            expected = "given with bids; or leave out both, for any value and any bid"
+            reject(owner, "value_range", expected, value_range)
+        else:
+            self._range = span(owner, "value_range", as_floats(value_range))
+            highest = number(owner, "value_range", self._range[1], above=0)
+            count = 100 if bids is None else bids
+            grid = possible_bids(owner, count, highest, self.tick_size, max_bid)
         self.missing = choice(owner, "missing", missing, MISSING)
         self.rules = AuctionRules(
-            bids=possible_bids(owner, bids, highest, self.tick_size, max_bid),
+            bids=grid,
             highest_value=highest,
             reserve=number(owner, "reserve", reserve, at_least=0),
             ties=ties,
@@ -172,15 +207,13 @@ class FirstPriceBidder(HiddenNumberApplication):
             limits = given_limits(owner, budget, target)
             if limits:
                 times = (horizon, expires, max_jump)
-                self._spending = Spending(
-                    owner, self.rules.amounts, limits, self.value_range, *times
-                )
+                self._spending = Spending(owner, self.rules.amounts, limits, self._range, *times)
         self._start(
             algorithm,
             problem,
             seed,
             partial(usual_algorithm, feedback),
-            context_range=self.value_range,
+            context_range=None if self.relative else self._range,
             feedback=feedback,
             payoff="first-price",
             ties=self.rules.ties,
@@ -193,20 +226,36 @@ class FirstPriceBidder(HiddenNumberApplication):
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            given = ((Bid, LawDecision), self.rules, self._range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
         if self._spending is not None:
             self._spending.claim(owner)
 
     @property
     def bids(self) -> Floats:
-        """The amounts that may be bid, ascending, in the order of `policy`."""
+        """The amounts that may be bid, ascending, in the order of `policy`.
+
+        Without a grid, these are shares of the value.
+        """
         return self.rules.amounts
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The lowest and the highest value; without a grid, of the auctions learned from so far."""
+        if not self.relative:
+            return self._range
+        seen: tuple[float, float] = self.learner.law.contexts_seen
+        return seen
+
+    @property
+    def possible_values(self) -> tuple[float, float]:
+        """The lowest and the highest value that `bid` takes."""
+        return self._range
 
     def settings(self) -> dict[str, Any]:
         return {
-            "bids": self.bids.tolist(),
-            "value_range": list(self.value_range),
+            "bids": None if self.relative else self.bids.tolist(),
+            "value_range": None if self.relative else list(self._range),
             "feedback": self.feedback,
             "reserve": self.rules.reserve,
             "ties": self.rules.ties,
@@ -247,6 +296,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         labels = self._labels("bid", classes) if classes or self.classes else ()
         learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
         try:
+            if self.relative:
+                return self._bid_share(value, reserve, labels)
             if core is not None and reserve is at is None:
                 usual: Bid | None = core.bid(learner, spending, value, labels, taken)
                 if usual is not None:
@@ -272,6 +323,28 @@ class FirstPriceBidder(HiddenNumberApplication):
             made = unless_known(learner, self.rules, self.feedback, [made])[0]
         reason = why or reason_of(self.rules, worth, floor, first, last)
         return Bid(made, None, worth, floor, labels, reason)
+
+    def _bid_share(self, value: Money, reserve: Money | None, labels: tuple[Label, ...]) -> Bid:
+        """Return a bid without a grid."""
+        worth, floor = self._worth("bid", value, reserve)
+        low, high = self._amounts(worth, floor)
+        if not 0.0 < low <= high:
+            least = f"at least {low:.6g}" if low > 0.0 else "above 0"
+            reason = f"At a value of {worth:.6g}, no bid can be {least} and earn anything."
+            return Bid(None, None, worth, floor, labels, reason)
+        made, amount = self.learner.decide_share(worth, worth, labels, low, high)
+        if self.tick_size is not None:
+            up = self.rules.ties == "lose"
+            amount = min(max(in_tick(amount, self.tick_size, 1 if up else 0), low), high)
+        return Bid(made, amount, worth, floor, labels)
+
+    def _amounts(self, worth: float, floor: float | None) -> tuple[float, float]:
+        """Return the lowest and the highest amount that may be bid without a grid."""
+        low = max(worth * self._grid[0], self.rules.reserve if floor is None else floor)
+        high = min(worth, self._most)
+        if self.tick_size is None:
+            return low, high
+        return in_tick(low, self.tick_size, 1), in_tick(high, self.tick_size, -1)
 
     def settle(
         self,
@@ -510,7 +583,11 @@ class FirstPriceBidder(HiddenNumberApplication):
         if self.guarded:
             expected = "False, as the guard has to see how its own bids fare"
             reject(given.owner, "guarded", expected, self.guarded)
-        log = log_outcomes(learner.law, self.rules, self.value_range, given)
+        log = log_outcomes(learner.law, self.rules, self._range, given)
+        if log.raw is not None:
+            with learner.learning, learner.deciding:
+                learner.law.core.observe_all(*log.raw)
+            return
         rounds = (log.values, log.kinds, log.indices)
         with learner.learning, learner.deciding:
             learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
@@ -616,7 +693,7 @@ class FirstPriceBidder(HiddenNumberApplication):
             ends = [best_without(law, given, names) for names in (law.classes, ())]
             chance = float(law.core.chance(ends[1]))
             others = [best_without(law, given, (name,)) for name in law.classes]
-        grid = self._grid
+        grid = learner.law.amounts_at(worth).tolist()
         moved = {
             name: (label, grid[ends[1]] - grid[other])
             for name, label, other in zip(law.classes, labels, others, strict=True)
@@ -644,7 +721,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`.
         """
         if values is None:
-            values = np.linspace(*self.value_range, _CURVE_POINTS)
+            spread = np.geomspace if self.relative else np.linspace
+            values = spread(*self.value_range, _CURVE_POINTS)
         expected = "values in the bidder's range"
         given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
         worths = np.atleast_1d(given)
@@ -653,7 +731,10 @@ class FirstPriceBidder(HiddenNumberApplication):
         for i, value in enumerate(worths):
             policies[i] = self._policy("shading_curve", value, reserve, labels)
         policies[~policies.any(axis=1)] = np.nan
-        return ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
+        curve = ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
+        if not self.relative:
+            return curve
+        return replace(curve, **{name: getattr(curve, name) * worths for name in _BIDS})
 
     def picture(self) -> str:
         if self.classes:
@@ -722,17 +803,25 @@ class FirstPriceBidder(HiddenNumberApplication):
         self, owner: str, value: object, reserve: object
     ) -> tuple[float, float | None, int, int]:
         """Return the value and the reserve price, and the lowest and the highest possible bid."""
-        low, high = self.value_range
-        worth = amount_of(
-            owner, "value", value, at_least=low, at_most=high, error=InvalidContextError
-        )
+        worth, reserve = self._worth(owner, value, reserve)
         grid = self._grid
+        if self.relative:
+            low, high = self._amounts(worth, reserve)
+            if not 0.0 < low <= high:
+                return worth, reserve, 1, 0
+            last = min(bisect_left(grid, high / worth), len(grid) - 1)
+            return worth, reserve, min(bisect_left(grid, low / worth), last), last
         last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
+        return worth, reserve, 0 if reserve is None else bisect_left(grid, reserve), last
+
+    def _worth(self, owner: str, value: object, reserve: object) -> tuple[float, float | None]:
+        """Return the value and the reserve price of an auction, checked."""
+        low, high = self._range
+        bad = InvalidContextError
+        worth = amount_of(owner, "value", value, at_least=low, at_most=high, error=bad)
         if reserve is None:
-            return worth, None, 0, last
-        least = self.rules.reserve
-        floor = amount_of(owner, "reserve", reserve, at_least=least, error=InvalidContextError)
-        return worth, floor, bisect_left(grid, floor), last
+            return worth, None
+        return worth, amount_of(owner, "reserve", reserve, at_least=self.rules.reserve, error=bad)
 
     def _policy(
         self,
@@ -786,4 +875,4 @@ class FirstPriceBidder(HiddenNumberApplication):
 
     def _features(self, worth: float, cost: float) -> Floats:
         del cost
-        return self.rules.contexts(min(worth, self.value_range[1]))
+        return self.rules.contexts(min(worth, self._range[1]))

@@ -151,7 +151,7 @@ class HiddenNumberApplication(Application):
         seed: Seed,
         usual: Callable[[], Algorithm],
         *,
-        context_range: tuple[float, float],
+        context_range: tuple[float, float] | None,
         feedback: str,
         payoff: str,
         ties: str,
@@ -185,15 +185,18 @@ class HiddenNumberApplication(Application):
                 owner, algorithm, problem, seed, usual(), expected=_EXPECTED
             )
             return
-        low, high = context_range
         amounts = self.rules.amounts
         most = _MOST_CELLS // (_NODES + (_CLASS_NODES if classes else 0))
         if amounts.size > most:
             expected = f"{_EXPECTED}; the law has room for {most} amounts"
             reject(owner, "algorithm", expected, verbatim(f"{amounts.size} amounts"))
+        grid = None if context_range is None else amounts.copy()
+        if context_range is not None and context_range[0] == context_range[1]:
+            low = context_range[0]  # with one context, any range works
+            context_range = (low, low + max(low, 1.0))
         law = OutcomeLaw(
-            amounts.copy(),
-            (low, high if high > low else low + max(low, 1.0)),  # with one context, any range works
+            grid,
+            context_range,
             classes=self.classes,
             feedback=feedback,
             payoff=payoff,

@@ -91,6 +91,19 @@ def in_ticks(owner: str, amounts: Floats, tick: Decimal) -> Floats:
     return np.array([float(int(count) * tick) for count in counts.tolist()])
 
 
+def in_tick(amount: float, tick: Decimal, side: int) -> float:
+    """Return a whole multiple of a tick: the nearest to an amount, or the next on one side of it.
+
+    >>> in_tick(0.104, Decimal("0.01"), 0), in_tick(0.104, Decimal("0.01"), 1)
+    (0.1, 0.11)
+    """
+    count = amount / float(tick)
+    near = round(count)
+    if side and abs(count - near) > 1e-9 * max(count, 1.0):
+        near = math.ceil(count) if side > 0 else math.floor(count)
+    return float(near * tick)
+
+
 def possible_bids(
     owner: str, bids: int | npt.ArrayLike, highest: float, tick: Decimal | None, most: Money | None
 ) -> Floats:

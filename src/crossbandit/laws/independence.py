@@ -323,7 +323,7 @@ class IndependenceTest:
         totals = np.zeros(len(law.classes) + 1)
         for context, labels in recent:
             slots = law.levels.slots(labels)
-            margins = np.where(law.amounts <= context, context - law.amounts, 0.0)
+            margins = np.maximum(context - law.amounts_at(context), 0.0)
             law.core.read(context, slots)
             earned = margins * chances_of(law)
             totals[-1] += earned.max()
@@ -343,7 +343,7 @@ class IndependenceTest:
         best, pooled = 0.0, 0.0
         for context, labels in recent:
             view = law.law(context, **dict(zip(law.classes, labels, strict=True)))
-            margins = np.where(law.amounts <= context, context - law.amounts, 0.0)
+            margins = np.maximum(context - law.amounts_at(context), 0.0)
             usual = int((margins * view.pool).argmax())
             best += float((margins * view.chances).max())
             pooled += float(margins[usual] * view.chances[usual])

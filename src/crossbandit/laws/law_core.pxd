@@ -2,16 +2,16 @@ from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
 
 cdef class LawCore:
-    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat
-    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, ring
+    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest, half, price_kind, price_index, price_column
     cdef double share, optimism, probing
-    cdef bint mirrored, strict
-    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads
-    cdef long long[:, ::1] rows
-    cdef long long[::1] keys
+    cdef bint mirrored, strict, relative, again
+    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads, kept, line, sorted
+    cdef long long[:, ::1] rows, kept_keys
+    cdef long long[::1] keys, keys_now
     cdef EffectCore effects
     cdef long long combined
-    cdef double u, v, w, probability, plays
+    cdef double u, v, w, probability, plays, value
     cdef tuple made_of
     cdef Py_ssize_t settle_one(self, TestCore test, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef check(self, Py_ssize_t first, Py_ssize_t last, const double[::1] uniforms)
@@ -21,6 +21,7 @@ cdef class LawCore:
     cdef void take_row(self, const long long[:, ::1] slots, const double[:, ::1] uniforms, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t band_of(self, double context) noexcept nogil
     cdef Py_ssize_t first_row(self, Py_ssize_t memory) noexcept nogil
+    cdef Py_ssize_t pool_of(self, Py_ssize_t memory) noexcept nogil
     cdef Py_ssize_t node_of(self, Py_ssize_t band, Py_ssize_t depth) noexcept nogil
     cdef Py_ssize_t column_of(self, Py_ssize_t kind, Py_ssize_t index) noexcept nogil
     cdef bint is_told(self, Py_ssize_t kind) noexcept nogil
@@ -49,6 +50,7 @@ cdef class LawCore:
     cdef bint may_try(self) noexcept nogil
     cdef Py_ssize_t without_tries(self, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cdef Py_ssize_t set_try(self, Py_ssize_t row, Py_ssize_t best, double worth, Py_ssize_t first) noexcept nogil
+    cdef double far_below(self, Py_ssize_t amount) noexcept nogil
     cdef double highest_chance(self, Py_ssize_t row, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t probe(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double uniform) noexcept nogil
     cdef void weigh_tries(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double weight, double[::1] out) noexcept nogil
@@ -75,8 +77,22 @@ cdef class LawCore:
     cdef void draw_near(self, Py_ssize_t row, double unit, double differs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void shrink_odds(self, Py_ssize_t row, double unit, double noise, bint root, Py_ssize_t kind) noexcept nogil
     cdef void move_odds(self, Py_ssize_t row, double unit, double differs, double fading) noexcept nogil
+    cdef Py_ssize_t settle_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
+    cdef void begin_again(self, Py_ssize_t start) noexcept nogil
+    cdef void learn_again(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef Py_ssize_t absorb_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
+    cdef Py_ssize_t show_on(self, double[::1] grid, double unit, double amount, bint reached, double number) noexcept nogil
+    cdef void set_scales(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void cut_bands(self, double[::1] values, double[::1] sums, Py_ssize_t count) noexcept nogil
+    cdef void set_prices(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void to_shares(self, bint with_spreads) noexcept nogil
+    cdef double amount_near(self, Py_ssize_t arm, double worth, double low, double high) noexcept nogil
+    cdef double share_chance(self, double price) noexcept nogil
+    cdef double price_chance(self, double price) noexcept nogil
     cdef void raise_odds(self, Py_ssize_t row) noexcept nogil
 
+cdef Py_ssize_t place_in(double[::1] grid, Py_ssize_t size, double number, bint strict) noexcept nogil
+cdef void sort(double[::1] numbers, Py_ssize_t count) noexcept nogil
 cdef bint tells(Py_ssize_t feedback, bint reached) noexcept nogil
 cdef Py_ssize_t outcome_kind(Py_ssize_t feedback, Py_ssize_t amount, Py_ssize_t cell) noexcept nogil
 cdef double reaches(Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil

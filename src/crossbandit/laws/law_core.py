@@ -112,6 +112,13 @@ SHARE = cython.declare(cython.double, 0.0078125)  # mean cost, as a share of the
 MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many times the best
 OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
 
+# Without a grid.
+PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which contexts are looked at
+ELSEWHERE = cython.declare(cython.double, 0.75)  # of them are out of the known range: start again
+FACTOR = cython.declare(cython.double, 4.0)  # by how much the known range is wider than what came
+QUANTILES = cython.declare(cython.Py_ssize_t, 60)  # prices of the grid that are not common ones
+NEAR = cython.declare(cython.double, 1e-9)  # the width of the cell of a common price
+
 
 @cython.cclass
 class LawCore:
@@ -119,7 +126,8 @@ class LawCore:
 
     def __init__(self, rules, state, scratch) -> None:
         self.made_of = (rules, state, scratch)
-        self.amounts, self.cuts = rules.amounts, rules.cuts
+        self.amounts = rules.amounts
+        self.cuts = state.cuts if rules.relative else rules.cuts
         self.depth, self.recent_depth = rules.depth, rules.recent_depth
         self.growth, self.half_lives = rules.growth, rules.half_lives
         self.share, self.feedback, self.payoff = rules.share, rules.feedback, rules.payoff
@@ -127,6 +135,11 @@ class LawCore:
         self.features, self.optimism = rules.features, rules.optimism
         self.probing = rules.probing
         self.size, self.memories = len(rules.amounts), len(rules.growth)
+        self.relative = rules.relative
+        self.half = self.memories // 2 if rules.relative else self.memories
+        self.prices, self.kept, self.kept_keys = state.prices, state.kept, state.kept_keys
+        self.ring, self.line = state.ring, np.zeros((3, len(rules.amounts)))
+        self.sorted = np.zeros((3, 2 * len(state.kept) + 1))
         self.told, self.hidden = state.told, state.hidden
         self.visits, self.since = state.visits, state.since
         self.law, self.spread = state.law, state.spread
@@ -140,6 +153,7 @@ class LawCore:
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
         self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
+        self.keys_now, self.again = np.full(max(rules.features, 1), -1), False
         self.effects = EffectCore(rules, state, self.keys)
 
     def __reduce__(self):
@@ -217,6 +231,8 @@ class LawCore:
         """
         self.set_keys(slots)
         band: cython.Py_ssize_t = self.read_law(context)
+        if self.relative:
+            worth /= context
         for i in range(weights.shape[0]):
             self.u, self.v = uniforms[i, 0], uniforms[i, 1]
             best = self.without_tries(worth, cost, first, last)
@@ -334,6 +350,16 @@ class LawCore:
                 codes[i] = FIRST_CODE + mark
 
     def settle_one(self, test, context, amount, reached, number, tried):
+        if self.relative:
+            mark: cython.Py_ssize_t = self.settle_share(context, amount, reached, number, tried)
+            if mark >= 0 and self.price_column >= 0 and self.ring[0] > self.kept.shape[0]:
+                kind, index = self.price_kind, self.price_index
+                played = min(place_in(self.prices, self.size, amount, False), self.size - 1)
+                band = self.band_of(context)
+                test.test_one(
+                    self.feedback, self.mirrored, band, self.combined, kind, index, played
+                )
+            return mark
         code: cython.Py_ssize_t = self.show(amount, reached, number)
         kind: cython.Py_ssize_t = (code & 3) - 1
         index: cython.Py_ssize_t = (code >> 2) - 1
@@ -344,6 +370,357 @@ class LawCore:
         self.learn_at(band, kind, index, played if tried else -1)
         test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
         return 4 * index + kind
+
+    # --- without a grid ------------------------------------------------------------------------
+
+    def observe_all(
+        self,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        amounts: cython.const[cython.double][::1],
+        numbers: cython.const[cython.double][::1],
+        marks: cython.const[cython.double][::1],
+    ) -> None:
+        """Learn from n outcomes without a grid; the arguments are columns of `kept`."""
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                self.take_keys(slots, i)
+                mark = cython.cast(cython.Py_ssize_t, marks[i])
+                self.settle_share(contexts[i], amounts[i], mark & 1 != 0, numbers[i], mark & 2 != 0)
+
+    def amount_of(
+        self,
+        arm: cython.Py_ssize_t,
+        worth: cython.double,
+        low: cython.double,
+        high: cython.double,
+    ) -> float:
+        """Return the amount to play for a share that was chosen last; see `amount_near`."""
+        if not 0 <= arm < self.size or not self.relative:
+            raise IndexError("there is no such share")
+        return self.amount_near(arm, worth, low, high)
+
+    def play_shares(
+        self,
+        contexts: cython.const[cython.double][::1],
+        slots: cython.const[cython.longlong][:, ::1],
+        worths: cython.const[cython.double][::1],
+        numbers: cython.const[cython.double][::1],
+        uniforms: cython.const[cython.double][:, ::1],
+        out: cython.double[::1],
+    ) -> None:
+        """Decide and learn in n rounds; `out` is set to the amounts. numbers: above 0."""
+        arm: cython.Py_ssize_t
+        with cython.nogil:
+            for i in range(contexts.shape[0]):
+                self.take_row(slots, uniforms, i)
+                band = self.read_to_choose(contexts[i])
+                arm = self.choose(band, worths[i], 0.0, 0, self.size - 1)
+                amount = self.amount_near(arm, worths[i], 0.0, worths[i])
+                out[i] = amount
+                reached: cython.bint = amount > numbers[i] if self.strict else amount >= numbers[i]
+                self.settle_share(contexts[i], amount, reached, numbers[i], True)
+
+    def settle_share(self, context, amount, reached, number, tried):
+        """Learn from an outcome in money, and keep it; return its code by shares, or -1."""
+        ring: cython.Py_ssize_t = self.kept.shape[0]
+        count: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.ring[0])
+        at: cython.Py_ssize_t = count % ring
+        if amount >= 0.0 and not tells(self.feedback, reached):
+            number = 0.0
+        self.kept[at, 0], self.kept[at, 1], self.kept[at, 2] = context, amount, number
+        self.kept[at, 3] = (1.0 if reached else 0.0) + (2.0 if tried else 0.0)
+        for f in range(self.features):
+            self.kept_keys[at, f] = self.keys[f]
+        self.kept_keys[at, self.features] = self.combined
+        count += 1
+        self.ring[0] = count
+        if count > ring and not self.ring[2] <= context <= self.ring[3]:
+            self.ring[1] += 1.0
+        if count <= ring and count & (count - 1) == 0:
+            self.set_scales(0, count)
+            self.learn_again(0, count - 1)
+        elif count > ring and count % PERIOD == 0:
+            if self.ring[1] > ELSEWHERE * PERIOD:  # another unit, or another market
+                self.begin_again(at + 1 - PERIOD)
+            self.ring[1] = 0.0
+        return self.absorb_share(context, amount, reached, number, tried)
+
+    def begin_again(self, start):
+        """Forget all but the latest rounds, which `kept` has from `start` on."""
+        for i in range(PERIOD):
+            for k in range(4):
+                self.kept[i, k] = self.kept[start + i, k]
+            for f in range(self.features + 1):
+                self.kept_keys[i, f] = self.kept_keys[start + i, f]
+        self.ring[0] = PERIOD
+        self.ring[4] += 1.0
+        self.set_scales(0, PERIOD)
+        self.learn_again(0, PERIOD - 1)
+
+    def learn_again(self, start, stop):
+        """Forget all counts, and learn from rounds that were kept."""
+        combined: cython.longlong = self.combined
+        for row in range(self.visits.shape[0]):
+            if self.visits[row] > 0.0:
+                self.visits[row] = self.since[row] = 0.0
+                for j in range(self.size + 1):
+                    self.told[row, j] = 0.0
+                    self.hidden[row, j] = 0.0
+                for j in range(6):
+                    self.evidence[row, j] = 0.0
+        for row in range(self.totals.shape[0]):
+            for j in range(6):
+                self.totals[row, j] = 0.0
+        for row in range(self.untried.shape[0]):
+            self.untried[row] = self.size + 1.0
+            for k in range(self.size):
+                self.asked[row, k] = 0.0
+                self.reached[row, k] = 0.0
+        for m in range(self.memories):
+            self.scale[m] = 1.0
+            self.weights[m] = 1.0 / cython.cast(cython.double, self.memories)
+        self.set_flat(0)
+        self.again = True
+        for f in range(self.features):
+            self.keys_now[f] = self.keys[f]
+        for i in range(start, stop):
+            for f in range(self.features):
+                self.keys[f] = self.kept_keys[i, f]
+            what: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.kept[i, 3])
+            self.absorb_share(
+                self.kept[i, 0], self.kept[i, 1], what & 1 != 0, self.kept[i, 2], what & 2 != 0
+            )
+        for f in range(self.features):
+            self.keys[f] = self.keys_now[f]
+        self.combined = combined
+        self.again = False
+
+    def absorb_share(self, context, amount, reached, number, tried):
+        """Count an outcome on both scales: by shares of the context, and by prices."""
+        code: cython.Py_ssize_t = self.show_on(self.amounts, 1.0 / context, amount, reached, number)
+        kind: cython.Py_ssize_t = (code & 3) - 1
+        index: cython.Py_ssize_t = (code >> 2) - 1
+        if kind < 0:
+            return -1
+        other: cython.Py_ssize_t = self.show_on(self.prices, 1.0, amount, reached, number)
+        self.price_kind, self.price_index = (other & 3) - 1, (other >> 2) - 1
+        self.price_column = -1
+        if self.price_kind >= 0:
+            self.price_column = self.column_of(self.price_kind, self.price_index)
+        played: cython.Py_ssize_t = -1
+        if tried and amount > 0.0:
+            played = min(self.place_of(amount / context, False), self.size - 1)
+        self.value = context
+        self.learn_at(self.band_of(context), kind, index, played)
+        return 4 * index + kind
+
+    def show_on(self, grid, unit, amount, reached, number):
+        """Return what an outcome says on a grid, as `show` does. The amount need not be on it.
+
+        A number that is told counts as told only if the amount is in another cell of the grid.
+        Otherwise losses would be told in the cell in which wins are hidden. If nothing is told, the
+        nearest amount of the grid takes the place of the amount.
+        """
+        above: cython.Py_ssize_t = place_in(grid, self.size, amount * unit, False)
+        exact: cython.bint = above < self.size and grid[above] == amount * unit
+        below: cython.Py_ssize_t = above if exact else above - 1
+        kind: cython.Py_ssize_t = TOLD
+        index: cython.Py_ssize_t = 0
+        if self.feedback == WON_LOST:
+            kind, index = AT_MOST if reached else ABOVE, above
+            if above == self.size:
+                index = self.size - 1
+            elif (
+                below == above - 1 >= 0
+                and amount * unit - grid[below] < grid[above] - amount * unit
+            ):
+                index = below
+            return 4 * (index + 1) + kind + 1
+        if number > 0.0:
+            index = place_in(grid, self.size, number * unit, self.strict)
+        if amount >= 0.0 and self.feedback == AFTER_LOSS and (reached or index <= above):
+            kind, index = AT_MOST if above < self.size else -1, above
+        elif amount >= 0.0 and self.feedback == AFTER_WIN and (not reached or index > below):
+            kind, index = ABOVE if below >= 0 else -1, below
+        return 4 * (index + 1) + kind + 1
+
+    def set_scales(self, start, stop):
+        """Set the bands of contexts and the grid of prices by rounds that were kept."""
+        values = self.sorted[0]
+        sums = self.sorted[1]
+        count: cython.Py_ssize_t = stop - start
+        for i in range(count):
+            values[i] = self.kept[start + i, 0]
+        sort(values, count)
+        sums[0] = 0.0
+        for i in range(count):
+            sums[i + 1] = sums[i] + log(values[i] / values[0])
+        self.ring[2], self.ring[3] = values[0] / FACTOR, values[count - 1] * FACTOR
+        self.cut_bands(values, sums, count)
+        self.set_prices(start, stop)
+
+    def cut_bands(self, values, sums, count):
+        """Cut each band at the mean logarithm of its contexts; in the middle if there are none."""
+        one: cython.Py_ssize_t = 1
+        size: cython.Py_ssize_t = self.cuts.shape[0] + 1
+        for level in range(self.depth):
+            step: cython.Py_ssize_t = size >> level
+            for node in range(one << level):
+                first: cython.Py_ssize_t = node * step
+                low: cython.double = self.ring[2] if first == 0 else self.cuts[first - 1]
+                high: cython.double = self.ring[3]
+                if first + step < size:
+                    high = self.cuts[first + step - 1]
+                a: cython.Py_ssize_t = 0 if first == 0 else place_in(values, count, low, False)
+                b: cython.Py_ssize_t = count
+                if first + step < size:
+                    b = place_in(values, count, high, False)
+                cut: cython.double = sqrt(low) * sqrt(high)
+                if b - a >= 2:
+                    cut = values[0] * exp((sums[b] - sums[a]) / cython.cast(cython.double, b - a))
+                self.cuts[first + step // 2 - 1] = min(max(cut, low), high)
+
+    def set_prices(self, start, stop):
+        """Set the grid of prices: each common price, quantiles, and even steps in logarithms.
+
+        A price is common if it was told in 2 % of the rounds that tell any. It has a cell of its
+        own. The other half of the grid has quantiles of prices told and of amounts, and even steps.
+        """
+        seen = self.sorted[0]
+        told = self.sorted[1]
+        n: cython.Py_ssize_t = 0
+        t: cython.Py_ssize_t = 0
+        low: cython.double = self.ring[2]
+        high: cython.double = self.ring[3] / FACTOR
+        for i in range(start, stop):
+            amount, number = self.kept[i, 1], self.kept[i, 2]
+            if amount > 0.0:
+                seen[n] = amount
+                n += 1
+            if number > 0.0:
+                seen[n] = number
+                told[t] = number
+                n += 1
+                t += 1
+        sort(seen, n)
+        sort(told, t)
+        if n > 0:
+            low = max(min(seen[n // 100], low) * 0.25, seen[0] * 0.25)
+            high = max(high, seen[n - 1])
+        k: cython.Py_ssize_t = 0
+        least: cython.Py_ssize_t = max(4, t // 50)
+        i = 0
+        while i < t and k + 2 <= self.size - QUANTILES:
+            same: cython.Py_ssize_t = 1
+            while i + same < t and told[i + same] == told[i]:
+                same += 1
+            if same >= least:
+                self.prices[k] = told[i] if self.strict else told[i] * (1.0 - NEAR)
+                self.prices[k + 1] = told[i] * (1.0 + NEAR) if self.strict else told[i]
+                k += 2
+            i += same
+        rest: cython.Py_ssize_t = self.size - k
+        part: cython.Py_ssize_t = rest // 2 if n > 0 else 0
+        for q in range(part):
+            self.prices[k + q] = seen[(2 * q + 1) * n // (2 * part)]
+        ratio: cython.double = log(high / low) / cython.cast(cython.double, rest - part - 1)
+        for q in range(rest - part):
+            self.prices[k + part + q] = low * exp(ratio * q)
+        sort(self.prices, self.size)
+        for k in range(1, self.size):
+            if self.prices[k] <= self.prices[k - 1]:
+                self.prices[k] = self.prices[k - 1] * (1.0 + 0.0001 * NEAR)
+
+    def to_shares(self, with_spreads):
+        """Replace the laws of prices by what they say of the shares of the context.
+
+        Between two prices, the law is a line. `line` keeps the mixture of the laws of prices.
+        """
+        last: cython.Py_ssize_t = self.size - 1
+        for j in range(self.size):
+            self.line[2, j] = 0.0
+        if self.ring[0] == 0.0:
+            for e in range(self.half, self.experts):
+                for k in range(self.size):
+                    self.chances[e, k] = self.chances[0, k]
+                    self.spreads[e, k] = self.spreads[0, k]
+            return
+        for e in range(self.half, self.experts):
+            for k in range(self.size):
+                self.line[0, k] = self.chances[e, last - k if self.mirrored else k]
+                self.line[1, k] = self.spreads[e, last - k if self.mirrored else k]
+                if self.mirrored:
+                    self.line[0, k] = 1.0 - self.line[0, k]
+                self.line[2, k] += self.weights[e] * self.line[0, k]
+            j: cython.Py_ssize_t = 0
+            for k in range(self.size):
+                price: cython.double = self.amounts[k] * self.value
+                while j < self.size and self.prices[j] < price:
+                    j += 1
+                chance: cython.double = self.line[0, min(j, last)]
+                if j <= last:
+                    low: cython.double = self.prices[j - 1] if j > 0 else 0.0
+                    before: cython.double = self.line[0, j - 1] if j > 0 else 0.0
+                    chance = before + (chance - before) * (price - low) / (self.prices[j] - low)
+                column: cython.Py_ssize_t = last - k if self.mirrored else k
+                self.chances[e, column] = 1.0 - chance if self.mirrored else chance
+                if with_spreads:
+                    self.spreads[e, column] = self.line[1, min(j, last)]
+
+    def amount_near(self, arm, worth, low, high):
+        """Return the amount to play near a share: a common price if that is worth more.
+
+        low, high: the lowest and the highest amount that may be played.
+        """
+        best: cython.double = min(max(self.amounts[arm] * self.value, low), high)
+        start: cython.double = self.amounts[arm - 1] * self.value if arm > 0 else 0.0
+        end: cython.double = self.amounts[min(arm + 1, self.size - 1)] * self.value
+        if self.ring[0] == 0.0:
+            return best
+        most: cython.double = (worth - best) * self.share_chance(best)
+        if start < low < best:
+            earned: cython.double = (worth - low) * self.share_chance(low)
+            if earned > most:
+                best, most = low, earned
+        j: cython.Py_ssize_t = max(place_in(self.prices, self.size, start, True), 1)
+        while j < self.size and self.prices[j] <= min(end, high):
+            price: cython.double = self.prices[j]
+            if price >= low and price - self.prices[j - 1] < 4.0 * NEAR * price:
+                earned = (worth - price) * self.share_chance(price)
+                if earned > most:
+                    best, most = price, earned
+            j += 1
+        return best
+
+    def share_chance(self, price):
+        """Return the chance that an amount between two shares reaches the number."""
+        k: cython.Py_ssize_t = place_in(self.amounts, self.size - 1, price / self.value, False)
+        low: cython.double = self.amounts[k - 1] if k > 0 else 0.0
+        before: cython.double = self.chance_of(k - 1) if k > 0 else 0.0
+        part: cython.double = min((price / self.value - low) / (self.amounts[k] - low), 1.0)
+        start: cython.double = self.price_chance(low * self.value)
+        rise: cython.double = self.price_chance(self.amounts[k] * self.value) - start
+        smooth: cython.double = 0.0
+        for e in range(self.half):
+            if self.mirrored:
+                gap = self.chances[e, self.size - k] if k > 0 else 1.0
+                smooth += self.weights[e] * (gap - self.chances[e, self.size - 1 - k])
+            else:
+                gap = self.chances[e, k - 1] if k > 0 else 0.0
+                smooth += self.weights[e] * (self.chances[e, k] - gap)
+        if smooth + rise > 0.0:
+            part = (smooth * part + self.price_chance(price) - start) / (smooth + rise)
+        return before + (self.chance_of(k) - before) * min(part, 1.0)
+
+    def price_chance(self, price):
+        """Return the chance by the laws of prices, times their weight."""
+        j: cython.Py_ssize_t = place_in(self.prices, self.size, price, False)
+        if j == self.size:
+            return self.line[2, self.size - 1]
+        low: cython.double = self.prices[j - 1] if j > 0 else 0.0
+        before: cython.double = self.line[2, j - 1] if j > 0 else 0.0
+        return before + (self.line[2, j] - before) * (price - low) / (self.prices[j] - low)
 
     def correct(
         self,
@@ -434,9 +811,17 @@ class LawCore:
     def first_row(self, memory):
         """Return the root of a memory's tree."""
         one: cython.Py_ssize_t = 1
-        if memory == 0:
-            return 0
-        return (one << (self.depth + 1)) - 1 + (memory - 1) * ((one << (self.recent_depth + 1)) - 1)
+        deep: cython.Py_ssize_t = (one << (self.depth + 1)) - 1
+        other: cython.Py_ssize_t = (one << (self.recent_depth + 1)) - 1
+        start: cython.Py_ssize_t = 0
+        if memory >= self.half:  # the second scale
+            start = deep + (self.half - 1) * other
+            memory -= self.half
+        return start if memory == 0 else start + deep + (memory - 1) * other
+
+    def pool_of(self, memory):
+        """Return the memory of all rounds that belongs to a memory."""
+        return self.half if memory >= self.half else 0
 
     def node_of(self, band, depth):
         """Return the pool's node of a band at a depth. It is also the place in any full tree."""
@@ -455,15 +840,7 @@ class LawCore:
 
     def place_of(self, number, strict):
         """Return the lowest amount that is at least `number`, by number; above it, if `strict`."""
-        low: cython.Py_ssize_t = 0
-        high: cython.Py_ssize_t = self.size
-        while low < high:
-            middle = (low + high) >> 1
-            if self.amounts[middle] < number or (strict and self.amounts[middle] == number):
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return place_in(self.amounts, self.size, number, strict)
 
     def grid_place(self, amount):
         """Return the number of an amount; -1 if it is not on the grid."""
@@ -493,7 +870,8 @@ class LawCore:
         pool_depth: cython.Py_ssize_t = 0
         for m in range(self.memories):
             start = self.first_row(m)
-            limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
+            pool = self.pool_of(m)
+            limit = self.depth if m == pool else min(self.recent_depth, pool_depth)
             depth = 0
             while depth < limit:
                 if self.visits[start + self.node_of(band, depth)] < SPLIT * self.scale[m]:
@@ -501,10 +879,10 @@ class LawCore:
                 if self.visits[start + self.node_of(band, depth + 1)] < MATURE * self.scale[m]:
                     break
                 depth += 1
-            if m == 0:
+            if m == pool:
                 pool_depth = depth
             self.rows[m, 0] = start + self.node_of(band, depth)
-            self.rows[m, 1] = self.node_of(band, depth)
+            self.rows[m, 1] = self.first_row(pool) + self.node_of(band, depth)
 
     def read_law(self, context):
         """Set the laws at a context, and return its band."""
@@ -517,6 +895,7 @@ class LawCore:
     def read_chances(self, context, with_spreads):
         last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
+        self.value = context
         self.find_rows(band)
         self.read_experts(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
@@ -545,6 +924,8 @@ class LawCore:
     def read_near(self, column):
         """Set each expert's chances at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
+        if self.relative:
+            low, column = 0, self.size - 1
         if self.features == 0:
             self.read_experts(low, min(column, self.size - 1), False)
             return
@@ -571,13 +952,16 @@ class LawCore:
             self.multiply_up(low)
             if with_spreads:
                 self.add_up()
+        if self.relative:
+            self.to_shares(with_spreads)
 
     def set_hazards(self, e, low):
         """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
-        pool: cython.Py_ssize_t = self.rows[0, 0]
+        first: cython.Py_ssize_t = self.pool_of(e)
+        pool: cython.Py_ssize_t = self.rows[first, 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
-        if e == 0:
+        if e == first:
             for k in range(low, self.size):
                 self.chances[e, k] = self.law[pool, k + 1]
         else:
@@ -647,7 +1031,7 @@ class LawCore:
 
     def add_odds(self, e, low, high, with_spreads):
         """Set chances and variances of an expert from sums of log odds."""
-        pool: cython.Py_ssize_t = self.rows[0, 0]
+        pool: cython.Py_ssize_t = self.rows[self.pool_of(e), 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
         for k in range(high + 1):
@@ -747,10 +1131,14 @@ class LawCore:
         if self.payoff != FIRST_PRICE:
             moved = -moved
         near: cython.double = floor(best + moved + 0.5)
+        if self.relative:
+            near = self.place_of(self.amounts[best] * (1.0 + moved / (best + 1.0)), False)
         return cython.cast(cython.Py_ssize_t, min(max(near, first), last))
 
     def choose(self, band, worth, cost, first, last):
         """Return the amount to play, by the law that was read last."""
+        if self.relative:  # amounts are shares of the context
+            worth /= self.value
         best: cython.Py_ssize_t = self.without_tries(worth, cost, first, last)
         if not self.may_try():
             return best
@@ -790,15 +1178,16 @@ class LawCore:
         self.probability = 0.0
         if most <= 0.0 or self.visits[row] <= 0.0:
             return best
-        if tried > best * FAR:
-            amount, factor = max(cython.cast(cython.Py_ssize_t, best * FAR), lowest), TWICE
+        if tried > self.far_below(best):
+            amount = max(cython.cast(cython.Py_ssize_t, self.far_below(best)), lowest)
+            factor = TWICE
             possible = (worth - self.amounts[first]) * upper
         else:
             upper = self.highest_chance(row, tried)
             amount, factor = max(tried, lowest), CLEARLY
             possible = (worth - self.amounts[amount]) * upper
             if self.plays >= ENOUGH or possible < factor * most:
-                amount = max(cython.cast(cython.Py_ssize_t, tried * FAR), lowest)
+                amount = max(cython.cast(cython.Py_ssize_t, self.far_below(tried)), lowest)
                 possible = (worth - self.amounts[first]) * upper
                 if amount >= tried:
                     return best
@@ -808,6 +1197,12 @@ class LawCore:
         allowed: cython.double = self.probing * SHARE * min(possible - most, MOST * most)
         self.probability = OFTEN if allowed >= OFTEN * cost else allowed / cost
         return amount
+
+    def far_below(self, amount):
+        """Return where the next lower amount to try lies, by number."""
+        if self.relative and amount >= 0:
+            return self.place_of(self.amounts[amount] * FAR, False)
+        return amount * FAR
 
     def highest_chance(self, row, amount):
         """Return an upper bound on an amount's chance, by a node's rounds with amounts up to it.
@@ -874,13 +1269,19 @@ class LawCore:
         elif self.features > 0 and self.feedback != ALWAYS:
             exposed = self.effects.exposure(kind, column, self.rounds[0])
         self.weigh(kind, column)
-        if self.features > 0:
-            self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
-        self.rounds[0] += 1.0
+        if not self.again:
+            if self.features > 0:
+                self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
+            self.rounds[0] += 1.0
         for m in range(self.memories):
             self.grow(m)
+            if m == self.half:  # the second scale
+                column, told = self.price_column, told - self.is_told(kind)
+                told += self.is_told(self.price_kind)
+                if column < 0:
+                    break
             start = self.first_row(m)
-            depth = self.depth if m == 0 else self.recent_depth
+            depth = self.depth if m == self.pool_of(m) else self.recent_depth
             for level in range(depth + 1):
                 place = self.node_of(band, level)
                 row = start + place
@@ -1014,8 +1415,11 @@ class LawCore:
         this one.
         """
         above: cython.Py_ssize_t = max(parent, 0)
-        base: cython.Py_ssize_t = (place - 1) >> 1
-        root: cython.bint = group == 0 and parent < 0
+        pool: cython.Py_ssize_t = self.pool_of(group)
+        start: cython.Py_ssize_t = self.first_row(pool)
+        base: cython.Py_ssize_t = start + ((place - 1) >> 1)
+        root: cython.bint = group == pool and parent < 0
+        place += start
         self.since[row] = 0.0
         if root:
             self.set_flat(row)
@@ -1023,7 +1427,7 @@ class LawCore:
             for j in range(self.size + 1):
                 self.law[row, j] = self.law[above, j]
                 self.spread[row, j] = self.spread[above, j]
-        if group > 0 and parent >= 0 and self.visits[place] >= MATURE:
+        if group != pool and parent >= 0 and self.visits[place] >= MATURE:
             if self.feedback == WON_LOST:
                 for j in range(self.size + 1):
                     self.law[row, j] += self.law[place, j] - self.law[base, j]
@@ -1050,6 +1454,11 @@ class LawCore:
     def set_flat(self, row):
         """Set the law that is assumed before anything is seen: all cells are equally likely."""
         size: cython.double = self.size
+        if self.relative and row == 0:
+            for j in range(self.size + 1):
+                self.law[0, j] = self.flat[j]
+                self.spread[0, j] = 1.0
+            return
         for j in range(self.size + 1):
             if self.feedback == WON_LOST:
                 self.law[row, j] = log((j + 1.0) / max(size - j, 1.0))
@@ -1310,6 +1719,33 @@ class LawCore:
         for k in range(self.size - 1, -1, -1):
             lowest = min(lowest, self.law[row, k])
             self.law[row, k] = 0.5 * (self.work[0, k] + lowest)
+
+
+def place_in(grid, size, number, strict):
+    """Return the lowest of the first amounts of a grid that is at least `number`, by number."""
+    low: cython.Py_ssize_t = 0
+    high: cython.Py_ssize_t = size
+    while low < high:
+        middle = (low + high) >> 1
+        if grid[middle] < number or (strict and grid[middle] == number):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def sort(numbers, count):
+    """Sort the first numbers, in place."""
+    gap: cython.Py_ssize_t = count >> 1
+    while gap > 0:
+        for i in range(gap, count):
+            one: cython.double = numbers[i]
+            j: cython.Py_ssize_t = i
+            while j >= gap and numbers[j - gap] > one:
+                numbers[j] = numbers[j - gap]
+                j -= gap
+            numbers[j] = one
+        gap >>= 1
 
 
 def tells(feedback, reached):

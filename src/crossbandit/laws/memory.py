@@ -54,6 +54,10 @@ RECENT_DEPTH = 5
 HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
 LONG_HALF_LIVES = (math.inf, 2.0**15)  # with "won-lost", which says less per round
 SHARE = 1e-4
+SHARES, STEEPEST = 160, 6.4  # without a grid: how many shares, and the highest log odds of one
+ANY = (1e-100, 1e100)  # contexts without a range
+FACTOR = 4.0  # how much wider than the contexts so far their range is, as in the core
+KEPT = 2048  # rounds that are kept without a grid
 OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
 
@@ -66,9 +70,16 @@ def grid_of(owner: str, amounts: npt.ArrayLike) -> Floats:
     return grid
 
 
+def shares() -> Floats:
+    """Return the shares of a context that may be played without a grid: even steps of log odds."""
+    odds = np.linspace(-STEEPEST, STEEPEST, SHARES)
+    found: Floats = 1.0 / (1.0 + np.exp(-odds))
+    return found
+
+
 def law_rules(
     amounts: Floats,
-    context_range: tuple[float, float],
+    context_range: tuple[float, float] | None,
     feedback: str,
     payoff: str,
     features: int,
@@ -79,9 +90,11 @@ def law_rules(
     """Return the settings of a law as compiled steps take them."""
     followed = amounts if payoff == "first-price" else np.zeros(0)
     half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
+    if context_range is None:  # two scales
+        half_lives = np.tile(half_lives, 2)
     return LawRules(
         amounts=amounts,
-        cuts=_band_cuts(followed, *context_range),
+        cuts=np.zeros(0) if context_range is None else _band_cuts(followed, *context_range),
         depth=DEPTH,
         recent_depth=RECENT_DEPTH,
         growth=2.0 ** (1.0 / half_lives),
@@ -94,6 +107,7 @@ def law_rules(
         features=features,
         optimism=OPTIMISM[feedback],
         probing=probing,
+        relative=context_range is None,
     )
 
 
@@ -128,9 +142,9 @@ def bands_of(rules: LawRules, contexts: npt.ArrayLike) -> Integers:
 
 def full_trees(rules: LawRules) -> list[tuple[int, int]]:
     """Return the root and the depth of the tree of each memory: the pool, then recent rounds."""
-    recent = [rules.recent_depth] * (rules.growth.size - 1)
     found, root = [], 0
-    for depth in (rules.depth, *recent):
+    for half_life in rules.half_lives.tolist():
+        depth = rules.depth if half_life == math.inf else rules.recent_depth
         found.append((root, depth))
         root += (2 << depth) - 1
     return found
@@ -139,6 +153,14 @@ def full_trees(rules: LawRules) -> list[tuple[int, int]]:
 def fixed_rows(rules: LawRules) -> int:
     """Return how many nodes there are."""
     return sum((2 << depth) - 1 for _, depth in full_trees(rules))
+
+
+def unkept(state: LawState) -> dict[str, npt.NDArray[Any]]:
+    """Return the rounds that a law keeps, as if there were none: deciding does not need them."""
+    return {
+        "kept": np.zeros((len(state.kept), 4)),
+        "kept_keys": np.full(state.kept_keys.shape, -1),
+    }
 
 
 _PAGES = 1 << 15  # bytes; larger arrays of zeros take memory where they are written to
@@ -157,7 +179,8 @@ def _zeros(*shape: int) -> Floats:
     return np.frombuffer(pages).reshape(shape)
 
 
-_EFFECTS = LawState._fields[LawState._fields.index("owners") :]
+_EFFECTS = LawState._fields[LawState._fields.index("owners") : LawState._fields.index("cuts")]
+_SCALES = LawState._fields[LawState._fields.index("cuts") :]
 
 
 def empty_state(rules: LawRules, class_limit: int) -> LawState:
@@ -182,6 +205,11 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         reached=np.zeros((BROAD, size)),
         rounds=np.zeros(1),
         **_empty_effects(rules, class_limit if rules.features else 0),
+        cuts=np.zeros((1 << rules.depth) - 1 if rules.relative else 0),
+        prices=np.zeros(size if rules.relative else 0),
+        kept=_zeros(KEPT if rules.relative else 0, 4),
+        kept_keys=np.full((KEPT if rules.relative else 0, rules.features + 1), -1),
+        ring=np.zeros(5 if rules.relative else 0),
     )
     set_flat(rules, state, [root for root, _ in full_trees(rules)])
     return state
@@ -223,11 +251,20 @@ def _empty_effects(rules: LawRules, levels: int) -> dict[str, Any]:
 
 
 def _flat_law(rules: LawRules) -> Floats:
-    """Return the law that is assumed before anything is seen: all cells are equally likely."""
+    """Return the law that is assumed before anything is seen: all cells are equally likely.
+
+    Without a grid, all shares of the context are.
+    """
     columns = np.arange(rules.amounts.size + 1.0)
+    edges = np.concatenate([[0.0], rules.amounts, [1.0]])
     if rules.feedback == WON_LOST:
+        if rules.relative:
+            return np.append(np.log(edges[1:-1] / (1.0 - edges[1:-1])), STEEPEST)
         odds: Floats = np.log((columns + 1.0) / np.maximum(rules.amounts.size - columns, 1.0))
         return odds
+    if rules.relative:  # all shares are equally likely
+        hazards: Floats = np.diff(edges) / edges[1:]
+        return (np.diff(edges) / (1.0 - edges[:-1]))[::-1].copy() if rules.mirrored else hazards
     return 1.0 / (columns + 1.0)
 
 
@@ -294,6 +331,11 @@ _LAW_FIELDS = {
     "block": _COUNT,
     "knot": Field(low=0, high=KNOTS - 2),
     "part": Field(low=0.0, high=1.0),
+    "cuts": _COUNT,
+    "prices": _COUNT,
+    "kept": Field(low=-1.0),
+    "kept_keys": Field(),
+    "ring": _COUNT,
 }
 _BY_NODE = {name for name, field in _LAW_FIELDS.items() if field.rows == "nodes"} - {"rows"}
 _BY_LEVEL = {name for name, field in _LAW_FIELDS.items() if field.rows == "levels"} - {"levels"}
@@ -319,6 +361,8 @@ def law_arrays(state: LawState, without: tuple[str, ...] = ()) -> dict[str, npt.
     "rows" are the numbers of these nodes, "levels" those of the rows of these levels.
     """
     rows, levels = np.flatnonzero(state.visits > 0), np.flatnonzero(state.owners >= 0)
+    if state.prices.size == 0:
+        without = (*without, *_SCALES)
     singles = levels[levels < len(state.fine_scores)]
     parts = {"rows": rows, "levels": levels}
     for name, part in state._asdict().items():
@@ -337,6 +381,8 @@ def _taken(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Set the arrays of an empty state to what `law_arrays` returned; raise CheckpointError."""
     nodes, places = np.arange(state.visits.size), np.arange(state.owners.size)
+    if state.prices.size == 0:
+        arrays = {**arrays, **{name: getattr(state, name) for name in _SCALES}}
     check({**state._asdict(), "rows": nodes, "levels": places}, arrays, _LAW_FIELDS, "law")
     rows, levels = arrays["rows"], arrays["levels"]
     for numbers, most in ((rows, nodes.size), (levels, places.size)):
@@ -609,7 +655,13 @@ def move(
     """Fill an empty state with the counts of another, whose grid or range is different."""
     told = moved_columns(rules, state.told, new_rules.amounts, told=True)
     hidden = moved_columns(rules, state.hidden, new_rules.amounts, told=False)
-    bands = moved_bands(rules.cuts, new_rules.cuts, *context_range)
+    cuts, new_cuts = rules.cuts, new_rules.cuts
+    if rules.relative:
+        cuts, new_cuts, half = state.cuts, target.cuts, len(told) // 2
+        by_price = rules._replace(amounts=state.prices)
+        told[half:] = moved_columns(by_price, state.told[half:], target.prices, told=True)
+        hidden[half:] = moved_columns(by_price, state.hidden[half:], target.prices, told=False)
+    bands = moved_bands(cuts, new_cuts, *context_range)
     for root, depth in full_trees(rules):
         leaves, shift = 1 << depth, rules.depth - depth
         for leaf in range(leaves):

@@ -12,6 +12,8 @@ from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
+    ANY,
+    FACTOR,
     PAYOFFS,
     add_counts,
     copied,
@@ -22,6 +24,8 @@ from crossbandit.laws.memory import (
     law_rules,
     move,
     scratch_for,
+    shares,
+    unkept,
 )
 from crossbandit.laws.rounds import (
     AmountChoice,
@@ -114,8 +118,8 @@ class OutcomeLaw:
 
     def __init__(
         self,
-        amounts: npt.ArrayLike,
-        context_range: tuple[float, float],
+        amounts: npt.ArrayLike | None = None,
+        context_range: tuple[float, float] | None = None,
         *,
         classes: Sequence[str] = (),
         feedback: str = "after-loss",
@@ -126,10 +130,17 @@ class OutcomeLaw:
         seed: Seed = 0,
     ) -> None:
         owner = type(self).__name__
-        grid = grid_of(owner, amounts)
-        low = number(owner, "context_range", context_range[0])
-        high = number(owner, "context_range", context_range[1], above=low)
-        self.context_range = (low, high)
+        self.relative = amounts is None and context_range is None
+        if amounts is None or context_range is None:
+            if not self.relative or payoff != "first-price":
+                expected = "both given, or both left out to bid shares of the context"
+                reject(owner, "amounts, context_range", expected, (amounts, context_range))
+            grid, self.context_range = shares(), ANY
+        else:
+            grid = grid_of(owner, amounts)
+            low = number(owner, "context_range", context_range[0])
+            high = number(owner, "context_range", context_range[1], above=low)
+            self.context_range = (low, high)
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK_CODES)
         self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
         self.ties = choice(owner, "ties", ties, ("win", "lose"))
@@ -141,7 +152,7 @@ class OutcomeLaw:
         self.classes = self.levels.features
         self._rules = law_rules(
             grid,
-            self.context_range,
+            None if self.relative else self.context_range,
             feedback,
             payoff,
             len(self.classes),
@@ -177,13 +188,28 @@ class OutcomeLaw:
         found: Integers = np.searchsorted(self.amounts, np.asarray(numbers, dtype=float), side)
         return found
 
+    @property
+    def contexts_seen(self) -> tuple[float, float]:
+        """The lowest and the highest context learned from since the start, without a grid."""
+        count, _, low, high, _ = self.state.ring.tolist()
+        return (low * FACTOR, high / FACTOR) if count else (1.0, 1.0)
+
+    def amounts_at(self, context: float) -> Floats:
+        """Return what may be played at a context: without a grid, shares of it.
+
+        Args:
+            context: The context.
+        """
+        found: Floats = self.amounts * context if self.relative else self.amounts
+        return found
+
     def highest(self, worth: float) -> int:
         """Return the number of the highest amount that is worth playing.
 
         Args:
             worth: What reaching the number is worth.
         """
-        if self.payoff != "first-price":
+        if self.payoff != "first-price" or self.relative:
             return self.amounts.size - 1
         return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
 
@@ -220,7 +246,10 @@ class OutcomeLaw:
         given = round_of(self, "decide", context, classes, worth, cost, first, last)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
         index = choose(self, *given, drawn)
-        return AmountChoice(index, float(self.amounts[index]), given[0], given[1])
+        amount = float(self.amounts[index])
+        if self.relative:
+            amount = self.core.amount_of(index, given[2], 0.0, given[2])
+        return AmountChoice(index, amount, given[0], given[1])
 
     def policy(
         self,
@@ -285,6 +314,8 @@ class OutcomeLaw:
         Returns:
             What was played, by number; -1 for nothing.
         """
+        if self.relative:
+            reject("play", "amounts", "given: without a grid, call decide and learn", None)
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         rounds: Any = (*log, log.uniforms(self.uniforms, 3), out)
@@ -309,6 +340,11 @@ class OutcomeLaw:
         kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
         classes = dict(zip(self.classes, made.classes, strict=True))
         place = context_of(self, "learn", made.context, classes)
+        if self.relative:
+            mark = 1.0 * bool(reached) + 2.0 * bool(tried)
+            kept = np.array([[place[0]], [made.amount], [number or 0.0], [mark]])
+            self.core.observe_all(kept[0], place[1][None], *kept[1:])
+            return
         nothing = made.index == 0 and kind != TOLD and declines(self)  # no bid was made
         if kind >= 0 and not nothing:
             self.core.learn(*place, kind, index, made.index if tried else -1)
@@ -335,6 +371,8 @@ class OutcomeLaw:
         Raises:
             InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
         """
+        if self.relative:
+            reject("observe", "amounts", "given: without a grid, use FirstPriceBidder", None)
         known = kind_of(self, kind, index, amount)
         classes = dict(zip(self.classes, labels, strict=True))
         place = context_of(self, "observe", context, classes)
@@ -357,6 +395,8 @@ class OutcomeLaw:
                 hidden numbers themselves are learned. With "won-lost" feedback it must be given.
             classes: A column of labels for every feature.
         """
+        if self.relative:
+            reject("warm_up", "amounts", "given: without a grid, use FirstPriceBidder", None)
         log = prepared(self, contexts, numbers, classes=classes)
         self.core.learn_all(log.contexts, log.slots, *shown_to(self, log.cells, played))
 
@@ -390,7 +430,31 @@ class OutcomeLaw:
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        add_counts(self._rules, self.state, other.state)
+        if self.relative:
+            self._join(other)
+        else:
+            add_counts(self._rules, self.state, other.state)
+
+    def _join(self, other: Self) -> None:
+        """Do what `merge` does without a grid: learn what one of the two has kept, or add counts.
+
+        Counts are first moved to the bands and to the prices of this law.
+        """
+        mine, theirs, most = self.state, other.state, len(self.state.kept)
+        if mine.ring[0] <= most < theirs.ring[0]:
+            self.use(copied(theirs))
+            theirs = mine
+        count = int(theirs.ring[0])
+        if count <= most:
+            columns = [column.copy() for column in theirs.kept[:count].T]
+            self.core.observe_all(columns[0], theirs.kept_keys[:count], *columns[1:])
+            return
+        target = empty_state(self._rules, self.class_limit)
+        for name in ("cuts", "prices"):
+            getattr(target, name)[:] = getattr(mine, name)
+        ends = (float(theirs.ring[2]), float(theirs.ring[3]))
+        move(self._rules, theirs, ends, self._rules, target)
+        add_counts(self._rules, mine, target)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
@@ -403,6 +467,8 @@ class OutcomeLaw:
             context_range: The new range of contexts.
         """
         grid = {"amounts": amounts, "context_range": context_range}
+        if self.relative:
+            reject("moved", "amounts", "of a law that has a grid", None)
         made = type(self)(**{**self._form(), **grid}, probing=self.probing)
         made.take_counts(self)
         return made
@@ -413,6 +479,9 @@ class OutcomeLaw:
         Args:
             other: The other law. It is not changed.
         """
+        if self.relative:  # `difference` has found that both are
+            self.use(copied(other.state))
+            return
         self.use(empty_state(self._rules, self.class_limit))
         move(other.parts[0], other.state, other.context_range, self._rules, self.state)
 
@@ -424,15 +493,16 @@ class OutcomeLaw:
             seed: The seed of the random numbers; None for new ones.
         """
         empty = np.zeros((0, self.amounts.size + 1))
-        self.use(copied(other.state._replace(told=empty, hidden=empty)))
+        state = other.state._replace(told=empty, hidden=empty, **unkept(other.state))
+        self.use(copied(state))
         self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
     def _form(self) -> dict[str, Any]:
         """Return what two laws must have in common to be merged."""
         names = ("feedback", "payoff", "ties", "class_limit")
         return {
-            "amounts": self.amounts.tolist(),
-            "context_range": list(self.context_range),
+            "amounts": None if self.relative else self.amounts.tolist(),
+            "context_range": None if self.relative else list(self.context_range),
             "classes": list(self.classes),
             **{name: getattr(self, name) for name in names},
         }

@@ -57,6 +57,10 @@ class LawRules(NamedTuple):
     features: int  # how many there are
     optimism: float  # of a choice, in standard deviations of the law
     probing: float  # how often far lower amounts are tried, relative to the usual
+    relative: bool = (
+        False  # no grid: amounts are shares of the context, the second half of memories
+    )
+    # learns the law of prices; the bands and the grid of prices are in the state
 
 
 class LawState(NamedTuple):
@@ -101,6 +105,12 @@ class LawState(NamedTuple):
     block: Integers  # (K + 1,): the block of each column
     knot: Integers  # (B,): the knot below the middle of a block, from 0 to 6
     part: Floats  # (B,): how far the middle is on the way to the next knot
+    # Without a grid; empty otherwise. N rounds are kept.
+    cuts: Floats  # (2**depth - 1,): the upper ends of the bands of the context
+    prices: Floats  # (K,): the grid of prices, ascending
+    kept: Floats  # (N, 4): context, amount or -1, number or 0, and 1 if reached plus 2 if tried
+    kept_keys: Integers  # (N, F + 1): the keys of the features
+    ring: Floats  # (5,): rounds since the start, contexts outside the range, this range, new starts
 
 
 class Scratch(NamedTuple):

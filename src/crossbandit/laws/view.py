@@ -133,7 +133,7 @@ def view_of(
     if counts:
         own, pool = alone(rules, state, nearest), alone(rules, state, 0)
     return LawView(
-        amounts=law.amounts,
+        amounts=law.amounts_at(context),
         chances=chances,
         errors=np.minimum(errors, 0.5),
         pool=pool,
@@ -151,7 +151,10 @@ def law_card(law: OutcomeLaw) -> str:
     facts = [
         (counted(law.rounds, "round"), "how many outcomes were learned from"),
         (counted(law.amounts.size, "amount"), "from which one is chosen in each round"),
-        (f"contexts from {low:g} to {high:g}", "on which the number may depend"),
+        (
+            "any context" if law.relative else f"contexts from {low:g} to {high:g}",
+            "on which the number may depend",
+        ),
         (law.feedback, "what is told after a round"),
         *((f"by {name}", "a class on which the number may depend") for name in law.classes),
     ]
@@ -160,7 +163,7 @@ def law_card(law: OutcomeLaw) -> str:
 
 def law_picture(law: OutcomeLaw) -> str:
     """Return the law at the middle context as a small SVG picture; empty if it has classes."""
-    return "" if law.classes else law.law(sum(law.context_range) / 2).picture()
+    return "" if law.classes or law.relative else law.law(sum(law.context_range) / 2).picture()
 
 
 def share_of(law: Floats, pool: Floats, own: Floats) -> float:

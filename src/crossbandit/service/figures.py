@@ -386,7 +386,8 @@ def _exploration(bidder: FirstPriceBidder) -> float | None:
     for value, *labels in recent:
         classes = dict(zip(bidder.classes, labels, strict=True))
         chances = bidder.policy(value, **classes)
-        payoffs = (value - bidder.bids) * bidder.price_law(value, **classes).chances
-        possible = payoffs if not bidder.rules.at_most_value else payoffs[bidder.bids <= value]
+        law = bidder.price_law(value, **classes)
+        payoffs = (value - law.amounts) * law.chances
+        possible = payoffs if not bidder.rules.at_most_value else payoffs[law.amounts <= value]
         costs.append(float(possible.max() - chances @ payoffs))
     return max(sum(costs) / len(costs), 0.0)

@@ -134,7 +134,7 @@ class LiveBidder:
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
         self._asked = self._usable = _NO_BLOCK
-        self._amounts = frozenset(bidder.bids.tolist())
+        self._amounts = None if bidder.relative else frozenset(bidder.bids.tolist())
         learner = bidder.learner
         learner.clock = learner.seen.clock = learner.watch.clock = self._clock
         learner.watch.warns = False  # the figures show it
@@ -217,9 +217,10 @@ class LiveBidder:
         """
         bidder, learner = self.bidder, self.bidder.learner
         bid = required_action(row.token, Bid, learner)
-        low, high = bidder.value_range
+        low, high = bidder.possible_values
         numbers = type(bid.value) is float and type(bid.amount) is float
-        if not numbers or not low <= bid.value <= high or bid.amount not in self._amounts:
+        known = bid.amount in self._amounts if self._amounts else 0 < (bid.amount or 0) <= bid.value
+        if not numbers or not low <= bid.value <= high or not known:
             raise DamagedTokenError("A token must hold a value and a bid of this bidder. Drop it.")
         for one in bid.classes:
             known = type(one) in (str, int, type(None)) or (

@@ -126,8 +126,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a bidder of the service: those of `FirstPriceBidder` that JSON can hold.
 
     Attributes:
-        value_range: The lowest and the highest value to come.
-        bids: The amounts that may be bid, or their number.
+        value_range: The lowest and the highest value to come; None without a grid of bids.
+        bids: The amounts that may be bid, or their number; by default 100, without a grid None.
         feedback: When the highest competing bid is told; see `FirstPriceBidder`.
         reserve: The reserve price.
         ties: "win" or "lose": what happens to a bid that equals the highest competing bid.
@@ -149,8 +149,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     11
     """
 
-    value_range: tuple[float, float]
-    bids: int | list[float] = 100
+    value_range: tuple[float, float] | None = None
+    bids: int | list[float] | None = None
     feedback: str = "after-loss"
     reserve: float = 0.0
     ties: str = "win"

@@ -29,6 +29,7 @@ from crossbandit.errors import (
     OutOfMemoryError,
 )
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.laws.memory import unkept
 
 if TYPE_CHECKING:
     import os
@@ -80,7 +81,7 @@ _PENDING_ARRAYS = ("available", "weights", "rows")
 # A file that claims more arms, contexts or features than this must have a byte for each of them.
 _SMALL = 10_000
 
-_KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
+_KINDS = ("feedback", "payoff", "ties", "classes", "relative")  # counts can be moved if these agree
 
 _Object = TypeVar("_Object")
 _GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # with the arms revealed
@@ -576,7 +577,7 @@ class LawFiles(NamedTuple):
             raise ValueError("its header is impossible")
         parts = record.parted(arrays, ("law", "guard"))
         counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
-        learned = {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)}
+        learned = {**parts["law"], **dict.fromkeys(LEFT_OUT, counts), **unkept(law.state)}
         law.resume(law.uniforms.state, learned)
         law.look_like(law, seed)
         made = LawDecider(law, guarded=learner.guard is not None, learner=str(header["learner"]))

@@ -36,7 +36,7 @@ from crossbandit.core.uniforms import Uniforms
 from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
 from crossbandit.laws import GuardedLaw, IndependenceTest
 from crossbandit.laws.independence import SAMPLE
-from crossbandit.laws.memory import law_arrays
+from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import TOLD_AFTER
 
@@ -227,7 +227,8 @@ class LawDecider(LawShell, Shell):
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
-        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
+        left_out = (*LEFT_OUT, *unkept(self.law.state))
+        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=left_out)}
         if self.guard is not None:
             parts["guard"] = self.guard.arrays()
         header = {
@@ -433,6 +434,11 @@ class LawLearner(LawDecider):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
+        if law.relative:
+            raise DecisionError(
+                "A bidder without a grid cannot take an outcome back. Leave the first outcome: its "
+                "share fades as more are learned. Or use a bidder with bids and a value_range."
+            )
         outcome = shown_by(law, amount, reached=reached, number=number)
         steps: list[Step] = [partial(codes.__setitem__, at, code_of(outcome[0], outcome[1]))]
         with nullcontext() if money is None else money.lock, self.deciding:
@@ -502,6 +508,8 @@ class LawLearner(LawDecider):
         """Return the step that tells the test of independence which rounds are added to it."""
         amounts, reached, _ = outcomes
         low, high = self.law.amounts[0], self.law.amounts[-1]
+        if self.law.relative:
+            low, high = 0.0, np.inf
         # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
         found = np.where(reached, amounts <= high, amounts >= low)
         found |= np.isin(reached, TOLD_AFTER[self.law.feedback])

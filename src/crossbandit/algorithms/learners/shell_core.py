@@ -121,6 +121,25 @@ class LawShell(ShellCore):
         finally:
             lock.release()
 
+    def decide_share(self, context, worth, labels, low, high):
+        """Return a decision and an amount from `low` to `high`; for a law without a grid."""
+        lock = self.deciding
+        lock.acquire()
+        try:
+            law: LawCore = self.law.core
+            if not law.relative or context <= 0.0 or not low <= high:
+                raise IndexError("there are no such amounts")
+            self.set_round(law, labels)
+            last = min(law.place_of(high / context, False), law.size - 1)
+            first = min(law.place_of(low / context, False), last)
+            arm: cython.Py_ssize_t = law.choose(
+                law.read_to_choose(context), worth, 0.0, first, last
+            )
+            amount: cython.double = law.amount_near(arm, worth, low, high)
+            return self.decided(arm, first, last), amount
+        finally:
+            lock.release()
+
     def set_round(self, law, labels):
         """Give a law the features and the random numbers of a round."""
         uniforms: Uniforms = self.law.uniforms

@@ -217,15 +217,15 @@ def bid_batch(
 
     spending: the limits of the bidder, if any. taken: as in `Spending.choose`.
     """
-    low, high = bidder.value_range
+    low, high = bidder.possible_values
     bad = InvalidContextError
     worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
     count, least = worths.size, bidder.rules.reserve
     floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
     columns, labels = label_columns(bidder.classes, classes, count)
-    firsts, lasts = _ranges(bidder.rules, worths, floors)
     learner = bidder.learner
-    by_law = learner.law is not None
+    by_law = learner.law is not None and not bidder.relative
+    firsts, lasts = _ranges(bidder.rules, worths, floors)
     if by_law and learner.guard is None:
         if spending is None:
             costs, limits = np.zeros(count), None
@@ -238,7 +238,7 @@ def bid_batch(
         auctions = (worths, floors, firsts, lasts)
         why = reasons(bidder.rules, amounts, auctions, limits)
         return Bids(amounts, worths, floors, labels, made, why)
-    if spending is None and not by_law and learner.learns:
+    if spending is None and learner.law is None and learner.learns:
         return _graph_bids(bidder, learner, worths, floors, firsts, lasts)
     rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
     asked = []

@@ -90,7 +90,7 @@ def possible_price(
     decision: Any = bid.decision
     low, high = law.context_range
     law.core.read(min(max(bid.value, low), high), law.levels.slots(bid.classes))
-    amounts, strict = law.amounts, rules.ties == "lose"
+    amounts, strict = law.amounts_at(bid.value), rules.ties == "lose"
     chances = np.array([law.core.chance(k) for k in range(amounts.size)])
     beaten = int(np.searchsorted(amounts, placed, "right"))
     own = float(chances[beaten - 1]) if beaten > 0 else 0.0

@@ -31,6 +31,7 @@ class LogOutcomes(NamedTuple):
     indices: Integers
     played: Integers
     classes: dict[str, npt.NDArray[np.generic]]
+    raw: tuple[Any, ...] | None = None  # what `LawCore.observe_all` takes, without a grid
 
 
 # How `warm_up` calls the arguments of `observe`.
@@ -86,13 +87,17 @@ def log_outcomes(
         expected = "at least 0, or NaN"
         given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
     columns = _class_columns(law, given, worths.size)
-    cells = law.cells(numbers_to_reach(rules, told))
+    numbers = numbers_to_reach(rules, told)
+    cells = law.cells(numbers)
     if bids is None:
         if law.feedback == "won-lost" or np.isnan(told).any():
             expected = "given where prices are not known, or nothing but won or lost is told"
             given.refuse("bid", expected, None, InvalidLossesError)
         unplayed = np.full(worths.size, -1)
-        return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns)
+        raw = None
+        if law.relative:
+            raw = _raw(law, worths, columns, -np.ones(worths.size), numbers < 0, numbers)
+        return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns, raw)
     made = _column(given, "bid", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
         given.refuse("bid", "at least 0", bids, InvalidLossesError)
@@ -101,6 +106,9 @@ def log_outcomes(
     if (shown & np.isnan(told)).any():
         expected = f"known where the feedback {law.feedback!r} tells them"
         given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
+    if law.relative:
+        raw = _raw(law, worths, columns, made, has_won, np.nan_to_num(numbers, nan=np.inf))
+        return LogOutcomes(worths, cells, cells, cells, columns, raw)
     above = np.searchsorted(law.amounts, made, "left")
     below = np.searchsorted(law.amounts, made, "right") - 1
     kinds = np.where(shown, TOLD, np.where(has_won, AT_MOST, ABOVE))
@@ -110,6 +118,20 @@ def log_outcomes(
     played = np.where(above == below, above, -1)
     columns = {name: column[kept] for name, column in columns.items()}
     return LogOutcomes(worths[kept], kinds[kept], indices[kept], played[kept], columns)
+
+
+def _raw(
+    law: OutcomeLaw,
+    worths: Floats,
+    columns: dict[str, npt.NDArray[np.generic]],
+    made: Floats,
+    won: Booleans,
+    numbers: Floats,
+) -> tuple[Any, ...]:
+    """Return auctions as `LawCore.observe_all` takes them; a value of 0 shows nothing."""
+    kept = (worths > 0.0) & (made != 0.0)
+    slots = law.levels.table(columns, worths.size)[kept]
+    return worths[kept], slots, made[kept], numbers[kept], won[kept].astype(float)
 
 
 def _won(
