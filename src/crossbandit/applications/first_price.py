@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from functools import partial
@@ -31,7 +32,12 @@ from crossbandit.applications.money import (
 )
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
-from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
+from crossbandit.errors import (
+    CrossbanditWarning,
+    InvalidContextError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
 from crossbandit.laws.memory import ANY, shares
 from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
@@ -100,8 +106,10 @@ class FirstPriceBidder(HiddenNumberApplication):
     and to `settle` otherwise.
 
     Args:
-        bids: The amounts that may be bid; or their number, to spread them evenly from 0 to the
-            highest value. `geometric_bids` makes a grid that is finer for small amounts.
+        bids: The amounts that may be bid; or their number, by default 100, to spread them evenly
+            from 0 to the highest value. Without `bids` and `value_range` there is no grid: any
+            amount may be bid, at any value above 0, in any unit. Limits, a guard, and an
+            `Algorithm` need a grid. `geometric_bids` makes one that is finer for small amounts.
         value_range: The lowest and the highest value to come, in any unit of money.
         feedback: Who is told the highest competing bid, as above.
         reserve: The reserve price. A lower bid never wins.
@@ -169,7 +177,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.relative = bids is None and value_range is None
+        self.relative, self._starts = bids is None and value_range is None, 0
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
         if self.relative:
@@ -288,6 +296,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         Returns:
             The bid. Place its `amount`, and pass it to `settle` when the outcome is known. If the
             amount is None, no bid is made: `reason` says why, and there is nothing to settle.
+            Without a grid, that is so at a value of 0, below the lowest tick or reserve price.
 
         Raises:
             InvalidContextError: The value is outside the range, the reserve price is below the
@@ -392,6 +401,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         core, told = self._core, highest_competing_bid
         plain = core if correction is False and reserve is placed is None else None
         if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
+            self._say_new_start()
             return
         if correction is not False:
             correction = self._corrects(correction)
@@ -423,6 +433,20 @@ class FirstPriceBidder(HiddenNumberApplication):
             money=spending,
             key=0 if spending is None else key_of(decision),
         )
+        self._say_new_start()
+
+    def _say_new_start(self) -> None:
+        """Warn if values have moved out of their range, so that the law has started again."""
+        if self.relative and self.learner.law.state.ring[4] > self._starts:
+            self._starts = int(self.learner.law.state.ring[4])
+            low, high = self.value_range
+            warnings.warn(
+                f"Most of the latest values, from {low:.4g} to {high:.4g}, lie outside the range "
+                "of all before. The bidder forgets what it has learned and starts again with them. "
+                "If their unit has changed by mistake, change it back.",
+                CrossbanditWarning,
+                stacklevel=3,
+            )
 
     def bid_many(
         self,
@@ -493,6 +517,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         if placed is not None:
             bids = bids_as_placed(self, bids, placed)
         settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
+        self._say_new_start()
 
     @classmethod
     def fit(cls, log: FitsBidders, *, seed: Seed, **settings: Any) -> Self:
@@ -636,7 +661,8 @@ class FirstPriceBidder(HiddenNumberApplication):
 
         Returns:
             A probability for each of `bids`; all 0 if no bid may be made. That of an amount of 0 is
-            the probability of not bidding.
+            the probability of not bidding. Without a grid, `bids` are shares of the value: a bid
+            lies at one of them, or at a price between its neighbours.
 
         Raises:
             InvalidContextError: As for `bid`.

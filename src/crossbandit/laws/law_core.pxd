@@ -2,8 +2,8 @@ from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
 
 cdef class LawCore:
-    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, ring
-    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest, half, price_kind, price_index, price_column
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, ring, odds, parts
+    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest, half, price_kind, price_index, price_column, first
     cdef double share, optimism, probing
     cdef bint mirrored, strict, relative, again
     cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads, kept, line, sorted
@@ -11,7 +11,7 @@ cdef class LawCore:
     cdef long long[::1] keys, keys_now
     cdef EffectCore effects
     cdef long long combined
-    cdef double u, v, w, probability, plays, value
+    cdef double u, v, w, probability, plays, value, split
     cdef tuple made_of
     cdef Py_ssize_t settle_one(self, TestCore test, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef check(self, Py_ssize_t first, Py_ssize_t last, const double[::1] uniforms)
@@ -79,12 +79,17 @@ cdef class LawCore:
     cdef void move_odds(self, Py_ssize_t row, double unit, double differs, double fading) noexcept nogil
     cdef Py_ssize_t settle_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef void begin_again(self, Py_ssize_t start) noexcept nogil
-    cdef void learn_again(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef bint is_crowded(self, Py_ssize_t start) noexcept nogil
+    cdef void learn_again(self, Py_ssize_t first, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef Py_ssize_t absorb_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef Py_ssize_t show_on(self, double[::1] grid, double unit, double amount, bint reached, double number) noexcept nogil
-    cdef void set_scales(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void set_scales(self, Py_ssize_t count) noexcept nogil
     cdef void cut_bands(self, double[::1] values, double[::1] sums, Py_ssize_t count) noexcept nogil
-    cdef void set_prices(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void set_prices(self, Py_ssize_t count) noexcept nogil
+    cdef Py_ssize_t set_common(self, double[::1] told, Py_ssize_t count, double share) noexcept nogil
+    cdef void set_split(self) noexcept nogil
+    cdef void set_parts(self) noexcept nogil
+    cdef void compare(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef void to_shares(self, bint with_spreads) noexcept nogil
     cdef double amount_near(self, Py_ssize_t arm, double worth, double low, double high) noexcept nogil
     cdef double share_chance(self, double price) noexcept nogil

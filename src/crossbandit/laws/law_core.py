@@ -115,8 +115,19 @@ OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
 # Without a grid.
 PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which contexts are looked at
 ELSEWHERE = cython.declare(cython.double, 0.75)  # of them are out of the known range: start again
+CROWD = cython.declare(cython.double, 0.1)  # of them are in one cell of prices: set them again
+WIDE = cython.declare(cython.double, 1e-3)  # the least relative width of such a cell
 FACTOR = cython.declare(cython.double, 4.0)  # by how much the known range is wider than what came
 QUANTILES = cython.declare(cython.Py_ssize_t, 60)  # prices of the grid that are not common ones
+EARLY = cython.declare(cython.double, 64.0)  # a node with fewer rounds has no children at first,
+SOON = cython.declare(cython.double, 0.0625)  # later with fewer than this share of all rounds
+CALM = cython.declare(cython.double, 0.5)  # the noise of the first choice, as a share of the usual
+RISING = cython.declare(cython.double, 1e-4)  # by how much this share rises in a round
+LOCAL = cython.declare(cython.double, 2.0)  # the most that evidence from elsewhere counts
+MOST_ODDS = cython.declare(cython.double, 10.0)  # the most that any evidence counts
+RARE = cython.declare(cython.double, 1e-5)  # added to likelihoods
+STEP = cython.declare(cython.double, 0.01)  # from one price to the next above all that came
+COMMON = cython.declare(cython.double, 0.005)  # the least share of a common price
 NEAR = cython.declare(cython.double, 1e-9)  # the width of the cell of a common price
 
 
@@ -136,8 +147,10 @@ class LawCore:
         self.probing = rules.probing
         self.size, self.memories = len(rules.amounts), len(rules.growth)
         self.relative = rules.relative
+        self.split = SPLIT
         self.half = self.memories // 2 if rules.relative else self.memories
         self.prices, self.kept, self.kept_keys = state.prices, state.kept, state.kept_keys
+        self.odds, self.parts = state.odds, np.zeros(len(state.weights))
         self.ring, self.line = state.ring, np.zeros((3, len(rules.amounts)))
         self.sorted = np.zeros((3, 2 * len(state.kept) + 1))
         self.told, self.hidden = state.told, state.hidden
@@ -154,6 +167,7 @@ class LawCore:
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
         self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
         self.keys_now, self.again = np.full(max(rules.features, 1), -1), False
+        self.first = 0
         self.effects = EffectCore(rules, state, self.keys)
 
     def __reduce__(self):
@@ -321,7 +335,7 @@ class LawCore:
             unit = self.scale[group]
             if self.visits[row] <= 0.0 or (parent >= 0 and self.visits[row] < MATURE * unit):
                 continue
-            if parent >= 0 and self.visits[parent] < SPLIT * unit:
+            if parent >= 0 and self.visits[parent] < self.split * unit:
                 continue
             self.refresh(group, row, parent, table[i, 2], table[i, 3])
 
@@ -438,11 +452,14 @@ class LawCore:
         if count > ring and not self.ring[2] <= context <= self.ring[3]:
             self.ring[1] += 1.0
         if count <= ring and count & (count - 1) == 0:
-            self.set_scales(0, count)
-            self.learn_again(0, count - 1)
+            self.set_scales(count)
+            self.learn_again(0, 0, count - 1)
         elif count > ring and count % PERIOD == 0:
             if self.ring[1] > ELSEWHERE * PERIOD:  # another unit, or another market
                 self.begin_again(at + 1 - PERIOD)
+            elif self.is_crowded(at + 1 - PERIOD):  # prices are elsewhere on the grid
+                self.set_prices(ring)
+                self.learn_again(self.half, count, count + ring - 1)
             self.ring[1] = 0.0
         return self.absorb_share(context, amount, reached, number, tried)
 
@@ -455,13 +472,27 @@ class LawCore:
                 self.kept_keys[i, f] = self.kept_keys[start + i, f]
         self.ring[0] = PERIOD
         self.ring[4] += 1.0
-        self.set_scales(0, PERIOD)
-        self.learn_again(0, PERIOD - 1)
+        self.set_scales(PERIOD)
+        self.learn_again(0, 0, PERIOD - 1)
 
-    def learn_again(self, start, stop):
-        """Forget all counts, and learn from rounds that were kept."""
+    def is_crowded(self, start):
+        """Return whether many of the latest numbers, from `start` on, are in one wide cell."""
+        for j in range(self.size + 1):
+            self.work[0, j] = 0.0
+        for i in range(start, start + PERIOD):
+            j = place_in(self.prices, self.size, self.kept[i, 2], self.strict)
+            self.work[0, j] += 1.0
+        for j in range(1, self.size):
+            wide: cython.bint = self.prices[j] - self.prices[j - 1] > WIDE * self.prices[j]
+            if wide and self.work[0, j] > CROWD * PERIOD:
+                return True
+        return False
+
+    def learn_again(self, first, start, stop):
+        """Forget the counts of memories from `first` on, and learn from rounds that were kept."""
         combined: cython.longlong = self.combined
-        for row in range(self.visits.shape[0]):
+        self.first = first
+        for row in range(self.first_row(first), self.visits.shape[0]):
             if self.visits[row] > 0.0:
                 self.visits[row] = self.since[row] = 0.0
                 for j in range(self.size + 1):
@@ -469,22 +500,27 @@ class LawCore:
                     self.hidden[row, j] = 0.0
                 for j in range(6):
                     self.evidence[row, j] = 0.0
-        for row in range(self.totals.shape[0]):
+        for row in range(first * LEVELS, self.totals.shape[0]):
             for j in range(6):
                 self.totals[row, j] = 0.0
-        for row in range(self.untried.shape[0]):
-            self.untried[row] = self.size + 1.0
-            for k in range(self.size):
-                self.asked[row, k] = 0.0
-                self.reached[row, k] = 0.0
-        for m in range(self.memories):
+        for m in range(first, self.memories):
             self.scale[m] = 1.0
-            self.weights[m] = 1.0 / cython.cast(cython.double, self.memories)
-        self.set_flat(0)
+        if first == 0:
+            for row in range(self.untried.shape[0]):
+                self.untried[row] = self.size + 1.0
+                for k in range(self.size):
+                    self.asked[row, k] = 0.0
+                    self.reached[row, k] = 0.0
+            for m in range(self.memories):
+                self.weights[m] = 1.0 / cython.cast(cython.double, self.memories)
+            for node in range(self.odds.shape[0]):
+                self.odds[node] = 0.0
+            self.set_flat(0)
         self.again = True
         for f in range(self.features):
             self.keys_now[f] = self.keys[f]
-        for i in range(start, stop):
+        for at in range(start, stop):
+            i: cython.Py_ssize_t = at % self.kept.shape[0]
             for f in range(self.features):
                 self.keys[f] = self.kept_keys[i, f]
             what: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.kept[i, 3])
@@ -494,7 +530,7 @@ class LawCore:
         for f in range(self.features):
             self.keys[f] = self.keys_now[f]
         self.combined = combined
-        self.again = False
+        self.again, self.first = False, 0
 
     def absorb_share(self, context, amount, reached, number, tried):
         """Count an outcome on both scales: by shares of the context, and by prices."""
@@ -512,6 +548,7 @@ class LawCore:
         if tried and amount > 0.0:
             played = min(self.place_of(amount / context, False), self.size - 1)
         self.value = context
+        self.set_split()
         self.learn_at(self.band_of(context), kind, index, played)
         return 4 * index + kind
 
@@ -545,20 +582,19 @@ class LawCore:
             kind, index = ABOVE if below >= 0 else -1, below
         return 4 * (index + 1) + kind + 1
 
-    def set_scales(self, start, stop):
+    def set_scales(self, count):
         """Set the bands of contexts and the grid of prices by rounds that were kept."""
         values = self.sorted[0]
         sums = self.sorted[1]
-        count: cython.Py_ssize_t = stop - start
         for i in range(count):
-            values[i] = self.kept[start + i, 0]
+            values[i] = self.kept[i, 0]
         sort(values, count)
         sums[0] = 0.0
         for i in range(count):
             sums[i + 1] = sums[i] + log(values[i] / values[0])
         self.ring[2], self.ring[3] = values[0] / FACTOR, values[count - 1] * FACTOR
         self.cut_bands(values, sums, count)
-        self.set_prices(start, stop)
+        self.set_prices(count)
 
     def cut_bands(self, values, sums, count):
         """Cut each band at the mean logarithm of its contexts; in the middle if there are none."""
@@ -581,11 +617,11 @@ class LawCore:
                     cut = values[0] * exp((sums[b] - sums[a]) / cython.cast(cython.double, b - a))
                 self.cuts[first + step // 2 - 1] = min(max(cut, low), high)
 
-    def set_prices(self, start, stop):
+    def set_prices(self, count):
         """Set the grid of prices: each common price, quantiles, and even steps in logarithms.
 
-        A price is common if it was told in 2 % of the rounds that tell any. It has a cell of its
-        own. The other half of the grid has quantiles of prices told and of amounts, and even steps.
+        The grid has at least QUANTILES points of the last two kinds, as many of each. The quantiles
+        are those of the prices that were told and of amounts.
         """
         seen = self.sorted[0]
         told = self.sorted[1]
@@ -593,7 +629,7 @@ class LawCore:
         t: cython.Py_ssize_t = 0
         low: cython.double = self.ring[2]
         high: cython.double = self.ring[3] / FACTOR
-        for i in range(start, stop):
+        for i in range(count):
             amount, number = self.kept[i, 1], self.kept[i, 2]
             if amount > 0.0:
                 seen[n] = amount
@@ -608,18 +644,11 @@ class LawCore:
         if n > 0:
             low = max(min(seen[n // 100], low) * 0.25, seen[0] * 0.25)
             high = max(high, seen[n - 1])
-        k: cython.Py_ssize_t = 0
-        least: cython.Py_ssize_t = max(4, t // 50)
-        i = 0
-        while i < t and k + 2 <= self.size - QUANTILES:
-            same: cython.Py_ssize_t = 1
-            while i + same < t and told[i + same] == told[i]:
-                same += 1
-            if same >= least:
-                self.prices[k] = told[i] if self.strict else told[i] * (1.0 - NEAR)
-                self.prices[k + 1] = told[i] * (1.0 + NEAR) if self.strict else told[i]
-                k += 2
-            i += same
+        k: cython.Py_ssize_t = self.size
+        common: cython.double = COMMON
+        while k > self.size - QUANTILES:
+            k = self.set_common(told, t, common)
+            common *= 2.0
         rest: cython.Py_ssize_t = self.size - k
         part: cython.Py_ssize_t = rest // 2 if n > 0 else 0
         for q in range(part):
@@ -628,9 +657,80 @@ class LawCore:
         for q in range(rest - part):
             self.prices[k + part + q] = low * exp(ratio * q)
         sort(self.prices, self.size)
-        for k in range(1, self.size):
-            if self.prices[k] <= self.prices[k - 1]:
-                self.prices[k] = self.prices[k - 1] * (1.0 + 0.0001 * NEAR)
+        k = 0
+        for q in range(1, self.size):  # each price once; places that are left are above them
+            if self.prices[q] > self.prices[k]:
+                k += 1
+                self.prices[k] = self.prices[q]
+        for q in range(k + 1, self.size):
+            self.prices[q] = self.prices[q - 1] * (1.0 + STEP)
+
+    def set_common(self, told, count, share):
+        """Give each common price a cell of its own; return how many prices of the grid that takes.
+
+        A price is common if it has this share of the prices that could have been told instead.
+        After losses these are the lower ones: they are only told to low bids.
+        """
+        k: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t = 0
+        while i < count and k + 2 <= self.size:
+            same: cython.Py_ssize_t = 1
+            while i + same < count and told[i + same] == told[i]:
+                same += 1
+            others: cython.double = count
+            if self.feedback == AFTER_LOSS:
+                others = i + same
+            elif self.feedback == AFTER_WIN:
+                others = count - i
+            if same >= 3 and same >= share * others:
+                self.prices[k] = told[i] if self.strict else told[i] * (1.0 - NEAR)
+                self.prices[k + 1] = told[i] * (1.0 + NEAR) if self.strict else told[i]
+                k += 2
+            i += same
+        return k
+
+    def set_split(self):
+        """Set how many rounds a node has that is split: few at first."""
+        if self.relative:
+            self.split = min(max(self.rounds[0] * SOON, EARLY), SPLIT)
+
+    def set_parts(self):
+        """Set the part of each expert in the mixture.
+
+        The two scales have parts of their own in each node, by how well they have predicted there.
+        What was seen elsewhere in the parent's band counts for at most LOCAL.
+        """
+        node: cython.Py_ssize_t = self.rows[0, 0]
+        odds: cython.double = self.odds[node]
+        if node > 0:
+            rest = self.odds[(node - 1) >> 1] - odds
+            odds += min(max(rest, -LOCAL), LOCAL)
+        first: cython.double = 1.0 / (1.0 + exp(min(max(odds, -MOST_ODDS), MOST_ODDS)))
+        total: cython.double = 0.0
+        for e in range(self.half):
+            total += self.weights[e]
+        for e in range(self.half):
+            self.parts[e] = first * self.weights[e] / total
+        for e in range(self.half, self.experts):
+            self.parts[e] = (1.0 - first) * self.weights[e] / (1.0 - total)
+
+    def compare(self, kind, column):
+        """Note in the nodes of a round by how much the second scale has predicted better."""
+        first: cython.double = 0.0
+        second: cython.double = 0.0
+        one: cython.double = 0.0
+        two: cython.double = 0.0
+        for e in range(self.half):
+            first += self.weights[e] * self.likelihood(e, kind, column)
+            one += self.weights[e]
+        for e in range(self.half, self.experts):
+            second += self.weights[e] * self.likelihood(e, kind, column)
+            two += self.weights[e]
+        gain: cython.double = log((second / two + RARE) / (first / one + RARE))
+        node: cython.Py_ssize_t = (1 << self.depth) - 1 + self.band_of(self.value)
+        while node >= 0:
+            self.odds[node] = min(max(self.odds[node] + gain, -MOST_ODDS), MOST_ODDS)
+            node = (node - 1) >> 1 if node > 0 else -1
 
     def to_shares(self, with_spreads):
         """Replace the laws of prices by what they say of the shares of the context.
@@ -652,7 +752,7 @@ class LawCore:
                 self.line[1, k] = self.spreads[e, last - k if self.mirrored else k]
                 if self.mirrored:
                     self.line[0, k] = 1.0 - self.line[0, k]
-                self.line[2, k] += self.weights[e] * self.line[0, k]
+                self.line[2, k] += self.parts[e] * self.line[0, k]
             j: cython.Py_ssize_t = 0
             for k in range(self.size):
                 price: cython.double = self.amounts[k] * self.value
@@ -686,7 +786,7 @@ class LawCore:
         j: cython.Py_ssize_t = max(place_in(self.prices, self.size, start, True), 1)
         while j < self.size and self.prices[j] <= min(end, high):
             price: cython.double = self.prices[j]
-            if price >= low and price - self.prices[j - 1] < 4.0 * NEAR * price:
+            if price >= low:
                 earned = (worth - price) * self.share_chance(price)
                 if earned > most:
                     best, most = price, earned
@@ -694,21 +794,24 @@ class LawCore:
         return best
 
     def share_chance(self, price):
-        """Return the chance that an amount between two shares reaches the number."""
+        """Return the chance of an amount between two shares.
+
+        From one share to the next, the laws of shares are a line, those of prices are not.
+        """
         k: cython.Py_ssize_t = place_in(self.amounts, self.size - 1, price / self.value, False)
         low: cython.double = self.amounts[k - 1] if k > 0 else 0.0
         before: cython.double = self.chance_of(k - 1) if k > 0 else 0.0
         part: cython.double = min((price / self.value - low) / (self.amounts[k] - low), 1.0)
         start: cython.double = self.price_chance(low * self.value)
         rise: cython.double = self.price_chance(self.amounts[k] * self.value) - start
-        smooth: cython.double = 0.0
+        smooth: cython.double = 0.0  # what the laws of shares add
         for e in range(self.half):
             if self.mirrored:
                 gap = self.chances[e, self.size - k] if k > 0 else 1.0
-                smooth += self.weights[e] * (gap - self.chances[e, self.size - 1 - k])
+                smooth += self.parts[e] * (gap - self.chances[e, self.size - 1 - k])
             else:
                 gap = self.chances[e, k - 1] if k > 0 else 0.0
-                smooth += self.weights[e] * (self.chances[e, k] - gap)
+                smooth += self.parts[e] * (self.chances[e, k] - gap)
         if smooth + rise > 0.0:
             part = (smooth * part + self.price_chance(price) - start) / (smooth + rise)
         return before + (self.chance_of(k) - before) * min(part, 1.0)
@@ -763,7 +866,7 @@ class LawCore:
                     self.reached[place, asked] += reaches(new_kind, new_index, amount)
                 parent = -1 if level == 0 else start + self.node_of(band, level - 1)
                 if parent < 0 or (
-                    self.visits[parent] >= SPLIT * unit and self.visits[row] >= MATURE * unit
+                    self.visits[parent] >= self.split * unit and self.visits[row] >= MATURE * unit
                 ):
                     self.refresh(m, row, parent, place, level)
         test.move(self.feedback, 0, kind, old, new_kind, new)
@@ -874,7 +977,7 @@ class LawCore:
             limit = self.depth if m == pool else min(self.recent_depth, pool_depth)
             depth = 0
             while depth < limit:
-                if self.visits[start + self.node_of(band, depth)] < SPLIT * self.scale[m]:
+                if self.visits[start + self.node_of(band, depth)] < self.split * self.scale[m]:
                     break
                 if self.visits[start + self.node_of(band, depth + 1)] < MATURE * self.scale[m]:
                     break
@@ -896,6 +999,7 @@ class LawCore:
         last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
         self.value = context
+        self.set_split()
         self.find_rows(band)
         self.read_experts(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
@@ -914,7 +1018,7 @@ class LawCore:
             self.chances[last, k] = 0.0
             self.spreads[last, k] = 0.0
         for e in range(self.experts):
-            weight = self.weights[e]
+            weight = self.parts[e] if self.relative else self.weights[e]
             for k in range(low, self.size):
                 self.chances[last, k] += weight * self.chances[e, k]
             if with_spreads:
@@ -953,6 +1057,7 @@ class LawCore:
             if with_spreads:
                 self.add_up()
         if self.relative:
+            self.set_parts()
             self.to_shares(with_spreads)
 
     def set_hazards(self, e, low):
@@ -1154,6 +1259,8 @@ class LawCore:
             return 0.0
         noise: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v)
         noise *= self.optimism
+        if self.relative:  # little at first, before it can pay
+            noise *= min(CALM + self.rounds[0] * RISING, 1.0)
         return noise if self.feedback == WON_LOST else max(noise, 0.0)
 
     def without_tries(self, worth, cost, first, last):
@@ -1268,12 +1375,13 @@ class LawCore:
             told += self.effects.explained(column)
         elif self.features > 0 and self.feedback != ALWAYS:
             exposed = self.effects.exposure(kind, column, self.rounds[0])
-        self.weigh(kind, column)
+        if self.first == 0:
+            self.weigh(kind, column)
         if not self.again:
             if self.features > 0:
                 self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
             self.rounds[0] += 1.0
-        for m in range(self.memories):
+        for m in range(self.first, self.memories):
             self.grow(m)
             if m == self.half:  # the second scale
                 column, told = self.price_column, told - self.is_told(kind)
@@ -1306,6 +1414,8 @@ class LawCore:
         """Multiply the weight of each expert by the likelihood of the outcome under its law."""
         if self.experts == 1:
             return
+        if self.relative:
+            self.compare(kind, column)
         for e in range(self.experts):
             self.weights[e] *= max(self.likelihood(e, kind, column), TINY)
         self.share_out()
@@ -1401,7 +1511,7 @@ class LawCore:
     def due(self, row, parent, unit):
         """Return whether a node's law is in use and has enough new rounds to be computed again."""
         visits: cython.double = self.visits[row]
-        if parent >= 0 and (self.visits[parent] < SPLIT * unit or visits < MATURE * unit):
+        if parent >= 0 and (self.visits[parent] < self.split * unit or visits < MATURE * unit):
             return False
         return self.since[row] >= FRESH * visits / unit
 

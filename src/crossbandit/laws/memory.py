@@ -207,6 +207,7 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         **_empty_effects(rules, class_limit if rules.features else 0),
         cuts=np.zeros((1 << rules.depth) - 1 if rules.relative else 0),
         prices=np.zeros(size if rules.relative else 0),
+        odds=np.zeros((2 << rules.depth) - 1 if rules.relative else 0),
         kept=_zeros(KEPT if rules.relative else 0, 4),
         kept_keys=np.full((KEPT if rules.relative else 0, rules.features + 1), -1),
         ring=np.zeros(5 if rules.relative else 0),
@@ -333,6 +334,7 @@ _LAW_FIELDS = {
     "part": Field(low=0.0, high=1.0),
     "cuts": _COUNT,
     "prices": _COUNT,
+    "odds": _SIGNED,
     "kept": Field(low=-1.0),
     "kept_keys": Field(),
     "ring": _COUNT,
@@ -500,6 +502,7 @@ def add_counts(rules: LawRules, state: LawState, other: LawState) -> None:
         even = rules.share / mine.size
         mine[:] = mine * theirs
         mine[:] = (1.0 - rules.share) * mine / mine.sum() + even
+    state.odds[:] = np.clip(state.odds + other.odds, -10.0, 10.0)
     compute_all(rules, state)
     if rules.features:
         add_effects(rules, state, other)

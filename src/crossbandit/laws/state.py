@@ -108,6 +108,9 @@ class LawState(NamedTuple):
     # Without a grid; empty otherwise. N rounds are kept.
     cuts: Floats  # (2**depth - 1,): the upper ends of the bands of the context
     prices: Floats  # (K,): the grid of prices, ascending
+    odds: (
+        Floats  # (2**(depth + 1) - 1,): how much better prices have predicted than shares, in nats
+    )
     kept: Floats  # (N, 4): context, amount or -1, number or 0, and 1 if reached plus 2 if tried
     kept_keys: Integers  # (N, F + 1): the keys of the features
     ring: Floats  # (5,): rounds since the start, contexts outside the range, this range, new starts
