@@ -55,9 +55,9 @@ def answer(made: Decided | Future[Decided]) -> Decided:
     return made.result(30) if isinstance(made, Future) else made
 
 
-def decide(node: Node, name: str, value: float, **more: Any) -> Decided:
+def decide(node: Node, name: str, value: float, *, seconds: float = 60.0, **more: Any) -> Decided:
     """Decide, and wait while the bidder is being restored."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + seconds
     while True:
         try:
             return answer(node.decide(name, value, **more))
@@ -571,7 +571,7 @@ def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str, part: str)
     front.start()
     session: Any = open_store(address).session()
     bidder = next(one.id for one in session.bidders() if one.name == "shop")
-    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    fence = session.take_leases({bidder: 0}, "me", None, 60.0)[bidder]
     bad = session.policy(bidder)._replace(at=1.0, **{part: b"damaged"})
     assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
     wait_until(lambda: bool(front.figures("shop").alerts))
@@ -612,7 +612,7 @@ def test_a_bidder_that_cannot_be_restored_does_not_concern_the_others(
     if part != "settings":
         session = open_store(address).session()
         (number,) = (one.id for one in session.bidders() if one.name == "bad")
-        wait_until(lambda: bool(session.take_leases([number], "another", None, 30.0)))
+        wait_until(lambda: bool(session.take_leases({number: 0}, "another", None, 30.0)))
         session.close()
     node.delete("bad")
     assert node.names() == ["good", "plain"]

@@ -45,9 +45,10 @@ class Leases:
     def take(self, bidders: list[KnownBidder], key: bytes | None = None) -> None:
         """Renew the leases of this node, take those that are free, and mark the others as lost.
 
-        A bidder that has just failed is left to other nodes for a while.
+        A state that was lost is replaced under a new fence. A bidder that has just failed is left
+        to other nodes for a while.
         """
-        free = []
+        wanted = {}
         for one in bidders:
             holder = one.row.holder
             if one.failure is not None and time.monotonic() < one.failure.until:
@@ -56,15 +57,16 @@ class Leases:
                 self._session.end_lease(one.row.id, holder)
                 holder = ""
             if holder in ("", self.holder):
-                free.append(one.row.id)
+                live = one.live
+                wanted[one.row.id] = 0 if live is None or live.lost else live.fence
         fences, until = {}, time.monotonic() + self._seconds
-        if free:
-            fences = self._session.take_leases(free, self.holder, self._url, self._seconds)
+        if wanted:
+            fences = self._session.take_leases(wanted, self.holder, self._url, self._seconds)
         for one in bidders:
             fence, live = fences.get(one.row.id), one.live
             if live is not None and (live.lost or live.fence != fence):
                 live.lost, live = True, None
-            if live is None and fence is not None:
+            if live is None and fence is not None and fence != wanted[one.row.id]:
                 live = LiveBidder(number=one.row.id, fence=fence, key=key)
             if live is not None:
                 live.until = until

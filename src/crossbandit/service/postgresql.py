@@ -9,7 +9,7 @@ import psycopg
 from crossbandit.service.store import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _SETTINGS = (
     "SET synchronous_commit TO on",  # independent of the server's default
@@ -80,11 +80,11 @@ class PostgresqlSession(Session):
         return [] if found.description is None else found.fetchall()
 
     def take_leases(
-        self, bidders: list[int], holder: str, url: str | None, seconds: float
+        self, wanted: Mapping[int, int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
         """Take or renew leases and end transactions for which a process has sent nothing lately."""
         self._read(_END_STOPPED, [self._longest])
-        return super().take_leases(bidders, holder, url, seconds)
+        return super().take_leases(wanted, holder, url, seconds)
 
     def _set_up(self) -> None:
         self._rows(f"SELECT pg_advisory_xact_lock({_SETTING_UP})")

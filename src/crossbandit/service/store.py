@@ -16,7 +16,7 @@ from crossbandit.core.validation import reject, verbatim
 from crossbandit.service.causes import LockedError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 LEASE = 5.0  # how many seconds a lease lasts by default
 _KEPT = 2  # the number of checkpoints that are kept
@@ -463,14 +463,19 @@ class Session(ABC):
     # --- leases --------------------------------------------------------------------------------
 
     def take_leases(
-        self, bidders: list[int], holder: str, url: str | None, seconds: float
+        self, wanted: Mapping[int, int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
         """Take or renew leases; return the fence of each lease that the holder now has.
+
+        `wanted` has the fence under which the holder has a state of a bidder, or 0 if it has none:
+        each state has a fence of its own. So nothing that was decided in an earlier state can be
+        written once a later one is read. Otherwise a checkpoint might lack decisions that the log
+        has.
 
         This waits for no other process. A lease that is locked stays as it is, until the next time.
         """
         # A lease that ends too late was taken before the clock of the database was set back.
-        free = f"holder <> ? AND (expires < {self.now} OR expires > {self.now} + ?)"
+        free = f"(expires < {self.now} OR expires > {self.now} + ? OR (holder = ? AND ? = 0))"
         # Whoever writes under the present fence has locked the row (`_lease`). That must keep
         # others from taking the lease, so they lock the row for more than this UPDATE needs.
         take = (
@@ -478,19 +483,19 @@ class Session(ABC):
             f"WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND {free}"
             f"{self._lock('UPDATE', wait=False)}) RETURNING fence"
         )
+        own = "FROM leases WHERE bidder = ? AND holder = ? AND fence = ?"
         renew = (
-            f"UPDATE leases SET url = ?, expires = {self.now} + ? "
-            "WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND holder = ?"
-            f"{self._lock('NO KEY UPDATE', wait=False)}) RETURNING fence"
+            f"UPDATE leases SET url = ?, expires = {self.now} + ? WHERE bidder = (SELECT bidder "
+            f"{own}{self._lock('NO KEY UPDATE', wait=False)}) RETURNING fence"
         )
-        locked = "SELECT fence FROM leases WHERE bidder = ? AND holder = ?"
         fences = {}
         with self._transaction():
-            for bidder in sorted(bidders):
+            for bidder, fence in sorted(wanted.items()):
+                mine = [bidder, holder, fence]
                 found = (
-                    self._rows(renew, [url, seconds, bidder, holder])
-                    or self._rows(take, [holder, url, seconds, bidder, holder, 4 * seconds])
-                    or self._rows(locked, [bidder, holder])
+                    self._rows(renew, [url, seconds, *mine])
+                    or self._rows(f"SELECT fence {own}", mine)  # it is locked
+                    or self._rows(take, [holder, url, seconds, bidder, 4 * seconds, holder, fence])
                 )
                 if found:
                     fences[bidder] = int(found[0][0])
