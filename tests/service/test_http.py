@@ -454,7 +454,10 @@ def test_a_large_body_with_a_key_given_twice_is_refused(app: Starlette) -> None:
     assert "it gives the key 'won' twice" in answer.json["message"]
 
 
-def test_a_query_that_is_nested_deeply_is_refused(app: Starlette) -> None:
+def test_what_is_nested_deeply_is_refused(app: Starlette) -> None:
+    target = b'{"value_range": [0, 1], "target": {"a": ' + b"[" * 5_000
+    answer = request(app, "PUT", "/v1/bidders/deep", parts=[target])
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
     answer = get(app, "/v1/bidders/plain/policy?value=5&classes={%22a%22:" + "[" * 20_000)
     assert (answer.status, answer.json["code"]) == (400, "invalid")
 

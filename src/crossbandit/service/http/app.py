@@ -255,7 +255,7 @@ def parsed_query(scope: Any, kind: Any) -> Any:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.MsgspecError as error:
         raise Refusal("invalid", f"The query is not valid: {error}.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Refusal("invalid", f"The query cannot be read: {error}.") from None
 
 
@@ -270,8 +270,13 @@ def decoded(content: bytes, decode: Callable[[bytes], Any]) -> Any:
         raise Refusal(
             "invalid", f"The body must be UTF-8. Byte {error.start} is not: encode it again."
         ) from None
-    found = decode(content)
-    _keys.decode(text)
+    try:
+        found = decode(content)
+        _keys.decode(text)
+    except RecursionError:
+        raise Refusal(
+            "invalid", "The body has too many levels. Send objects and lists as in /openapi.json."
+        ) from None
     return found
 
 
