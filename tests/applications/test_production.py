@@ -24,8 +24,8 @@ from crossbandit.algorithms.learners.shell_core import is_watched
 from crossbandit.algorithms.learners.tokens import packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
+from crossbandit.applications.bidding.auctions import FEEDBACK
 from crossbandit.core.uniforms import Uniforms
-from crossbandit.environments.rules import FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,

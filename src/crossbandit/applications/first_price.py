@@ -15,14 +15,21 @@ from crossbandit.algorithms.learners.missing_outcomes import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.applications.money import (
+    amount_of,
+    as_floats,
+    flag_of,
+    possible_bids,
+    span,
+    tick_of,
+)
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
-from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER

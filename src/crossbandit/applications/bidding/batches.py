@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.algorithms.learners.law_learner import LawLearner
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason
