@@ -12,12 +12,11 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
+from crossbandit.service.causes import Refusal
 from crossbandit.service.client.transport import Transport
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.answers import Refusal
 from crossbandit.service.http.app import Gate
 from crossbandit.service.http.handlers import OPERATIONS
-from crossbandit.service.http.metrics import RequestMetrics
 from tests.service.asgi import Answer, request
 from tests.service.live import eventually, served
 
@@ -439,7 +438,7 @@ def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("crossbandit.service.http.app._BODY_SECONDS", 0.01)
 
     async def ask() -> None:
-        gate = Gate(Access(), RequestMetrics())
+        gate = Gate(Access())
         await gate.body({b"content-type": b"application/json"}, asyncio.Event().wait)
 
     with pytest.raises(Refusal, match="did not arrive"):
