@@ -30,8 +30,8 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Change, change_of
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.store import Keep
 
 if TYPE_CHECKING:
@@ -313,7 +313,7 @@ def test_a_new_bidder_with_a_budget_decides_at_once(
 def test_a_node_changes_a_bidder_that_another_one_has_just_created(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.known._PATIENCE", 60.0)
+    monkeypatch.setattr("crossbandit.service.bidder._PATIENCE", 60.0)
     one, other = (Node(open_store(address), poll=60.0) for _ in range(2))
     for node in (one, other):
         node.start()
