@@ -28,6 +28,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 from tests.service.conftest import new_database
@@ -148,7 +149,7 @@ def test_a_stopped_node_is_replaced_within_two_leases_and_cannot_write_when_it_w
 
 def test_a_bidder_for_which_a_stopped_node_wrote_can_be_deleted(address: str) -> None:
     session = open_store(address).session(LEASE)
-    session.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    session.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     stopped = Stopped(address, session.bidders()[0].id)
     stopped.begin()
     session.delete(stopped.bidder)  # it waits until the database has ended the transaction

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round
 from crossbandit.algorithms.learners.missing_outcomes import MISSING
 from crossbandit.algorithms.learners.problem import Problem
@@ -201,7 +201,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            given = ((Bid, Decision), self.rules, self.value_range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
         if self._spending is not None:
             self._spending.claim(owner)

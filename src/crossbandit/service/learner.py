@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from crossbandit.service.known import LearningFailure
 from crossbandit.service.live import PIECE, LiveBidder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
     from crossbandit.service.known import Directory, KnownBidder
@@ -155,11 +156,14 @@ class LearnerThread:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        for live in self._states():
-            if live.ready and not live.lost:
-                live.finish(self._directory.clock())
-                self._keep(live, checkpoint=True)
+        for bidder in self._directory.all():
+            if bidder.state is not None and not bidder.state.lost:
+                self._guarded(bidder, bidder.state, self._end)
         self._session.close()
+
+    def _end(self, live: LiveBidder) -> None:
+        live.finish(self._directory.clock())
+        self._keep(live, checkpoint=True)
 
     def _states(self) -> list[LiveBidder]:
         """Return the states of all bidders whose leases this node has."""
@@ -213,15 +217,17 @@ class LearnerThread:
                     return
                 live = bidder.live
                 if live is not None and not live.lost:
-                    self._guarded(bidder, live, grown=live.number in grown)
+                    self._guarded(bidder, live, partial(self._step, grown=live.number in grown))
             if self._timing.retention is not None and time.monotonic() > pruned + _PRUNE:
                 pruned = time.monotonic()
                 self._prune(self._timing.retention)
 
-    def _guarded(self, bidder: KnownBidder, live: LiveBidder, *, grown: bool) -> None:
-        """Learn. If that fails, the bidder is restored from the store later."""
+    def _guarded(
+        self, bidder: KnownBidder, live: LiveBidder, step: Callable[[LiveBidder], None]
+    ) -> None:
+        """Do a step. If that fails, the bidder is restored from the store later."""
         try:
-            self._step(live, grown=grown)
+            step(live)
             bidder.failure = None
         except StoreError as error:
             live.lost = True
