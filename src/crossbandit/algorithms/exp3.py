@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
@@ -187,16 +187,14 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         )
         super().__init__(algorithm, problem, core, seed=seed)
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         probability = super().play(pending)
         if self.graph_kind == "uninformed":
             # Until the graph of the round is known, its policy is stored instead of its weights.
             pending.weights = self.core.state()["chosen"].copy()
         return probability
 
-    def core_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
-    ) -> Sequence[Callable[[], Any]]:
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
         graph, chosen = pending.graph, pending.weights
         if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
             weights = self.core.weigh_again(chosen, graph, pending.arm)
