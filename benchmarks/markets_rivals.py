@@ -11,7 +11,7 @@ from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.application import usual_algorithm
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs.log import Auctions
 from crossbandit.logs.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
 

@@ -167,7 +167,7 @@ def test_what_has_no_chain_is_weighed_by_its_own_context(by: str) -> None:
     before = cumulative(learner)
     learner.learn(decision.token, [[0.7, 0.2]])
     added = (cumulative(learner) - before)[:, decision.arm]
-    carried: Any = decision.carried
+    carried: Any = decision
     weight = carried.weights[decision.arm]
     np.testing.assert_allclose(added, weight * np.array([0.7, 0.2]))
     assert 1 / math.sqrt(2 * 60) < 1 / weight - decision.probability <= 1 / math.sqrt(2 * 41)

@@ -32,8 +32,9 @@ from crossbandit.applications import (
     SleepingArms,
     SpamFilter,
 )
+from crossbandit.applications.newsvendor import SALES_FEEDBACK
+from crossbandit.applications.seller import REPORTS
 from crossbandit.core.types import Floats
-from crossbandit.environments.rules import REPORTS, SALES_FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,

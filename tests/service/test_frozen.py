@@ -28,6 +28,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 from tests.service.conftest import new_database
@@ -99,7 +100,7 @@ class Stopped:
         os.write(self.session._connection.fileno(), messages)
 
     def _taken(self) -> bool:
-        found = self.session.take_leases([self.bidder], "stopped", "http://127.0.0.1:1", LEASE)
+        found = self.session.take_leases({self.bidder: 0}, "stopped", "http://127.0.0.1:1", LEASE)
         self.fence = found.get(self.bidder, 0)
         return bool(found)
 
@@ -148,7 +149,7 @@ def test_a_stopped_node_is_replaced_within_two_leases_and_cannot_write_when_it_w
 
 def test_a_bidder_for_which_a_stopped_node_wrote_can_be_deleted(address: str) -> None:
     session = open_store(address).session(LEASE)
-    session.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    session.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     stopped = Stopped(address, session.bidders()[0].id)
     stopped.begin()
     session.delete(stopped.bidder)  # it waits until the database has ended the transaction
@@ -221,14 +222,14 @@ def test_whoever_writes_under_a_lease_keeps_it_and_can_renew_it(address: str) ->
     other, third = store.session(), store.session()
     one.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
     bidder = one.bidders()[0].id
-    fence = one.take_leases([bidder], "A", None, -1.0)[bidder]  # it has expired already
+    fence = one.take_leases({bidder: 0}, "A", None, -1.0)[bidder]  # it has expired already
     one._begin(write=True)
     assert one._lease(bidder, wait=True) == [(fence,)]
-    assert other.take_leases([bidder], "B", None, 30.0) == {}
-    assert third.take_leases([bidder], "A", None, -1.0) == {bidder: fence}
+    assert other.take_leases({bidder: 0}, "B", None, 30.0) == {}
+    assert third.take_leases({bidder: fence}, "A", None, -1.0) == {bidder: fence}
     assert third.prune(bidder, 1e12) == 0
     one._end(commit=True)
-    assert other.take_leases([bidder], "B", None, 30.0) == {bidder: fence + 1}
+    assert other.take_leases({bidder: 0}, "B", None, 30.0) == {bidder: fence + 1}
     for session in (one, other, third):
         session.close()
 
@@ -241,7 +242,7 @@ def test_a_bidder_is_deleted_while_its_learner_writes(address: str, kind: str) -
     writer: Any = store.session()
     writer.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
     bidder = writer.bidders()[0].id
-    fence = writer.take_leases([bidder], "A", None, 30.0)[bidder]
+    fence = writer.take_leases({bidder: 0}, "A", None, 30.0)[bidder]
     deleter = store.session()
     problems: list[Exception] = []
 

@@ -9,20 +9,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round
 from crossbandit.algorithms.learners.missing_outcomes import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.applications.money import (
+    amount_of,
+    as_floats,
+    flag_of,
+    possible_bids,
+    span,
+    tick_of,
+)
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
-from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
@@ -193,7 +200,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            given = ((Bid, Decision), self.rules, self.value_range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
         if self._spending is not None:
             self._spending.claim(owner)

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.learners.law_learner import Money
     from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
-    from crossbandit.environments.rules import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
 

@@ -12,8 +12,8 @@ from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
+from crossbandit.applications.money import bounds
 from crossbandit.core.validation import reject, verbatim
-from crossbandit.environments.rules import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
 

@@ -40,13 +40,14 @@ if TYPE_CHECKING:
         row_block,
     )
     from crossbandit.environments.synthetic import (
+        from_coefficients,
+        from_table,
         misleading,
         paper_benchmark,
         stochastic,
         switching,
         zipf_benchmark,
     )
-    from crossbandit.environments.table import from_coefficients, from_table
 
 __all__ = [
     "AdaptiveEnvironment",
@@ -98,8 +99,8 @@ _lazy.load_on_use(
         "register_distribution zipf",
         "crossbandit.environments.environment": "AdaptiveEnvironment BlockEnvironment "
         "Environment congestion graph_block register registered row_block",
-        "crossbandit.environments.synthetic": "misleading paper_benchmark stochastic switching "
+        "crossbandit.environments.synthetic": "from_coefficients from_table misleading "
+        "paper_benchmark stochastic switching "
         "zipf_benchmark",
-        "crossbandit.environments.table": "from_coefficients from_table",
     },
 )

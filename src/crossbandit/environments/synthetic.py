@@ -1,4 +1,4 @@
-"""Made-up losses: the paper's benchmark, independent draws, and losses that mislead."""
+"""Losses that are made up, as those of the paper's benchmark, or given as an array."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy as np
 
 from crossbandit.algorithms.learners.problem import Problem, required_graph, set_fields
 from crossbandit.core.blocks import LossBlock
+from crossbandit.core.forms import ROUNDING, feature_table
+from crossbandit.core.losses import first_outside
 from crossbandit.core.streams import stream, uniforms
-from crossbandit.core.validation import MAX_SIZE, boolean, integer, number, reject, verbatim
+from crossbandit.core.validation import MAX_SIZE, array, boolean, integer, number, reject, verbatim
 from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over, zipf
 from crossbandit.environments.environment import (
     BlockEnvironment,
@@ -21,7 +23,7 @@ from crossbandit.environments.environment import (
     register,
     row_block,
 )
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.graphs import paper_ring
 
 if TYPE_CHECKING:
@@ -534,3 +536,124 @@ class Switching(BlockEnvironment):
 
 
 switching = Switching
+
+
+# --- losses given as an array -------------------------------------------------------------------
+
+
+class LossTable(BlockEnvironment):
+    """Losses that are given for all rounds, as numbers or as coefficients of features."""
+
+    def __init__(self, rows: Floats, problem: Problem, distribution: ContextDistribution) -> None:
+        self.problem, self.context_distribution, self._rows = problem, distribution, rows
+
+    def block(self, start: int, stop: int) -> LossBlock:
+        return row_block(self._rows[start:stop])
+
+
+def from_table(
+    losses: npt.ArrayLike,
+    graph: FeedbackGraph,
+    context_distribution: npt.ArrayLike | ContextDistribution | None = None,
+) -> LossTable:
+    """Return the environment with the losses `losses[t, c, a]`.
+
+    Args:
+        losses: Numbers from 0 to 1, of shape (rounds, contexts, arms).
+        graph: The feedback graph.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    Raises:
+        InvalidLossesError: The losses have another shape, or a number is outside [0, 1].
+
+    >>> from crossbandit import graphs
+    >>> losses = np.zeros((100, 2, 3))
+    >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
+    Problem(3 arms, 2 contexts, horizon 100)
+    """
+    arms = required_graph("from_table", graph).arms
+    table = _given("from_table", "losses", losses, f"(rounds, contexts, {arms})", (2, arms))
+    rows = np.array(table.transpose(0, 2, 1), order="C")
+    rows.flags.writeable = False
+    horizon, _, contexts = rows.shape
+    bad = first_outside(rows.reshape(-1, contexts), -ROUNDING, 1.0 + ROUNDING)
+    if bad >= 0:
+        t, a, c = np.unravel_index(bad, rows.shape)
+        raise InvalidLossesError(
+            "The 'losses' parameter of from_table must hold numbers from 0 to 1. "
+            f"Got {rows[t, a, c]} in round {t}, context {c}, arm {a}."
+        )
+    problem = Problem(graph, contexts=contexts, horizon=horizon)
+    return LossTable(rows, problem, distribution_over("from_table", context_distribution, contexts))
+
+
+def from_coefficients(
+    coefficients: npt.ArrayLike,
+    graph: FeedbackGraph,
+    contexts: npt.ArrayLike | ContextDistribution,
+    context_distribution: npt.ArrayLike | ContextDistribution | None = None,
+) -> LossTable:
+    """Return the environment with losses `coefficients[t, a] @ x` for a context with features x.
+
+    Args:
+        coefficients: Numbers of shape (rounds, arms, features). Every loss must be in [0, 1].
+        graph: The feedback graph.
+        contexts: A table of feature vectors, one for each context; or a distribution that draws
+            feature vectors, such as `UniformVectors`.
+        context_distribution: With a table, a distribution or a probability for each context;
+            uniform if None.
+
+    Raises:
+        InvalidLossesError: The coefficients have another shape, or are not finite.
+
+    For example a first-price auction. With features (1, value), a winning bid b earns value - b.
+
+    >>> from crossbandit import graphs
+    >>> from crossbandit.environments import UniformVectors
+    >>> bids, prices = np.array([0.0, 0.25, 0.5]), np.array([0.2, 0.4, 0.3])
+    >>> won = bids >= prices[:, None]
+    >>> losses = np.stack([0.5 * (1 + won * bids), -0.5 * won], axis=2)
+    >>> values = UniformVectors([1, 0], [1, 1])
+    >>> from_coefficients(losses, graphs.threshold(3), values).problem
+    Problem(3 arms, contexts of 2 features, horizon 3)
+    """
+    owner, name = "from_coefficients", "coefficients"
+    arms = required_graph(owner, graph).arms
+    table: Any = None
+    if not hasattr(contexts, "draw"):
+        table = contexts
+        count = len(feature_table("from_coefficients", "contexts", table, arms))
+        distribution = distribution_over("from_coefficients", context_distribution, count)
+    elif context_distribution is None:
+        distribution = cast("ContextDistribution", contexts)
+    else:
+        raise InvalidParameterError(
+            "The 'context_distribution' parameter of from_coefficients must be None if "
+            "'contexts' is a distribution of feature vectors. Got both."
+        )
+    rows = _given(owner, name, coefficients, f"(rounds, {arms}, features)", (1, arms))
+    rows.flags.writeable = False
+    if not np.isfinite(rows).all():
+        t, a, k = np.argwhere(~np.isfinite(rows))[0]
+        raise InvalidLossesError(
+            f"The {name!r} parameter of {owner} must hold finite numbers. "
+            f"Got {rows[t, a, k]} in round {t}, arm {a}, feature {k}."
+        )
+    horizon, _, columns = rows.shape
+    problem = Problem(graph, features=columns if table is None else table, horizon=horizon)
+    if problem.form.columns != columns:
+        raise InvalidLossesError(
+            "The 'coefficients' parameter of from_coefficients must have a coefficient for "
+            f"each of {problem.form.columns} features. Got {columns}."
+        )
+    return LossTable(rows, problem, distribution)
+
+
+def _given(owner: str, name: str, values: Any, shape: str, axis: tuple[int, int]) -> Floats:
+    """Return a copy of an array of three dimensions, of which one has a given length."""
+    expected = f"an array of numbers of shape {shape}"
+    table = array(owner, name, expected, values, error=InvalidLossesError)
+    if table.ndim != 3 or table.shape[axis[0]] != axis[1] or 0 in table.shape:
+        got = verbatim(f"shape {table.shape}")
+        reject(owner, name, expected, got, error=InvalidLossesError)
+    return table

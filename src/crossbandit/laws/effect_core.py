@@ -94,6 +94,7 @@ def level_key(level, term):
     return mixed(level + 1 + mixed(term))
 
 
+@cython.final
 @cython.cclass
 class EffectCore:
     """The effects of features, and their steps. keys: those of a round, which a law sets."""

@@ -113,6 +113,7 @@ MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many ti
 OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
 
 
+@cython.final
 @cython.cclass
 class LawCore:
     """The settings, the counts and the steps of one law."""

@@ -40,6 +40,7 @@ EVERY = cython.declare(cython.Py_ssize_t, 16)  # rounds after which sides are co
 COARSE = cython.declare(cython.Py_ssize_t, 3)  # if one column is seen, pairs share 2**3 bands
 
 
+@cython.final
 @cython.cclass
 class TestCore:
     """What the tests have seen, and their steps. Columns are in risk order."""

@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import time
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +21,7 @@ from crossbandit.service.known import LearningFailure
 from crossbandit.service.live import PIECE, LiveBidder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from concurrent.futures import Future
 
     from crossbandit.service.known import Directory, KnownBidder
@@ -45,9 +46,10 @@ class Leases:
     def take(self, bidders: list[KnownBidder], key: bytes | None = None) -> None:
         """Renew the leases of this node, take those that are free, and mark the others as lost.
 
-        A bidder that has just failed is left to other nodes for a while.
+        A state that was lost is replaced under a new fence. A bidder that has just failed is left
+        to other nodes for a while.
         """
-        free = []
+        wanted = {}
         for one in bidders:
             holder = one.row.holder
             if one.failure is not None and time.monotonic() < one.failure.until:
@@ -56,15 +58,16 @@ class Leases:
                 self._session.end_lease(one.row.id, holder)
                 holder = ""
             if holder in ("", self.holder):
-                free.append(one.row.id)
+                live = one.live
+                wanted[one.row.id] = 0 if live is None or live.lost else live.fence
         fences, until = {}, time.monotonic() + self._seconds
-        if free:
-            fences = self._session.take_leases(free, self.holder, self._url, self._seconds)
+        if wanted:
+            fences = self._session.take_leases(wanted, self.holder, self._url, self._seconds)
         for one in bidders:
             fence, live = fences.get(one.row.id), one.live
             if live is not None and (live.lost or live.fence != fence):
                 live.lost, live = True, None
-            if live is None and fence is not None:
+            if live is None and fence is not None and fence != wanted[one.row.id]:
                 live = LiveBidder(number=one.row.id, fence=fence, key=key)
             if live is not None:
                 live.until = until
@@ -153,11 +156,14 @@ class LearnerThread:
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join()
-        for live in self._states():
-            if live.ready and not live.lost:
-                live.finish(self._directory.clock())
-                self._keep(live, checkpoint=True)
+        for bidder in self._directory.all():
+            if bidder.state is not None and not bidder.state.lost:
+                self._guarded(bidder, bidder.state, self._end)
         self._session.close()
+
+    def _end(self, live: LiveBidder) -> None:
+        live.finish(self._directory.clock())
+        self._keep(live, checkpoint=True)
 
     def _states(self) -> list[LiveBidder]:
         """Return the states of all bidders whose leases this node has."""
@@ -211,15 +217,17 @@ class LearnerThread:
                     return
                 live = bidder.live
                 if live is not None and not live.lost:
-                    self._guarded(bidder, live, grown=live.number in grown)
+                    self._guarded(bidder, live, partial(self._step, grown=live.number in grown))
             if self._timing.retention is not None and time.monotonic() > pruned + _PRUNE:
                 pruned = time.monotonic()
                 self._prune(self._timing.retention)
 
-    def _guarded(self, bidder: KnownBidder, live: LiveBidder, *, grown: bool) -> None:
-        """Learn. If that fails, the bidder is restored from the store later."""
+    def _guarded(
+        self, bidder: KnownBidder, live: LiveBidder, step: Callable[[LiveBidder], None]
+    ) -> None:
+        """Do a step. If that fails, the bidder is restored from the store later."""
         try:
-            self._step(live, grown=grown)
+            step(live)
             bidder.failure = None
         except StoreError as error:
             live.lost = True

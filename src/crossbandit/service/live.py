@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN, reaches
 from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
@@ -30,7 +30,15 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 from crossbandit.service.causes import ReportedOtherwiseError, cause_of
-from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
+from crossbandit.service.contents import (
+    Lost,
+    as_logged,
+    change_of,
+    contradicts,
+    decision_of,
+    encode,
+    rows_of,
+)
 from crossbandit.service.figures import Tally
 from crossbandit.service.settings import limits_of
 from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
@@ -269,18 +277,21 @@ class LiveBidder:
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
         """Decide under limits."""
+        request, content = as_logged(request)  # before anything is reserved
         with self.lock:
             self.time = request.made
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
-            row = self._logged(request)
+            row = self._logged(request, content)
             if request.ahead:
                 self._grant(request.ahead)
             return bid, row
 
     def decide_many(self, requests: Sequence[Request]) -> tuple[Bids, list[DecisionRow]]:
         """Decide in auctions of one time, as separate calls of `decide` would."""
+        rows = [as_logged(one, f"[{i}]") for i, one in enumerate(requests)]
+        requests = [one for one, _ in rows]
         first = requests[0]
         columns = {name: [one.classes[name] for one in requests] for name in first.classes}
         reserves: Any = [one.reserve for one in requests]
@@ -289,11 +300,11 @@ class LiveBidder:
             bids = self.bidder.bid_many(
                 [one.value for one in requests], reserve=reserves, at=first.at, **columns
             )
-            return bids, [self._logged(one) for one in requests]
+            return bids, [self._logged(*one) for one in rows]
 
-    def _logged(self, request: Request) -> DecisionRow:
+    def _logged(self, request: Request, content: bytes) -> DecisionRow:
         """Count a decision, and return its row."""
-        row = DecisionRow(self.decisions, self.entry, encode(request))
+        row = DecisionRow(self.decisions, self.entry, content)
         self.decisions += 1
         self.tally.decide(request.made)
         return row

@@ -46,7 +46,7 @@ from crossbandit.service.known import Directory
 from crossbandit.service.learner import LearnerThread, Leases, Timing, new_holder
 from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
-from crossbandit.service.store import CHANGE, LEASE, Append
+from crossbandit.service.store import CHANGE, LEASE, Append, NewBidder
 from crossbandit.service.writer import Writer
 
 if TYPE_CHECKING:
@@ -206,9 +206,9 @@ class Node:
         live = LiveBidder(settings.build())
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
-        owner = live.bidder.learner.learner
+        bidder = NewBidder(name, text, live.bidder.learner.learner, now)
         with closing(self._connect()) as store:
-            made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+            made = store.create(bidder, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 from crossbandit import Problem
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs import Auctions

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from crossbandit.algorithms.learners.algorithm import from_json
-from crossbandit.algorithms.learners.decisions import PendingDecision, compact
-from crossbandit.algorithms.learners.law_decisions import FORGOTTEN, KNOWN
+from crossbandit.algorithms.learners.decisions import Decision, compact
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core import record
@@ -351,9 +350,9 @@ def _write_pending(learner: Learner, parts: dict[str, Any]) -> dict[str, Any]:
     position = {id(decision): i for i, decision in enumerate(pending)}
     weights_position = {id(vector): i for i, vector in enumerate(weights)}
     graphs = [
-        [i, list(one.revealed or ()), None if one.graph is None else one.graph.to_json()]
+        [i, list(one.known or ()), None if one.graph is None else one.graph.to_json()]
         for i, one in enumerate(pending)
-        if one.graph is not None or one.revealed is not None
+        if one.graph is not None or one.known is not None
     ]
     return {
         "decisions": [
@@ -390,11 +389,11 @@ def _read_graphs(data: dict[str, Any], arms: int) -> dict[int, _GraphOfRound]:
 
 def _read_pending(
     data: dict[str, Any], learner: Learner, roles: Collection[str], arrays: Arrays
-) -> dict[str, list[PendingDecision]]:
+) -> dict[str, list[Decision]]:
     """Return what `_write_pending` wrote; raise if an index is out of range."""
     problem = learner.problem
     all_weights, all_rows, masks = _pending_tables(problem, arrays)
-    pending: list[PendingDecision] = []
+    pending: list[Decision] = []
     used, masks_used = 0, 0
     graphs = _read_graphs(data, problem.arms)
     for round_, context, arm, made_by, weights, count, baseline, limited in data["decisions"]:
@@ -404,10 +403,10 @@ def _read_pending(
         if limited:
             readout = restricted(readout, masks[masks_used], problem.arms)
             masks_used += 1
-        decision = PendingDecision(round_, plain, readout, arm, str(made_by))
-        decision.decider, decision.counter = decision.learner, round_
+        decision = Decision(round_, plain, arm, learner=str(made_by), reading=readout)
+        decision.counter = round_
         decision.baseline = None if baseline is None else float(baseline)
-        decision.graph, decision.revealed = graphs.get(len(pending), _NO_GRAPH)
+        decision.graph, decision.known = graphs.get(len(pending), _NO_GRAPH)
         if weights is not None:
             _check_index("weights", weights, len(all_weights))
             decision.weights = all_weights[weights]
@@ -449,7 +448,7 @@ def _check_index(name: str, value: object, size: int) -> None:
         raise ValueError(f"a pending decision has the {name} {value!r} of {size}")
 
 
-def _check_weights(learner: Learner, decision: PendingDecision) -> None:
+def _check_weights(learner: Learner, decision: Decision) -> None:
     """Raise ValueError unless the weights of revealed arms are finite; no others are used."""
     weights = decision.weights
     if weights is None or np.isfinite(weights).all():
@@ -602,6 +601,8 @@ class LawFiles(NamedTuple):
         if same and (learner.guard is None) == (other.guard is None):
             header, parts, _ = LawFiles(other).written(dict)
             return self._resume(header, parts)
+        from crossbandit.algorithms.learners.law_learner import FORGOTTEN, KNOWN
+
         learner.law.take_counts(other.law)
         codes = seen["codes"]
         seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)

@@ -10,35 +10,35 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import (
+from crossbandit.algorithms.learners.decisions import (
     DECLINED,
-    HELD,
-    KNOWN,
     SCALE,
     TOP,
     TOTALS,
+    Decision,
     GuardPart,
-    LawDecision,
-    Made,
-    code_of,
-    outcome_of,
-    put_codes,
-    seen_before,
+    law_decision,
 )
 from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch, watched
-from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
+from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
 from crossbandit.algorithms.learners.shell import Shell, only_decides
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
 from crossbandit.core.uniforms import Uniforms
-from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
+from crossbandit.core.validation import because_of
+from crossbandit.errors import (
+    DecisionError,
+    ExpiredDecisionError,
+    ForeignDecisionError,
+    LearnedBeforeError,
+)
 from crossbandit.laws import GuardedLaw, IndependenceTest
 from crossbandit.laws.independence import SAMPLE
 from crossbandit.laws.memory import law_arrays
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
     from array import array
@@ -90,6 +90,36 @@ class Round(NamedTuple):
     labels: tuple[Label, ...]  # the classes, in the order of the law's features
 
 
+class Made(NamedTuple):
+    """What a law has decided in n rounds at once; all (n,)."""
+
+    arms: Integers  # the number of the amount, -1 where there was nothing to choose from
+    rounds: Integers  # the number of each decision, as in `Decision`; -1 where there is none
+    scores: Integers  # the scores of the decisions; see `Decision`
+    totals: Integers  # the sum of the scores before each decision, modulo `TOTALS`
+    times: Floats  # when the decisions were made, in seconds
+    learner: str  # the id of the learner that may learn from them
+    decider: str  # the id of what made them
+    key: bytes | None  # the key of their tokens, or None
+    run: bool = False
+
+    def part(self, rows: Integers) -> Made:
+        """Return some of the decisions."""
+        columns = ("arms", "rounds", "scores", "totals", "times")
+        made = self._replace(**{name: getattr(self, name)[rows] for name in columns}, run=False)
+        numbers, times = made.rounds, made.times
+        run = numbers.size > 0 and bool((np.diff(numbers) == 1).all() and numbers[0] >= 0)
+        return made._replace(run=run and bool((times == times[0]).all()))
+
+    def decision(self, i: int) -> Decision | None:
+        """Return one of the decisions, or None where there was nothing to choose from."""
+        if self.arms[i] < 0:
+            return None
+        payload = int(self.scores[i]), int(self.totals[i]), None, self.key
+        ids, time = (self.learner, self.decider), float(self.times[i])
+        return Decision.of_law(int(self.rounds[i]), int(self.arms[i]), ids, time, *payload)
+
+
 class LawDecider(LawShell, Shell):
     """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
 
@@ -108,7 +138,7 @@ class LawDecider(LawShell, Shell):
     def __init__(
         self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
     ) -> None:
-        super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
+        super().__init__(law, GuardedLaw(law) if guarded else None, Decision, time.time)
         self._set_up()
         self.learner = self.id if learner is None else learner
         self.known: tuple[tuple[Label, ...], ...] = ()
@@ -133,7 +163,7 @@ class LawDecider(LawShell, Shell):
         """What the text of an application calls it."""
         return "law" if self.guard is None else "guarded-law"
 
-    def act(self, given: Round, first: int, last: int) -> LawDecision:
+    def act(self, given: Round, first: int, last: int) -> Decision:
         """Choose an amount."""
         if self.guard is None:
             return self.decide(*given, first, last)
@@ -219,11 +249,11 @@ class LawDecider(LawShell, Shell):
         del decision
         raise only_decides("settle")
 
-    def decision_in(self, token: Token, content: tuple[Any, ...]) -> LawDecision:
+    def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an action; content: what follows the action."""
         if token.kind != LAW:
             raise ValueError(f"it is of kind {token.kind}")
-        return LawDecision.unpack(token, content, self._key)
+        return law_decision(token, content, self._key)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
@@ -302,9 +332,9 @@ class LawLearner(LawDecider):
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner."""
-        if decision.learner == self.learner and type(decision) is LawDecision:
+        if decision.learner == self.learner and decision.by_law:
             return
-        if decision.learner not in self.former or type(decision) is not LawDecision:
+        if decision.learner not in self.former or not decision.by_law:
             raise ForeignDecisionError(
                 f"The decision of round {decision.round} was made by another learner "
                 f"({decision.learner}). Give it to the learner that made it, or drop it."
@@ -386,7 +416,7 @@ class LawLearner(LawDecider):
         weighed = self.guard.weighing(part.worth, *played, part.weight, part.chances, kind, index)
         return (learned, *weighed)
 
-    def _admitted(self, decision: LawDecision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
+    def _admitted(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
         """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
         round_, codes, watch = decision.round, page.codes, self.watch
         before = codes[round_ % PAGE]
@@ -408,7 +438,7 @@ class LawLearner(LawDecider):
 
     def _correct(
         self,
-        decision: LawDecision,
+        decision: Decision,
         context: float,
         labels: tuple[Label, ...],
         codes: array[int],
@@ -541,3 +571,107 @@ def _watch_many(
             scores = (int(one.scores[i]), int(one.totals[i]))
             watch.add(*name, *scores, reached=bool(reached[start + i]))
         start = stop
+
+
+# ------------------------------------------------------------------------------- codes of outcomes
+
+HELD = 1  # not learned from, because outcomes were missing with a bias
+FORGOTTEN = 2  # learned when the amounts were others
+NOTHING = 3  # learned, but it showed nothing about any amount
+KNOWN = 3  # codes from here on say what was learned
+ROWS = "the error has all of them as 'rows'"
+
+
+def code_of(kind: int, index: int) -> int:
+    """Return the code of an outcome."""
+    return NOTHING if kind < 0 else FIRST_CODE + 4 * index + kind
+
+
+def outcome_of(code: int) -> tuple[int, int]:
+    """Return the kind and the index of a code; the kind is below 0 if it says nothing.
+
+    >>> outcome_of(code_of(2, 99))
+    (2, 99)
+    """
+    return (-1, 0) if code == NOTHING else ((code - FIRST_CODE) % 4, (code - FIRST_CODE) // 4)
+
+
+def reaches(code: int, cell: int) -> bool:
+    """Return whether an amount reached the number, by the outcome that was learned.
+
+    >>> reaches(code_of(1, 5), 5), reaches(code_of(0, 5), 4)
+    (True, False)
+    """
+    kind, index = outcome_of(code)
+    return kind == AT_MOST or (kind == TOLD and index <= cell)
+
+
+def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total: int) -> Integers:
+    """Return what is remembered of many decisions: 0, or `HELD`."""
+    one = made[0]
+    if one.run and len(made) == 1 and not seen.expired(one.times[:1])[0]:
+        codes = seen.codes(one.decider, one.rounds, run=True)
+        if not codes.any():
+            return codes
+    old = np.concatenate([seen.expired(one.times) for one in made])
+    if old.any():
+        late = ExpiredDecisionError(
+            f"{rows_named(_at(rows, old, total))} expired: decisions are remembered for "
+            f"{seen.window:.0f} seconds. Nothing was learned; leave them out ({ROWS})."
+        )
+        raise because_of(rows[old].tolist(), late)
+    codes = np.concatenate([seen.codes(one.decider, one.rounds) for one in made])
+    learned = (codes > HELD) | np.concatenate([_repeated(one.rounds) for one in made])
+    if learned.any():
+        raise repeated(_at(rows, learned, total))
+    return codes
+
+
+def repeated(wrong: npt.NDArray[np.bool_]) -> LearnedBeforeError:
+    """Return the error for a batch in which some rows were learned from before, or come twice."""
+    error = LearnedBeforeError(
+        f"{rows_named(wrong)} been learned from before, or come twice. Each counts once. Nothing "
+        f"was learned; leave them out ({ROWS})."
+    )
+    return because_of(np.flatnonzero(wrong).tolist(), error)
+
+
+def put_codes(
+    seen: SeenDecisions, made: Sequence[Made], codes: Integers
+) -> list[Callable[[], Any]]:
+    """Return the steps that remember the outcomes of many decisions; see `at_once`."""
+    start, steps = 0, []
+    for one in made:
+        stop = start + one.rounds.size
+        steps += seen.putting(one.decider, one.rounds, one.times, codes[start:stop], run=one.run)
+        start = stop
+    return steps
+
+
+def rows_named(wrong: npt.NDArray[np.bool_]) -> str:
+    """Return the wrong rows in words, as the subject of a sentence with "have".
+
+    >>> rows_named(np.array([False, True, True]))
+    'Rows 1 and 2 of 3 have'
+    """
+    rows = np.flatnonzero(wrong).tolist()
+    if len(rows) == 1:
+        return f"Row {rows[0]} of {wrong.size} has"
+    shown = [str(row) for row in rows[:10]] + (["others"] if len(rows) > 10 else [])
+    return f"Rows {', '.join(shown[:-1])} and {shown[-1]} of {wrong.size} have"
+
+
+def _at(rows: Integers, wrong: npt.NDArray[np.bool_], total: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a batch are wrong."""
+    out = np.zeros(total, dtype=bool)
+    out[rows] = wrong
+    return out
+
+
+def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:
+    """Return which numbers have come before."""
+    if ascending(rounds):
+        return np.zeros(rounds.size, dtype=bool)
+    out = np.ones(rounds.size, dtype=bool)
+    out[np.unique(rounds, return_index=True)[1]] = False
+    return out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.learners.batches import learn_many
-from crossbandit.algorithms.learners.law_decisions import HELD, Made, repeated
+from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
 from crossbandit.applications.bidding.inputs import (
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.algorithms.learners.law_learner import LawLearner
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason

@@ -24,6 +24,7 @@ from bisect import bisect_right
 from math import inf
 
 
+@cython.final
 @cython.cclass
 class BidCore:
     """The rules of a bidder's auctions.

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, LawDecision, Made, reaches
-from crossbandit.algorithms.learners.law_learner import LawDecider, Round
+from crossbandit.algorithms.learners.law_learner import KNOWN, LawDecider, Made, Round, reaches
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
@@ -340,7 +340,7 @@ def belongs(name: str) -> bool:
     return name.startswith(_STATE)
 
 
-def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
+def cut(decision: Decision, cap: int, amounts: Floats) -> None:
     """Lower the amount of a decision to the highest that may be bid."""
     decision.arm = min(decision.arm, cap)
     part = decision.guard

@@ -19,8 +19,8 @@ from crossbandit.limits.settings import timed as is_timed
 from crossbandit.logs.survey import steps_back_in_time
 
 if TYPE_CHECKING:
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.limits import Limit
     from crossbandit.logs import AuctionLog
 

@@ -22,8 +22,8 @@ from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crossbandit.applications.bidding.auctions import AuctionRules, BidSpacing
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules, BidSpacing
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.log import AuctionLog, ClassColumn, ClassTable
     from crossbandit.logs.replay.limits import ReplayLimits

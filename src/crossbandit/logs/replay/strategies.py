@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.blocks import ContextBlock, LossBlock
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.laws import Diagnosis
     from crossbandit.limits import Pacer
     from crossbandit.logs.log import Auctions

@@ -14,6 +14,9 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Route
+
 from crossbandit.core.report import render
 from crossbandit.errors import CrossbanditError
 from crossbandit.service.page.views import Track, about, beliefs, detail, row, summary
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
     from starlette.responses import Response
-    from starlette.routing import Route
 
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
@@ -163,19 +165,22 @@ def _text(data: Any) -> str:
     return json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def page_routes(node: Node, *, ending: Callable[[], bool] = lambda: False) -> list[Route]:
-    """Return the routes of the page: `/` and `/events`."""
-    from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
-    from starlette.routing import Route
-
+def page_routes(
+    node: Node,
+    check: Callable[[Request], None] = lambda _: None,
+    *,
+    ending: Callable[[], bool] = lambda: False,
+) -> list[Route]:
+    """Return the routes of the page, `/` and `/events`; `check` raises what becomes an answer."""
     board = Board(node)
     open_streams: set[object] = set()
 
     async def page(request: Request) -> Response:
-        del request
+        check(request)
         return HTMLResponse(page_html(), headers=_HEADERS)
 
     async def events(request: Request) -> Response:
+        check(request)
         if len(open_streams) >= _MOST_STREAMS:
             return PlainTextResponse(
                 f"{_MOST_STREAMS} pages are open, which is the limit. Close one and try again.\n",
