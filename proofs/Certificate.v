@@ -12,6 +12,7 @@ Open Scope R_scope.
 
 Notation "\rsum_ ( i < n | P ) F" := (\big[Rplus/0%R]_(i < n | P%B) F%R)
   (at level 36, F at level 36, i, n at level 50, format "\rsum_ ( i  <  n  |  P )  F") : R_scope.
+
 Section Certificate.
 Variables (C A : finType) (d : C * A) (nu : C -> R).
 Variable G : nat -> C -> rel A.              (* the graph of a round, in each context *)
@@ -21,12 +22,10 @@ Variable pol : path C A -> C -> A -> R.      (* what is played after a path *)
 Variable q : nat -> path C A -> C -> A -> R. (* the leader of a round *)
 Variable eta : nat -> path C A -> R.
 Variable m : nat -> path C A -> R.           (* what the losses of a round are measured against *)
-Variable B : nat -> nat -> path C A -> A -> R.     (* [B t j]: what context [j] adds to [Z t] *)
-Variable left : nat -> path C A -> A -> R.         (* what the chains of a round leave out,
-  or a sample *)
-Variable y : nat -> nat -> path C A -> C -> A ->
-  R. (* [y t u]: what round [t] adds after round [u] *)
-Variables kw cw : nat -> nat -> path C A -> R.     (* how often costs are measured in a context *)
+Variable B : nat -> nat -> path C A -> A -> R.      (* what context [j] adds to [Z t] *)
+Variable left : nat -> path C A -> A -> R.          (* what is counted in place of [rest t] *)
+Variable y : nat -> nat -> path C A -> C -> A -> R. (* what round [t] adds after round [u] *)
+Variables kw cw : nat -> nat -> path C A -> R.      (* how often costs are measured in a context *)
 
 Local Notation E := (EP nu pol N [::]).
 Local Notation context := (context d).
@@ -45,8 +44,8 @@ Definition rest t h a := 1 - \rsum_(j < N) (B t j h a * mass t h (context h j) a
 
 (** The estimate of the losses of a round. *)
 Definition estimate t h c a :=
-  (if G t (context h t) (arm h t) a then (loss t c a - m t h) * Z t h a else 0) - m t h * left t h
-    a.
+  (if G t (context h t) (arm h t) a then (loss t c a - m t h) * Z t h a else 0)
+  - m t h * left t h a.
 
 (** What is added after a round, and what this costs: a gap, and the price of delay. *)
 Definition Y h c u a := \lsum_t y t u h c a.
