@@ -438,45 +438,45 @@ class LiveBidder:
             )
         self._use(state.load())
         self.entry, self.decisions = checkpoint.entry, checkpoint.decisions
-        self.tally, self.granted = state.tally, state.granted
+        self.tally, self.granted, self.unlogged = state.tally, state.granted, []
         return self
 
     def restore(self, session: Session, now: float | None = None) -> LiveBidder:
-        """Read the newest readable checkpoint and the later entries of the log.
+        """Read the newest usable checkpoint, and the later entries and decisions of the log.
 
         With a time, money is reserved for decisions that may have been lost before.
         """
         self._key = session.key() if self._key is None else self._key
-        problem: CheckpointError | None = None
+        problem = CheckpointError("The bidder has no checkpoint: it was deleted.")
         for checkpoint in session.checkpoints(self.number):
             try:
                 self.load(checkpoint)
-                break
+                self._read_log(session, now)
             except CheckpointError as error:
                 problem = error
-        else:
-            raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
+            else:
+                self.ready = True
+                return self
+        raise problem
+
+    def _read_log(self, session: Session, now: float | None) -> None:
         self.kept = self.entry + self.decisions
-        decisions = session.decisions(self.number, self.decisions)
-        at = self._repeat_all(decisions, 0, now)
-        while entries := session.entries(self.number, self.entry, PIECE):
-            for one in entries:
-                self.learn(one)
-                at = self._repeat_all(decisions, at, now)
-        self.ready = True
-        return self
-
-    def _repeat_all(self, decisions: list[DecisionRow], at: int, now: float | None) -> int:
-        """Repeat the decisions that followed the last learned entry; return the next index.
-
-        After the last one come those that were lost. Their outcomes may be in the log.
-        """
-        while at < len(decisions) and decisions[at].after == self.entry:
-            self.repeat(decisions[at])
-            at += 1
-        if at == len(decisions) and now is not None:
-            self.recover(now)
-        return at
+        decisions = deque(session.decisions(self.number, self.decisions))
+        entries: deque[Entries] = deque()
+        while True:
+            while decisions and decisions[0].after == self.entry:
+                self.repeat(decisions.popleft())
+            if not decisions and now is not None:
+                self.recover(now)  # outcomes of what was lost may follow in the log
+            entries = entries or deque(session.entries(self.number, self.entry, PIECE))
+            if not entries:
+                break
+            self.learn(entries.popleft())
+        if decisions:
+            raise CheckpointError(
+                f"A checkpoint of the store lacks decision {decisions[0].number}, which was made "
+                f"after entry {decisions[0].after}. Restore the store from a backup."
+            )
 
 
 def _saved(bidder: FirstPriceBidder) -> bytes:
@@ -516,14 +516,18 @@ class KnownBidder:
         self.problem: str | None = None  # why its newest policy cannot be used
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
-        self._use(row)
+        self._read = ""
+        self.update(row)
 
-    def _use(self, row: BidderRow) -> None:
+    def update(self, row: BidderRow) -> None:
+        """Use a newer row of the store."""
         self.row = row
-        try:
-            self._settings = settings_from(row.settings)
-        except CrossbanditError as error:
-            self._settings = error
+        if row.settings != self._read:
+            self._read = row.settings
+            try:
+                self._settings = settings_from(row.settings)
+            except CrossbanditError as error:
+                self._settings = error
 
     @property
     def settings(self) -> BidderSettings:
@@ -534,12 +538,6 @@ class KnownBidder:
                 "Crossbandit that has created it, or delete it."
             )
         return self._settings
-
-    def update(self, row: BidderRow) -> None:
-        """Use a newer row of the store."""
-        if row.settings != self.row.settings:
-            self._use(row)
-        self.row = row
 
     @property
     def state(self) -> LiveBidder | None:
