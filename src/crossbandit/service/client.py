@@ -449,7 +449,13 @@ class PolicyPoller:
                 self.error = None
             except RefusedError as error:
                 self.error = error
-                self._take_refusal(error)
+                if error.code == LIMITED:
+                    self._decide_there()
+                    self._refusal = self.decider = None
+                    self._known.set()
+                elif error.status < 500 and error.code != "too-many-requests":  # it lasts
+                    self._refusal, self.decider = error, None
+                    self._known.set()
             except CheckpointError as error:
                 self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
             except ClientError as error:  # the present snapshot stays in use
@@ -489,16 +495,6 @@ class PolicyPoller:
         self.local = True
         digits = self._tag.strip('"').partition("-")[0]
         self.version = int(digits) if digits.isdigit() else None
-
-    def _take_refusal(self, error: RefusedError) -> None:
-        if error.code == LIMITED:
-            self._decide_there()
-            self._refusal = self.decider = None
-        elif error.status >= 500 or error.code == "too-many-requests":
-            return  # a temporary problem
-        else:
-            self._refusal, self.decider = error, None
-        self._known.set()
 
     def _decide_there(self) -> None:
         self._snapshot, self._tag, self.local, self.version = None, "", False, None

@@ -306,18 +306,12 @@ def _limit(status: LimitStatus) -> LimitFigures:
     return LimitFigures(kind=limit.kind, amount=aim, words=str(status), **same)
 
 
-def with_deliveries(limits: tuple[LimitFigures, ...]) -> tuple[LimitFigures, ...]:
-    """Return limits, with a word on each under which far less was spent than planned.
+def under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
+    """Return a word on one of several limits if far less was spent than planned; else "".
 
     Nothing is said at the beginning of a period, after few auctions, and where another budget
     allows less.
     """
-    return tuple(
-        msgspec.structs.replace(one, under_delivery=_under_delivery(one, limits)) for one in limits
-    )
-
-
-def _under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
     if one.planned is None or one.auctions < _FEWEST or one.spent >= _FAR * one.planned:
         return ""
     waits = one.reserved >= one.left

@@ -73,7 +73,15 @@ def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list
     except msgspec.ValidationError as error:
         raise InvalidParameterError(f"{source} has a mistake: {error}. {_EXAMPLE}") from None
     for number, token in enumerate(tokens):
-        _check_token(f"{source}: token {number + 1}, {token.name!r},", token)
+        where, secret = f"{source}: token {number + 1}, {token.name!r},", token.secret
+        if (secret is None) == (token.sha256 is None):
+            raise InvalidParameterError(f"{where} must have either 'secret' or 'sha256'.")
+        if secret is not None and (len(secret) < _SHORTEST or not secret.isascii()):
+            raise InvalidParameterError(
+                f"{where} must have a secret of at least {_SHORTEST} ASCII characters."
+            )
+        if token.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", token.sha256):
+            raise InvalidParameterError(f"{where} must have a 'sha256' of 64 hexadecimal digits.")
     if len({token.name for token in tokens}) < len(tokens):
         raise InvalidParameterError(
             f"{source} has two tokens with the same name. Give each its own name."
@@ -97,17 +105,6 @@ _EXAMPLE = (
     'It must have tables such as: [[token]] name = "web-1" roles = ["decide", "report"] '
     f'secret = "at least {_SHORTEST} random characters".'
 )
-
-
-def _check_token(source: str, token: AccessToken) -> None:
-    if (token.secret is None) == (token.sha256 is None):
-        raise InvalidParameterError(f"{source} must have either 'secret' or 'sha256'.")
-    if token.secret is not None and (len(token.secret) < _SHORTEST or not token.secret.isascii()):
-        raise InvalidParameterError(
-            f"{source} must have a secret of at least {_SHORTEST} ASCII characters."
-        )
-    if token.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", token.sha256):
-        raise InvalidParameterError(f"{source} must have a 'sha256' of 64 hexadecimal digits.")
 
 
 class Bucket:

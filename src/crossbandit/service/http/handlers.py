@@ -301,6 +301,7 @@ class Operation:
     path: str  # the path, with `{name}` for the bidder
     role: str  # the role that it needs; "read" for any token, "open" for none
     handler: Callable[[Any, Call], Any]
+    threaded: bool  # whether the handler runs in a thread
     summary: str  # one sentence for the documentation
     body: Any = None  # the type of the body, or None
     query: Any = None  # the type of the query, or None
@@ -313,22 +314,22 @@ class Operation:
         """The decoder of the body."""
         return msgspec.json.Decoder(self.body).decode
 
-    @cached_property
-    def threaded(self) -> bool:
-        """Whether the handler runs in a thread."""
-        return not iscoroutinefunction(self.handler)
-
 
 # Routes are searched in this order, so the most frequent requests come first.
 OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Handler], _Handler]:
-    """Add a handler to the operations; a decorator. The summary is the docstring of the handler."""
+    """Add a handler to the operations; a decorator. The summary is the docstring of the handler.
+
+    A path without a slash at its beginning is one of a bidder.
+    """
+    whole = path if path.startswith("/") else f"{BIDDER}/{path}".rstrip("/")
 
     def register(handler: _Handler) -> _Handler:
         summary = (handler.__doc__ or "").partition("\n")[0]
-        OPERATIONS.append(Operation(method, path, role, handler, summary, **more))
+        threaded = not iscoroutinefunction(handler)
+        OPERATIONS.append(Operation(method, whole, role, handler, threaded, summary, **more))
         return handler
 
     return register
@@ -432,7 +433,7 @@ class Service:
 # --- decisions and outcomes ----------------------------------------------------------------------
 
 
-@operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
+@operation("POST", "decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
 async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
     body, settings = call.body, service.node.settings(call.name)
@@ -444,7 +445,7 @@ async def decide(service: Service, call: Call) -> Any:
 
 @operation(
     "POST",
-    f"{BIDDER}/outcome",
+    "outcome",
     REPORT,
     body=Outcome,
     answer=Reported,
@@ -458,7 +459,7 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
+@operation("POST", "outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
     """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
@@ -475,9 +476,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
-@operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING
-)
+@operation("POST", "decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING)
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""
     body, node = call.body, service.node
@@ -489,11 +488,7 @@ async def decide_many(service: Service, call: Call) -> Any:
 
 
 @operation(
-    "GET",
-    f"{BIDDER}/snapshot",
-    DECIDE,
-    answer="application/octet-stream",
-    codes=("limited", *DECIDING),
+    "GET", "snapshot", DECIDE, answer="application/octet-stream", codes=("limited", *DECIDING)
 )
 async def snapshot(service: Service, call: Call) -> Answer:
     """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
@@ -570,7 +565,7 @@ _STORE = ("store-unavailable",)
 _NOT_READY = ("not-ready", "store-unavailable")
 
 
-@operation("GET", f"{BIDDER}/policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
+@operation("GET", "policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
 def policy(service: Service, call: Call) -> Policy:
     """Get the probability of each bid."""
     asked = call.query
@@ -580,9 +575,7 @@ def policy(service: Service, call: Call) -> Policy:
     return Policy(maker.bids.tolist(), chances.tolist())
 
 
-@operation(
-    "GET", f"{BIDDER}/price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING
-)
+@operation("GET", "price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING)
 def price_law(service: Service, call: Call) -> PriceLaw:
     """Get the law of the highest competing bid."""
     check_classes(service.node.settings(call.name), call.query.classes)
@@ -590,7 +583,7 @@ def price_law(service: Service, call: Call) -> PriceLaw:
     return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
 
 
-@operation("GET", f"{BIDDER}/figures", READ, answer=BidderFigures, codes=_NOT_READY)
+@operation("GET", "figures", READ, answer=BidderFigures, codes=_NOT_READY)
 def figures(service: Service, call: Call) -> BidderFigures:
     """Get the figures of a bidder: what it has done and learned."""
     return service.node.figures(call.name)
@@ -603,7 +596,7 @@ def bidders(service: Service, call: Call) -> BidderNames:
     return BidderNames(service.node.names())
 
 
-@operation("GET", BIDDER, READ, answer=Bidder, codes=_STORE)
+@operation("GET", "", READ, answer=Bidder, codes=_STORE)
 def bidder(service: Service, call: Call) -> Bidder:
     """Get the settings of a bidder."""
     node, name = service.node, call.name
@@ -611,13 +604,7 @@ def bidder(service: Service, call: Call) -> Bidder:
 
 
 @operation(
-    "PUT",
-    BIDDER,
-    ADMIN,
-    body=BidderSettings,
-    answer=Bidder,
-    status=201,
-    codes=("exists", *_NOT_READY),
+    "PUT", "", ADMIN, body=BidderSettings, answer=Bidder, status=201, codes=("exists", *_NOT_READY)
 )
 def create(service: Service, call: Call) -> Bidder:
     """Create a bidder. When the answer arrives, it can decide."""
@@ -625,27 +612,27 @@ def create(service: Service, call: Call) -> Bidder:
     return bidder(service, call)
 
 
-@operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
+@operation("PATCH", "", ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs."""
     service.node.change(call.name, budget=call.body.budget, target=call.body.target)
     return bidder(service, call)
 
 
-@operation("DELETE", BIDDER, ADMIN, status=204, codes=_STORE)
+@operation("DELETE", "", ADMIN, status=204, codes=_STORE)
 def delete(service: Service, call: Call) -> None:
     """Delete a bidder and everything that it has learned."""
     service.node.delete(call.name)
 
 
-@operation("POST", f"{BIDDER}/pause", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "pause", ADMIN, answer=Bidder, codes=_NOT_READY)
 def pause(service: Service, call: Call) -> Bidder:
     """Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted."""
     service.node.pause(call.name)
     return bidder(service, call)
 
 
-@operation("POST", f"{BIDDER}/resume", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "resume", ADMIN, answer=Bidder, codes=_NOT_READY)
 def resume(service: Service, call: Call) -> Bidder:
     """Resume a paused bidder."""
     service.node.resume(call.name)
