@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphAdaptive
-from crossbandit.algorithms.learners.law_decisions import SCALE
+from crossbandit.algorithms.learners.decisions import SCALE
 from crossbandit.algorithms.learners.missing_outcomes import (
     Cohort,
     OutcomeWatch,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
@@ -187,16 +187,14 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         )
         super().__init__(algorithm, problem, core, seed=seed)
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         probability = super().play(pending)
         if self.graph_kind == "uninformed":
             # Until the graph of the round is known, its policy is stored instead of its weights.
             pending.weights = self.core.state()["chosen"].copy()
         return probability
 
-    def core_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
-    ) -> Sequence[Callable[[], Any]]:
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
         graph, chosen = pending.graph, pending.weights
         if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
             weights = self.core.weigh_again(chosen, graph, pending.arm)
@@ -236,10 +234,11 @@ class Exp3IX(ExponentialAlgorithm):
     CrossGraphKnown averages the observation probability over contexts instead.
 
     Bound: O~(sqrt(alpha n)) for each context with n = T / M rounds, in expectation and with high
-    probability, if every arm has a self-loop. For other strongly observable graphs no bound is
-    known; Exp3HighProbability has one. Rates: eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2,
-    which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
-    root (ours).
+    probability, if every arm has a self-loop: sum_b p(b) / (p(N_in(b)) + gamma) is at most
+    2 alpha log(1 + (ceil(K^2 / gamma) + K) / alpha) + 2 (Kocak et al., Lemma 1). For other strongly
+    observable graphs no bound is known; Exp3HighProbability has one. Rates:
+    eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2, which is Neu's rule with alpha for K and
+    without the logarithm that his bound has inside the root (ours).
 
     Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
     is then that of the edges which every round has.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN, reaches
 from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action

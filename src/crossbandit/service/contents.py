@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, code_of
+from crossbandit.algorithms.learners.law_learner import KNOWN, code_of
 from crossbandit.applications import Bid
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of

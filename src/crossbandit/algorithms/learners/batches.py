@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, overload,
 
 import numpy as np
 
-from crossbandit.algorithms.learners.decisions import Decision, PendingDecision, learned_before
+from crossbandit.algorithms.learners.decisions import Decision, learned_before
 from crossbandit.algorithms.learners.feedback import checked_rows, joined_rows
 from crossbandit.core.blocks import LossBlock, read_only
 from crossbandit.core.steps import at_once
@@ -68,7 +68,7 @@ class DecisionBatch(Sequence[Decision]):
         self,
         learner: Learner,
         read: Sequence[tuple[Context, Readout]],
-        first: PendingDecision,
+        first: Decision,
         plays: Plays,
     ) -> None:
         self.arms, self.probabilities = plays.arms, plays.probabilities
@@ -91,17 +91,17 @@ class DecisionBatch(Sequence[Decision]):
         probability = float(self.probabilities[i])
         return self._learner._decision(self.pending(i), probability)
 
-    def pending(self, i: int) -> PendingDecision:
+    def pending(self, i: int) -> Decision:
         """Return what learning from one of the decisions needs."""
         context, readout = self._read[i]
         baseline = float(self._plays.baselines[i])
         first = self._first
-        return PendingDecision(
+        return Decision(
             first.round + i,
             context,
-            readout,
             int(self.arms[i]),
-            first.learner,
+            learner=first.learner,
+            reading=readout,
             weights=self._plays.weights[i],
             baseline=None if math.isnan(baseline) else baseline,
             decider=first.decider,
@@ -208,7 +208,7 @@ def _listed(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
+def _expected(learner: Learner, decisions: Any) -> list[Decision]:
     """Return what learning from each decision needs; raise if `learn` would refuse one."""
     if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
         raise DecisionError(
@@ -216,7 +216,7 @@ def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
             f"{decisions!r}."
         )
     own = isinstance(decisions, DecisionBatch) and decisions._learner is learner
-    pending: list[PendingDecision] = []
+    pending: list[Decision] = []
     failed: dict[int, DecisionError] = {}
     names = set()
     for i, decision in enumerate(range(len(decisions)) if own else decisions):
@@ -236,7 +236,7 @@ def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
 
 
 def _rows(
-    learner: Learner, pending: list[PendingDecision], revealed: list[Sequence[int]], losses: Any
+    learner: Learner, pending: list[Decision], revealed: list[Sequence[int]], losses: Any
 ) -> list[Floats]:
     form = learner.problem.form
     total = sum(map(len, revealed))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.batches import Answers, Plays
-    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.blocks import ContextBlock, Rounds
     from crossbandit.core.forms import Context, Readout
@@ -54,7 +54,7 @@ class CoreLearner(Learner[AlgorithmT]):
         policy: Floats = self.core.policy(self.round, _number(context), reading_of(readout))
         return policy
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         pending.arm, probability, baseline = self.core.play(
             *_round(pending), pending.graph, self.random_numbers()
         )
@@ -63,23 +63,21 @@ class CoreLearner(Learner[AlgorithmT]):
             pending.weights = self.core.state()["weights"].copy()
         return float(probability)
 
-    def count_round(self, pending: PendingDecision) -> None:
+    def count_round(self, pending: Decision) -> None:
         at_once(*self.count_steps(pending, self.round - 1))
 
-    def count_steps(self, pending: PendingDecision, last: int) -> Sequence[Callable[[], Any]]:
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
         return (partial(self.core.count_round, *_round(pending), pending.graph, last),)
 
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
+    def update(self, pending: Decision, rows: Floats) -> None:
         at_once(*self.core_steps(pending, rows, self.round - 1))
 
     def update_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
+        self, pending: Decision, rows: Floats, last: int
     ) -> Sequence[Callable[[], Any]]:
         return self.core_steps(pending, rows, last)
 
-    def core_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
-    ) -> Sequence[Callable[[], Any]]:
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
         """Return the steps of the core that learn from a decision."""
         weights = pending.weights if self.weighted else self.core.state()["weights"]
         if weights is None:
@@ -115,7 +113,7 @@ def _number(context: Context) -> int:
     return context if isinstance(context, int) else 0
 
 
-def _round(pending: PendingDecision) -> tuple[int, int, tuple[Any, ...]]:
+def _round(pending: Decision) -> tuple[int, int, tuple[Any, ...]]:
     return pending.round, _number(pending.context), reading_of(pending.readout)
 
 

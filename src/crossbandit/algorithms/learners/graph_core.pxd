@@ -1,16 +1,7 @@
-cimport cython
-
-from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore
 from crossbandit.core.losses cimport first_beyond_box, first_loss_outside, first_outside
 from crossbandit.core.rounds cimport RoundCore, copy_floats
 from crossbandit.core.uniforms cimport Uniforms
-
-@cython.no_gc
-cdef class PendingFields(MadeFields):
-    cdef public long long counter
-    cdef public bint remembered
-    cdef public object context, baseline, rows, graph, revealed
-    cdef public object form, reading, factors  # until `readout` and `weights` are asked for
 
 cdef class WatchCounts:
     cdef public long long _start, _first, _begin, _end
@@ -28,7 +19,7 @@ cdef class GraphShell(ShellCore):
     cdef Uniforms uniforms
     cdef public int quick  # 1 if rounds may be usual, -1 if not, 0 if that is not known
     cdef RoundCore usual_core
-    cdef object types, limits, form, pending_type, decision_type
+    cdef object limits, form, decision_type
     cdef bint remembers, watches, weighted, shares
     cdef Py_ssize_t contexts  # -1 if they are vectors
     cdef const double[:, :, ::1] entries  # the vectors of numbered contexts
@@ -39,9 +30,9 @@ cdef class GraphShell(ShellCore):
     cdef read_usual(self, context)
     cdef read_vector(self, context)
     cdef decided(self, context, WatchCounts watch)
-    cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
+    cdef double play_usual(self, DecisionFields one, Py_ssize_t context) except? -1.0
     cpdef bint learn_usual(self, decision, losses) except -1
-    cdef bint is_own(self, decision, PendingFields one) except -1
-    cdef bint read_feedback(self, PendingFields one, losses) except -1
+    cdef bint is_own(self, DecisionFields one) except -1
+    cdef bint read_feedback(self, DecisionFields one, losses) except -1
     cdef bint accepts(self, Py_ssize_t count) noexcept
-    cdef learn_here(self, PendingFields one, losses)
+    cdef learn_here(self, DecisionFields one, losses)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from crossbandit.algorithms.learners import files
+from crossbandit.algorithms.learners.batches import act_many, learn_many
 from crossbandit.algorithms.learners.decisions import (
     Decision,
-    PendingDecision,
     check_maker,
     decoded,
     expired_round,
@@ -31,6 +32,7 @@ from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.algorithms.learners.shell import Shell
+from crossbandit.algorithms.learners.snapshots import Snapshot
 from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
 from crossbandit.core import record
 from crossbandit.core.forms import restricted
@@ -54,9 +56,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.files import GraphFiles
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.algorithms.learners.snapshots import Snapshot
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -150,7 +151,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
         *("_revealed", "_waiting", "_watch"),
     )
-    learns: ClassVar[bool] = True
+    learns = True
     # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.
     usual: ClassVar[bool] = False
 
@@ -221,7 +222,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
-                pending.revealed = neighbors(known, pending.arm)
+                pending.known = neighbors(known, pending.arm)
             self._record(pending)
         return self._decision(pending, probability)
 
@@ -280,7 +281,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 revealed = listed_arms(losses, self.problem.arms)
             rows = checked_rows(self.problem.form, pending, revealed, losses)
             if self.graph_kind in {"uninformed", "unknown"}:
-                pending.graph, pending.revealed = known, revealed
+                pending.graph, pending.known = known, revealed
             self._learn_one(pending, rows, steps)
 
     def expects(self, decision: Decision | bytes | str) -> None:
@@ -312,8 +313,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        from crossbandit.algorithms.learners.batches import act_many
-
         return act_many(self, contexts, available)
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
@@ -331,8 +330,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        from crossbandit.algorithms.learners.batches import learn_many
-
         learn_many(self, decisions, losses)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
@@ -367,7 +364,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Args:
             path: Where to write it; an existing file is replaced in one step.
         """
-        self.files.save(path, lambda: ({}, {}), "Learner")
+        files.save(self, path, lambda: ({}, {}), "Learner")
 
     def snapshot(self, seed: Seed | None = None) -> Snapshot:
         """Return an object that decides as this learner would now, in any thread or process.
@@ -385,8 +382,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm needs memory, so only the learner itself can
                 decide.
         """
-        from crossbandit.algorithms.learners.snapshots import Snapshot
-
         return Snapshot.of(self, seed)
 
     @property
@@ -498,7 +493,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """
         return draw(self.distribution(context, readout), generator.random())
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         """Play a round: set `pending.arm` and, if it is needed, `pending.weights`.
 
         By default, an arm is drawn from `distribution`, or by `sample`, and losses have weight 1.
@@ -517,7 +512,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         pending.arm = draw(policy, self.generator.random())
         return float(policy[pending.arm])
 
-    def count_round(self, pending: PendingDecision) -> None:
+    def count_round(self, pending: Decision) -> None:
         """Count a round that was not played here but by a snapshot, before `update` learns from it.
 
         Override it if `play` changes the state: make the same changes, but draw no arm.
@@ -528,7 +523,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         del pending
 
     @abstractmethod
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
+    def update(self, pending: Decision, rows: Floats) -> None:
         """Learn from the losses that a decision revealed. They are valid: `learn` has checked them.
 
         Args:
@@ -537,7 +532,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """
 
     def update_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
+        self, pending: Decision, rows: Floats, last: int
     ) -> Sequence[Callable[[], Any]] | None:
         """Return the steps that `update` makes; see `crossbandit.core.steps.at_once`.
 
@@ -556,7 +551,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         del pending, rows, last
         return None
 
-    def count_steps(self, pending: PendingDecision, last: int) -> Sequence[Callable[[], Any]]:
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
         """Return the steps that `count_round` makes, as `update_steps` does.
 
         Args:
@@ -616,7 +611,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             revealed = self._revealed[arm] = neighbors(self.graph, arm)
         return revealed
 
-    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+    def revealed(self, pending: Decision) -> Sequence[int]:
         """Return the arms whose losses a decision reveals, in ascending order.
 
         Args:
@@ -625,11 +620,11 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Returns:
             The arms; none if the graph of the round is not known yet.
         """
-        if pending.revealed is not None:
-            return pending.revealed
+        if pending.known is not None:
+            return pending.known
         return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
 
-    def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
+    def add(self, estimates: Floats, pending: Decision, rows: Floats) -> None:
         """Add the weighted rows of a decision to estimates, in place.
 
         Args:
@@ -647,7 +642,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         arms = list(revealed)
         estimates[arms] += pending.weights[arms, None] * rows
 
-    def arms_of(self, pending: PendingDecision) -> Integers:
+    def arms_of(self, pending: Decision) -> Integers:
         """Return `revealed(pending)` as an array, as cores take it.
 
         Args:
@@ -700,14 +695,14 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         for one in (one for role in self.remembered().values() for one in role):
             self._check_remembered(one)
 
-    def remembered(self) -> dict[str, list[PendingDecision]]:
+    def remembered(self) -> dict[str, list[Decision]]:
         """Return the decisions that are remembered, by their role. A checkpoint stores them.
 
         Override it, and `restore`, if a learner keeps decisions in other places.
         """
         return {"pending": list(self._pending.values())}
 
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+    def restore(self, roles: Mapping[str, list[Decision]]) -> None:
         """Restore what `remembered` returned.
 
         Args:
@@ -733,7 +728,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             return None
         weighted = getattr(self, "weighted", True)
         needs = (self.algorithm.needs_memory, self.needs_all_feedback, weighted)
-        return (PendingDecision, Decision), form, form.limits(), *needs
+        return Decision, form, form.limits(), *needs
 
     def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
         plain, readout = self.problem.form.read(context)
@@ -742,13 +737,13 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def _new_decision(self, context: Context, readout: Readout) -> PendingDecision:
+    def _new_decision(self, context: Context, readout: Readout) -> Decision:
         number, now = self.round, float(self.learned_from.clock())
-        return PendingDecision(
-            number, context, readout, -1, self.id, decider=self.id, counter=number, time=now
+        return Decision(
+            number, context, -1, learner=self.id, reading=readout, counter=number, time=now
         )
 
-    def _record(self, pending: PendingDecision) -> None:
+    def _record(self, pending: Decision) -> None:
         """Record that a decision was made."""
         self.round = pending.round + 1
         self._waiting += 1
@@ -776,27 +771,21 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
 
-    def _decision(self, pending: PendingDecision, probability: float) -> Decision:
-        revealed = self.revealed(pending)
-        # This is Decision(...), in half the time.
-        decision = tuple.__new__(
-            Decision,
-            (pending.round, pending.context, pending.arm, probability, revealed, pending.learner),
-        )
-        decision.carried = pending
+    def _decision(self, pending: Decision, probability: float) -> Decision:
+        pending.revealed, pending.probability = self.revealed(pending), probability
         pending.key, pending.remembered = self._key, self.algorithm.needs_memory
-        return decision
+        pending.sealed = True
+        return pending
 
-    def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
+    def _expected(self, decision: Decision | bytes | str) -> Decision:
         """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
-        if isinstance(decision, Decision):
+        if isinstance(decision, Decision) and not decision.by_law:
             if decision.learner != self.id:
                 check_maker(decision, self._former_ids)
             pending = self._pending and self._remembered(decision.round, decision.learner)
-            if not pending:
-                return self._new(decision)
-            pending.check(decision, self._told(pending))
-            return pending
+            found = pending or self._made(decision)
+            found.check(decision, self._told(found))
+            return found if pending else self._unlearned(found)
         if not isinstance(decision, bytes | bytearray | memoryview | str):
             raise DecisionError(
                 f"learn takes the Decision that act returned, or its token. Got {decision!r}."
@@ -805,24 +794,23 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         pending = self._remembered(read.round, read.learner)
         return self._unlearned(read) if pending is None else pending
 
-    def _remembered(self, round_: object, learner: str) -> PendingDecision | None:
+    def _remembered(self, round_: object, learner: str) -> Decision | None:
         pending = self._pending.get(round_) if isinstance(round_, int) else None
         return pending if pending is not None and pending.learner == learner else None
 
-    def _new(self, decision: Decision) -> PendingDecision:
-        """Return what a decision carries, if the decision is not remembered."""
-        carried = decision.carried
-        if carried is None:
+    def _made(self, decision: Decision) -> Decision:
+        """Return what was made, if a decision or its token carries it."""
+        if decision.written is not None:
+            return self._decoded(decision.written)
+        if not decision.whole:
             raise expired_round(decision.round, self.max_pending)
-        pending = self._decoded(carried) if isinstance(carried, bytes) else carried
-        pending.check(decision, self._told(pending))
-        return self._unlearned(pending)
+        return decision
 
-    def _told(self, pending: PendingDecision) -> Sequence[int]:
+    def _told(self, pending: Decision) -> Sequence[int]:
         """Return the arms that a decision was told to reveal, when it was made."""
         return () if self.graph_kind in {"uninformed", "unknown"} else self.revealed(pending)
 
-    def _decoded(self, data: bytes | str) -> PendingDecision:
+    def _decoded(self, data: bytes | str) -> Decision:
         token = Token.decode(data, self._key)
         if token.learner != self.id and token.learner not in self._former_ids:
             raise foreign(token.counter, token.learner)
@@ -839,7 +827,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             )
         return pending
 
-    def _unlearned(self, pending: PendingDecision) -> PendingDecision:
+    def _unlearned(self, pending: Decision) -> Decision:
         """Return a decision that is not remembered; raise unless it may be learned from."""
         if not self.algorithm.needs_memory:
             if self.learned_from.check(pending.decider, pending.counter, pending.time):
@@ -851,7 +839,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             raise learned_before(pending.round)
         raise expired_round(pending.round, self.max_pending)
 
-    def _is_counted(self, pending: PendingDecision, played: int | None = None) -> bool:
+    def _is_counted(self, pending: Decision, played: int | None = None) -> bool:
         """Return whether a decision is one of the rounds that this learner has played.
 
         played: how many rounds count as played; None for all.
@@ -860,7 +848,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         rounds = own if pending.decider == self.id else self._former_ids.get(pending.decider)
         return rounds is not None and pending.counter < rounds
 
-    def _learn_one(self, pending: PendingDecision, rows: Floats, also: Sequence[Step]) -> None:
+    def _learn_one(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
         """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
         (marked,), counts, marks = self._marking([pending])
         last = counts[0] - 1
@@ -892,8 +880,8 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._before = None
 
     def _marking(
-        self, decisions: Sequence[PendingDecision]
-    ) -> tuple[list[PendingDecision], tuple[int, int], list[Step]]:
+        self, decisions: Sequence[Decision]
+    ) -> tuple[list[Decision], tuple[int, int], list[Step]]:
         """Prepare to mark decisions as learned from. Changes nothing."""
         steps: list[Step] = []
         marked, answered = [], []
@@ -910,6 +898,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 marked.append(one)
             else:
                 counted = copy.copy(one)
+                counted.sealed = False
                 counted.round = min(one.round, round_)
                 marked.append(counted)
                 round_ += 1
@@ -917,7 +906,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             steps += self._watch.answering(answered)
         return marked, (round_, waiting), steps
 
-    def _check_remembered(self, one: PendingDecision) -> None:
+    def _check_remembered(self, one: Decision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"
         right = 0 <= one.arm < arms
         self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
@@ -933,12 +922,73 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """What the text of an application calls it."""
         return self.algorithm.id
 
-    @property
-    def files(self) -> GraphFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import GraphFiles
+    def written(self, kept: Kept) -> Written:
+        """Return what a file has of this learner, and of what its owner keeps.
 
-        return GraphFiles(self)
+        Args:
+            kept: Returns notes that `json` can write, and arrays.
+        """
+        return files.written(self, kept)
+
+    def resumed(
+        self, header: dict[str, Any], parts: Mapping[str, Arrays], size: int
+    ) -> Learner[AlgorithmT]:
+        """Return the learner of a file; raise if its problem is another one.
+
+        Args:
+            header: The header of the file.
+            parts: Its arrays.
+            size: Its size in bytes.
+        """
+        found = files.graph_learner(header, parts, size)
+        self._check_problem(found.problem)
+        return found
+
+    def taking_over(self, other: Learner[AlgorithmT], owner: str) -> Learner[AlgorithmT]:
+        """Return the learner of an application with other settings, if its problem is the same.
+
+        Args:
+            other: That learner.
+            owner: The name of the application, for the error message.
+
+        Raises:
+            InvalidParameterError: It is another problem.
+        """
+        if other.problem != self.problem:
+            raise InvalidParameterError(
+                f"What this {owner} has learned holds for the settings it has. Make a new one."
+            )
+        return other
+
+    def decider(self, new: Learner[AlgorithmT], seed: Seed | None) -> Snapshot:
+        """Return a snapshot, for an application whose learner is new.
+
+        Args:
+            new: That learner.
+            seed: As in `snapshot`.
+        """
+        del new
+        return self.snapshot(seed)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> Snapshot:
+        """Return the snapshot whose `parts` are given, for the problem of this learner.
+
+        Args:
+            header: The header of the snapshot.
+            arrays: Its arrays.
+            seed: The seed of its random numbers; None for new ones.
+            key: The key of the learner's tokens, or None.
+        """
+        del header
+        made = Snapshot.from_bytes(arrays["learner"].tobytes(), seed=seed, key=key)
+        self._check_problem(made.problem)
+        return made
+
+    def _check_problem(self, problem: Problem) -> None:
+        if problem != self.problem:
+            raise ValueError("its settings describe another problem than its learner's")
 
     def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an application's action.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import DECLINED, SCALE, TOP
+from crossbandit.algorithms.learners.decisions import DECLINED, SCALE, TOP
 from crossbandit.errors import CheckpointError, MissingFeedbackWarning, MissingOutcomesError
 
 if TYPE_CHECKING:

@@ -11,6 +11,9 @@ if not cython.compiled:
     ON_PAGE = 1023  # as in the .pxd
 
 import copyreg
+from math import isnan
+
+import numpy as np
 
 SHIFT = cython.declare(cython.longlong, 10)  # a page has 2**SHIFT decisions
 SKEW = cython.declare(cython.double, 60.0)  # seconds by which clocks of machines may differ
@@ -25,8 +28,51 @@ class ShellCore:
 
 
 @cython.cclass
-class MadeFields:
-    """What every decision has: its number and arm, who made it, for whom and when, and a key."""
+class DecisionFields:
+    """What a decision carries; see `Decision`."""
+
+    def __init__(self, round, context, arm, probability, revealed, learner, carried) -> None:  # noqa: A002
+        self.sealed = self.by_law = self.remembered = False
+        self.round, self.context, self.arm, self.learner = round, context, arm, learner
+        self.probability, self.revealed = probability, revealed
+        self.decider, self.counter, self.time = learner, -1, 0.0
+        self.key = self.written = self.known = self.baseline = self.rows = self.graph = None
+        self.form = self.reading = self.factors = self.guard = None
+        self.score = self.total = 0
+        for name, one in carried.items():
+            setattr(self, name, one)
+
+    @property
+    def readout(self):
+        if self.reading is None and self.form is not None:
+            self.reading = self.form.readout(self.context)
+        return self.reading
+
+    @property
+    def weights(self):
+        if type(self.factors) is bytes:
+            self.factors = np.frombuffer(self.factors).copy()
+        return self.factors
+
+    @weights.setter
+    def weights(self, weights):
+        self.factors = weights
+
+    def shown(self):
+        if self.by_law:
+            ids = (self.round, self.arm, self.learner, self.decider)
+            return (*ids, self.time, self.score, self.total, self.guard)
+        chance = None if isnan(self.probability) else self.probability
+        return (self.round, self.context, self.arm, chance, self.revealed, self.learner)
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        other_fields: DecisionFields = other
+        return self.shown() == other_fields.shown()
+
+    def __hash__(self):
+        return hash(self.shown())
 
 
 @cython.cclass

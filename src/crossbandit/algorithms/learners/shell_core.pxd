@@ -1,17 +1,9 @@
-cimport cython
-
 from crossbandit.core.uniforms cimport Uniforms
 from crossbandit.laws.law_core cimport LawCore
 from crossbandit.laws.test_core cimport TestCore
-from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore
 from crossbandit.limits.pace_core cimport PaceCore
 from crossbandit.limits.pace_core cimport WANTED
-
-@cython.no_gc
-cdef class DecisionFields(MadeFields):
-    cdef public long long score, total
-    cdef public object guard
-    cdef tuple fields(self)
 
 cdef class LawShell(ShellCore):
     cdef public object law, guard, decision, learner, clock, deciding

@@ -12,17 +12,19 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.algorithms.learners.seen_core import ON_PAGE, MadeFields, Page, ShellCore
+    from crossbandit.algorithms.learners.seen_core import ON_PAGE, DecisionFields, Page, ShellCore
     from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.law_core import LawCore
     from crossbandit.laws.test_core import TestCore
     from crossbandit.limits.pace_core import PaceCore
     from crossbandit.limits.state import WANTED
 
+from math import nan
+
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
 HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the highest chance
-SCALE = cython.declare(cython.longlong, 1048576)  # see `LawDecision`
-DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `LawDecision`
+SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
+DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
 COHORT = cython.declare(cython.longlong, 512)  # of consecutive decisions that are watched
 DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts are watched
 SPARSE = cython.declare(cython.longlong, 65536)  # then one cohort per so many decisions
@@ -37,42 +39,6 @@ def is_watched(number):
         return number % SPARSE < COHORT and number < DECLINED
     cohort: cython.longlong = number // COHORT
     return cohort < DENSE or cohort & (cohort - 1) == 0
-
-
-@cython.cclass
-class DecisionFields(MadeFields):
-    """What a decision of a law carries; see `LawDecision`."""
-
-    def __init__(
-        self,
-        round,  # noqa: A002
-        arm,
-        learner,
-        decider,
-        time,
-        score,
-        total,
-        guard=None,
-        key=None,
-    ) -> None:
-        self.round, self.arm, self.learner, self.decider = round, arm, learner, decider
-        self.time, self.score, self.total, self.guard, self.key = time, score, total, guard, key
-
-    def fields(self):
-        ids = (self.round, self.arm, self.learner, self.decider)
-        return (*ids, self.time, self.score, self.total, self.guard)
-
-    def __eq__(self, other):
-        if type(other) is not type(self):
-            return NotImplemented
-        other_fields: DecisionFields = other
-        return self.fields() == other_fields.fields()
-
-    def __hash__(self):
-        return hash(self.fields())
-
-    def __reduce__(self):
-        return type(self), (*self.fields(), self.key)
 
 
 def pays(reserved, key):
@@ -150,9 +116,11 @@ class LawShell(ShellCore):
         return made
 
     def make(self, number, arm, score, part):
-        # This is `LawDecision(...)`, in a third of the time.
+        # This is `Decision(...)`, in a third of the time.
         made: DecisionFields = self.decision.__new__(self.decision)
+        made.sealed, made.by_law, made.probability, made.revealed = False, True, nan, ()
         made.round, made.arm, made.score, made.total = number, arm, score, self.total
+        made.counter, made.context = number, None
         made.learner, made.decider, made.time = self.learner, self.id, self.clock()
         made.guard, made.key = part, self._key
         return made

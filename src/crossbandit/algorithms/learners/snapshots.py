@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.learners.batches import read_many
-from crossbandit.algorithms.learners.decisions import PendingDecision
+from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.files import (
     initial_state,
     read_learner,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from threading import RLock
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.forms import Context, Readout
@@ -184,7 +183,7 @@ class Snapshot(Shell):
     def _act(self, plain: Context, readout: Readout) -> Decision:
         decider = self._decider
         with self._lock:
-            pending = PendingDecision(decider.round, plain, readout, -1, self.learner)
+            pending = Decision(decider.round, plain, -1, learner=self.learner, reading=readout)
             probability = decider.play(pending)
             for array, fixed in zip(self._changing, self._fixed, strict=True):
                 array[...] = fixed

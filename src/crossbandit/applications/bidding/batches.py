@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.learners.batches import learn_many
-from crossbandit.algorithms.learners.law_decisions import HELD, Made, repeated
+from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
 from crossbandit.applications.bidding.inputs import (
