@@ -345,18 +345,13 @@ class OtherNode:
     """
 
     def __init__(self, url: str) -> None:
-        self._transport = Transport(url, timeout=_TIMEOUT)
-        self._threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
+        self.transport = Transport(url, timeout=_TIMEOUT)
+        self.threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
 
-    async def post(self, path: str, content: bytes, headers: dict[str, str]) -> Response:
+    async def post(self, *request: Any) -> Response:
         """Send a request, and return the answer."""
-        sent = self._threads.submit(self._transport.request, "POST", path, content, headers)
+        sent = self.threads.submit(self.transport.request, "POST", *request)
         return await asyncio.wait_for(asyncio.wrap_future(sent), _TIMEOUT)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._transport.close()
 
 
 @dataclass
@@ -427,7 +422,8 @@ class Service:
     def close(self) -> None:
         """Close the connections to other nodes."""
         for other in self.others.values():
-            other.close()
+            other.threads.shutdown(wait=False, cancel_futures=True)
+            other.transport.close()
 
 
 # --- decisions and outcomes ----------------------------------------------------------------------
@@ -590,9 +586,8 @@ def figures(service: Service, call: Call) -> BidderFigures:
 
 
 @operation("GET", "/v1/bidders", READ, answer=BidderNames, codes=_STORE)
-def bidders(service: Service, call: Call) -> BidderNames:
+def bidders(service: Service, _: Call) -> BidderNames:
     """List the bidders."""
-    del call
     return BidderNames(service.node.names())
 
 
@@ -640,16 +635,14 @@ def resume(service: Service, call: Call) -> Bidder:
 
 
 @operation("GET", "/healthz", OPEN, answer=Alive)
-async def healthz(service: Service, call: Call) -> Alive:
+async def healthz(*_: Any) -> Alive:
     """Check whether the process runs."""
-    del service, call
     return Alive("ok")
 
 
 @operation("GET", "/readyz", OPEN, answer=Ready, codes=_NOT_READY)
-async def readyz(service: Service, call: Call) -> Ready:
+async def readyz(service: Service, _: Call) -> Ready:
     """Check whether the service can store outcomes and decide."""
-    del call
     found = service.node.health()
     if found["store"]:
         raise Refusal(
@@ -661,15 +654,13 @@ async def readyz(service: Service, call: Call) -> Ready:
 
 
 @operation("GET", "/metrics", READ, answer="text/plain", codes=_STORE)
-def metrics(service: Service, call: Call) -> Answer:
+def metrics(service: Service, _: Call) -> Answer:
     """Get all metrics in the text format of Prometheus."""
-    del call
     families = (*service.metrics.families(), *node_families(service.node))
     return Answer(metrics_text(families), TEXT)
 
 
 @operation("GET", "/openapi.json", OPEN, answer="application/json")
-async def openapi(service: Service, call: Call) -> Answer:
+async def openapi(service: Service, _: Call) -> Answer:
     """Get this document."""
-    del call
     return Answer(service.document)
