@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
+    from crossbandit.algorithms.learners.missing import OutcomeWatch
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats
     from crossbandit.limits import LimitStatus
