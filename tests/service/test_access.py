@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.causes import Refusal
 from crossbandit.service.http.access import Access, AccessToken, Bucket, read_tokens
-from crossbandit.service.http.answers import Refusal
 from crossbandit.service.serving import read_key
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def bearer(secret: str) -> bytes:
 def refusal(access: Access, authorization: bytes | None, role: str) -> str:
     with pytest.raises(Refusal) as caught:
         access.check(authorization, role)
-    assert SECRET not in caught.value.message
+    assert SECRET not in str(caught.value)
     return caught.value.code
 
 

@@ -23,11 +23,10 @@ from crossbandit.service import (
     Outcome,
     ServiceError,
     StoreError,
-    live,
     open_store,
 )
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Row, encode
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.store import OUTCOMES, Append, SqliteSession
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until
@@ -250,7 +249,7 @@ def wins(made: list[Decided]) -> list[Outcome]:
 def test_what_a_crash_takes_from_the_log_is_not_spent_again(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "SHARE", 0.6)  # a small budget is enough
+    monkeypatch.setattr("crossbandit.service.bidder.SHARE", 0.6)  # a small budget is enough
     limits = BudgetSettings(100.0, per="day", pacing="asap")
     settings = BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits)
     node = early(settings, address)

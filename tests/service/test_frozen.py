@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client import Transport
 from crossbandit.service.http import create_app
 from crossbandit.service.store import (
     OUTCOMES,
@@ -28,6 +28,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 from tests.service.conftest import new_database
@@ -148,7 +149,7 @@ def test_a_stopped_node_is_replaced_within_two_leases_and_cannot_write_when_it_w
 
 def test_a_bidder_for_which_a_stopped_node_wrote_can_be_deleted(address: str) -> None:
     session = open_store(address).session(LEASE)
-    session.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    session.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     stopped = Stopped(address, session.bidders()[0].id)
     stopped.begin()
     session.delete(stopped.bidder)  # it waits until the database has ended the transaction
@@ -219,7 +220,7 @@ def test_whoever_writes_under_a_lease_keeps_it_and_can_renew_it(address: str) ->
     store = open_store(address)
     one: Any = store.session()
     other, third = store.session(), store.session()
-    one.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    one.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = one.bidders()[0].id
     fence = one.take_leases({bidder: 0}, "A", None, -1.0)[bidder]  # it has expired already
     one._begin(write=True)
@@ -239,7 +240,7 @@ def test_a_bidder_is_deleted_while_its_learner_writes(address: str, kind: str) -
 
     store = open_store(address)
     writer: Any = store.session()
-    writer.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    writer.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = writer.bidders()[0].id
     fence = writer.take_leases({bidder: 0}, "A", None, 30.0)[bidder]
     deleter = store.session()

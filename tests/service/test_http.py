@@ -12,12 +12,11 @@ import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.causes import Refusal
+from crossbandit.service.client import Transport
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.answers import Refusal
 from crossbandit.service.http.app import Gate
 from crossbandit.service.http.handlers import OPERATIONS
-from crossbandit.service.http.metrics import RequestMetrics
 from tests.service.asgi import Answer, request
 from tests.service.live import eventually, served
 
@@ -439,7 +438,7 @@ def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("crossbandit.service.http.app._BODY_SECONDS", 0.01)
 
     async def ask() -> None:
-        gate = Gate(Access(), RequestMetrics())
+        gate = Gate(Access())
         await gate.body({b"content-type": b"application/json"}, asyncio.Event().wait)
 
     with pytest.raises(Refusal, match="did not arrive"):
@@ -454,7 +453,10 @@ def test_a_large_body_with_a_key_given_twice_is_refused(app: Starlette) -> None:
     assert "it gives the key 'won' twice" in answer.json["message"]
 
 
-def test_a_query_that_is_nested_deeply_is_refused(app: Starlette) -> None:
+def test_what_is_nested_deeply_is_refused(app: Starlette) -> None:
+    target = b'{"value_range": [0, 1], "target": {"a": ' + b"[" * 5_000
+    answer = request(app, "PUT", "/v1/bidders/deep", parts=[target])
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
     answer = get(app, "/v1/bidders/plain/policy?value=5&classes={%22a%22:" + "[" * 20_000)
     assert (answer.status, answer.json["code"]) == (400, "invalid")
 

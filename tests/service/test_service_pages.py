@@ -18,7 +18,7 @@ import typer.main
 
 from crossbandit.cli.app import app
 from crossbandit.service import BidderSettings, Node, open_store
-from crossbandit.service.http.answers import STATUS
+from crossbandit.service.causes import STATUS
 from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from tests.service.conftest import new_database

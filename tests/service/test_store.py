@@ -16,6 +16,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 
@@ -36,7 +37,7 @@ def session(address: str) -> Iterator[Session]:
 
 
 def create(session: Session, name: str = "shop") -> int:
-    assert session.create(name, "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    assert session.create(NewBidder(name, "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     return next(one.id for one in session.bidders() if one.name == name)
 
 
@@ -63,7 +64,7 @@ def test_entries_have_consecutive_numbers(session: Session) -> None:
 
 def test_a_bidder_is_created_once_and_deleted_with_all_it_has(session: Session) -> None:
     one = create(session)
-    assert not session.create("shop", "{}", "owner", 8.0, POLICY, Checkpoint(0, 0, b""))
+    assert not session.create(NewBidder("shop", "{}", "owner", 8.0), POLICY, Checkpoint(0, 0, b""))
     session.write([append(one, b"a")], 1.0)
     session.delete(one)
     assert session.bidders() == []

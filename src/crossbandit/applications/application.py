@@ -56,6 +56,7 @@ class Application(ABC):
     """
 
     kind: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()  # arrays that files of earlier versions lack
     fixed: ClassVar[tuple[str, ...]] = ()
     learner: Any  # a Learner or a LawLearner; the application knows which
 
@@ -303,7 +304,7 @@ class Application(ABC):
         values, arrays = file.header["notes"]["state"], file.parts["application"]
         now = self.state()
         kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
-        if set(arrays) != kept or set(values) != set(now) - kept:
+        if set(arrays) not in (kept, kept - self.later) or set(values) != set(now) - kept:
             names = sorted([*arrays, *values])[:20]
             raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
         self.restore({**values, **arrays})

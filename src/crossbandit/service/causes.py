@@ -1,8 +1,8 @@
-"""Errors of the service, and a short code for every error that it may return."""
+"""Errors of the service, and the short code and the HTTP status of every error."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from crossbandit.errors import (
     CrossbanditError,
@@ -16,6 +16,9 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class ServiceError(CrossbanditError):
     """An error of the service.
@@ -24,7 +27,7 @@ class ServiceError(CrossbanditError):
         code: A short name for programs. It does not change between versions.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
 
 class UnknownBidderError(ServiceError):
@@ -86,6 +89,44 @@ class OverloadedError(ServiceError):
     code = "too-many-requests"
 
 
+class Refusal(ServiceError):  # noqa: N818 - it becomes an answer
+    """A request over HTTP is refused."""
+
+    def __init__(
+        self, code: str, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code, self.headers = code, headers
+
+
+# The HTTP status of each code.
+STATUS = {
+    "invalid": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not-found": 404,
+    "unknown-bidder": 404,
+    "method-not-allowed": 405,
+    "too-slow": 408,
+    "exists": 409,
+    "paused": 409,
+    "learned-before": 409,
+    "reported-otherwise": 409,
+    "limited": 409,
+    "too-large": 413,
+    "not-json": 415,
+    "damaged-token": 422,
+    "foreign-token": 422,
+    "expired": 422,
+    "not-learned": 422,
+    "missing-outcomes": 422,
+    "contradiction": 422,
+    "too-many-requests": 429,
+    "error": 500,
+    "internal": 500,
+    "not-ready": 503,
+    "store-unavailable": 503,
+}
 _CODES: tuple[tuple[type[CrossbanditError], str], ...] = (
     (LearnedBeforeError, "learned-before"),
     (ExpiredDecisionError, "expired"),

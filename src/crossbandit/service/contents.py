@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import KNOWN, code_of
 from crossbandit.applications import Bid
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
-from crossbandit.errors import IMPOSSIBLE_CONTENT
+from crossbandit.errors import IMPOSSIBLE_CONTENT, InvalidContextError
+from crossbandit.laws.levels import checked_label
 from crossbandit.laws.rounds import shown_by
 from crossbandit.service.settings import Budgets, Targets
 
@@ -123,10 +125,34 @@ class Lost:
     made: float  # when they had all been made
 
 
-encode = msgspec.msgpack.Encoder().encode
+def _plain(given: Any) -> Any:
+    """Return a scalar of NumPy as a plain one."""
+    if isinstance(given, np.generic):
+        return given.item()
+    raise TypeError(f"Got {given!r}")
+
+
+encode = msgspec.msgpack.Encoder(decimal_format="number", enc_hook=_plain).encode
 rows_of = msgspec.msgpack.Decoder(list[Row]).decode
 change_of = msgspec.msgpack.Decoder(Change).decode
 decision_of = msgspec.msgpack.Decoder(Request | Lost).decode
+
+
+def as_logged(request: Request, place: str = "") -> tuple[Request, bytes]:
+    """Return a request as it is read from the log, and its bytes there.
+
+    A decision that was made from anything else could not be repeated.
+    """
+    try:
+        content = encode(request)
+        return cast("Request", decision_of(content)), content
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+        for name, level in request.classes.items():
+            checked_label("decide", f"{name}{place}", level)
+        raise InvalidContextError(
+            "Values, prices and times must be numbers, and levels of classes texts, integers, "
+            f"floats or None. {error}."
+        ) from None
 
 
 # --- outcomes that contradict others -------------------------------------------------------------

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats
     from crossbandit.limits import LimitStatus
-    from crossbandit.service.live import LiveBidder
+    from crossbandit.service.bidder import LiveBidder
 
 
 MINUTES = 24 * 60  # the number of minutes that are kept

@@ -21,6 +21,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.service.bidder import Directory, LiveBidder
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
@@ -30,7 +31,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client.transport import address_parts
+from crossbandit.service.client import address_parts
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -42,20 +43,17 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.known import Directory
-from crossbandit.service.learner import LearnerThread, Leases, Timing, new_holder
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
-from crossbandit.service.store import CHANGE, LEASE, Append
-from crossbandit.service.writer import Writer
+from crossbandit.service.store import CHANGE, LEASE, Append, NewBidder
+from crossbandit.service.threads import LearnerThread, Leases, Timing, Writer, new_holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.applications import Bid, FirstPriceBidder
+    from crossbandit.service.bidder import KnownBidder
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
-    from crossbandit.service.known import KnownBidder
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store import Store
 
@@ -206,9 +204,9 @@ class Node:
         live = LiveBidder(settings.build())
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
-        owner = live.bidder.learner.learner
+        bidder = NewBidder(name, text, live.bidder.learner.learner, now)
         with closing(self._connect()) as store:
-            made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+            made = store.create(bidder, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.causes import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,6 +6,7 @@ Routes and the OpenAPI document are made from the list of operations.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -18,30 +19,41 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from crossbandit.errors import ServiceAwayError
-from crossbandit.service.causes import HeldElsewhereError, LockedError, PausedError
-from crossbandit.service.client.transport import Transport, bidder_path
+from crossbandit.errors import CrossbanditError, ServiceAwayError
+from crossbandit.service.causes import (
+    STATUS,
+    HeldElsewhereError,
+    LockedError,
+    PausedError,
+    Refusal,
+    cause_of,
+)
+from crossbandit.service.client import Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
-from crossbandit.service.http.answers import BYTES, STATUS, TEXT, Answer, Refusal
 from crossbandit.service.http.metrics import metrics_text, node_families
 from crossbandit.service.log_lines import request_id
 from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
-    from crossbandit.service.client.transport import Response
+    from crossbandit.service.client import Response
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 
 
+JSON = b"application/json"
+BYTES = b"application/octet-stream"
+TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 BIDDER = "/v1/bidders/{name}"
 # Error codes that several operations have.
 DECIDING = ("paused", "not-ready", "store-unavailable")
 STORING = ("store-unavailable", "too-many-requests")
 
+to_json = msgspec.json.Encoder().encode
+_log = logging.getLogger("crossbandit.service")
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _FORWARDING = 32  # requests that are forwarded to one node at the same time
@@ -217,6 +229,53 @@ class Ready(msgspec.Struct):
     """
 
     ready: bool
+
+
+class ErrorBody(msgspec.Struct):
+    """The answer of the service to a request that failed.
+
+    Attributes:
+        code: A short name of the error. It does not change between versions.
+        message: The error, and what to do.
+    """
+
+    code: str
+    message: str
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    content: bytes = b""
+    kind: bytes = JSON  # its media type
+    status: int = 200
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+    async def send(self, send: Callable[[Any], Awaitable[None]]) -> None:
+        """Send the answer."""
+        headers = [*self.headers]
+        if self.status not in {204, 304}:  # these have no body
+            length = str(len(self.content)).encode()
+            headers += [(b"content-type", self.kind), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.content})
+
+
+def answer_to(error: Exception) -> Answer:
+    """Return the answer to an error. An unexpected error is logged, and its text is not shown."""
+    if isinstance(error, msgspec.MsgspecError):
+        code, message = "invalid", f"The body is not valid: {error}."
+    elif isinstance(error, CrossbanditError):
+        code, message = cause_of(error), str(error)
+    else:
+        _log.error("A request failed: %s", type(error).__name__, exc_info=error)
+        code = "internal"
+        message = "The request failed because of an error in the service. See its log."
+    headers = error.headers if isinstance(error, Refusal) else ()
+    return Answer(to_json(ErrorBody(code, message)), status=STATUS[code], headers=headers)
 
 
 # --- operations ----------------------------------------------------------------------------------
@@ -492,7 +551,7 @@ async def _forwarded(service: Service, error: HeldElsewhereError, path: str, cal
     headers = {_FORWARDED.decode(): "1", "X-Request-ID": request_id.get()}
     if b"authorization" in call.headers:
         headers["Authorization"] = call.headers[b"authorization"].decode("latin-1")
-    content = msgspec.json.encode(call.body)
+    content = to_json(call.body)
     try:
         response = await service.others[error.url].post(path, content, headers)
     except (ServiceAwayError, TimeoutError):
