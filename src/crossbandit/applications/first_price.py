@@ -11,7 +11,7 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.missing_outcomes import MISSING
+from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
 from crossbandit.applications.application import usual_algorithm

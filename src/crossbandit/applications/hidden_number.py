@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.algorithms.learners.law_learner import Money
-    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.missing import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed

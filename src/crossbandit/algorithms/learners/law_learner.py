@@ -19,7 +19,7 @@ from crossbandit.algorithms.learners.decisions import (
     GuardPart,
     law_decision,
 )
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch, watched
+from crossbandit.algorithms.learners.missing import OutcomeWatch, watched
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
 from crossbandit.algorithms.learners.shell import (
     LAST_ROUND,
