@@ -134,14 +134,14 @@ def test_the_theorems_rule_must_stay_below_the_bound_with_exponents_that_fall(
     regrets = np.stack([0.9 * regret, 1.1 * regret], axis=1)
     rate = Rate(x=X, regrets=regrets, orders=regret, bounds=bound * regret)
     monkeypatch.setattr(rates, "measure_rate", lambda *_: rate)
-    sizes = _Sizes((), (1_000, 4_000), 0, (), 0, 2)
+    sizes = _Sizes((), (1_000, 4_000), 0, (), 2)
     result = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
     assert result.passed is passed
 
 
 def test_a_rule_that_pays_for_contexts_is_caught() -> None:
     """A learning rate that shrinks with M makes regret grow with it."""
-    sizes = _Sizes((), (), 0, (10, 100, 1_000), 4_000, 3)
+    sizes = _Sizes((), (), 4_000, (10, 100, 1_000), 3)
 
     def slower(problem: object) -> CrossGraph:
         contexts = getattr(problem, "contexts", 1)
