@@ -324,8 +324,8 @@ def regret_is_below_the_proved_bound(subject: Subject, effort: Effort) -> Iterat
         worst=f"regret/bound at most {max(ratios):.2g}",
         passed=max(ratios) <= 1.0,
         note=f"{'; '.join(lines)}. The bound is below T from T = {shortest_horizon(apple):,} on "
-        f"for apple tasting, and from {shortest_horizon(ring):,} on for the paper's ring. It does not "
-        "depend on the number of contexts.",
+        f"for apple tasting, and from {shortest_horizon(ring):,} on for the paper's ring. It does "
+        "not depend on the number of contexts.",
     )
 
 

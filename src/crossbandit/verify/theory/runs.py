@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import CrossGraph, Decision, Learner
     from crossbandit.core.blocks import LossBlock
-    from crossbandit.core.forms import LossForm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs import FeedbackGraph
@@ -78,8 +77,10 @@ def view_environment(owner: str, environment: Environment) -> EnvironmentView:
 
     @lru_cache(maxsize=2)  # a pair of rounds: runs that play it together share the work
     def losses(round_: int) -> RoundLosses:
-        rows = environment.losses(round_)
-        return RoundLosses(rows, _in_all_contexts(environment.problem.form, rows))
+        rows, form = environment.losses(round_), environment.problem.form
+        if isinstance(form, LinearForm) and form.table is not None:
+            return RoundLosses(rows, np.einsum("caf,af->ca", form.table, rows))
+        return RoundLosses(rows, rows.T)
 
     horizon = horizon_of(environment)
     if isinstance(environment, BlockEnvironment):
@@ -87,14 +88,6 @@ def view_environment(owner: str, environment: Environment) -> EnvironmentView:
     else:
         comparator = np.argmin(sum(losses(t).table for t in range(horizon)), axis=1)
     return EnvironmentView(environment, horizon, nu, comparator, losses)
-
-
-def _in_all_contexts(form: LossForm, rows: Floats) -> Floats:
-    """Return the losses of a round as a table (M, K)."""
-    if isinstance(form, LinearForm) and form.table is not None:
-        read: Floats = np.einsum("caf,af->ca", form.table, rows)
-        return read
-    return rows.T
 
 
 class GraphBenchmark(BlockEnvironment):
