@@ -7,6 +7,7 @@ from crossbandit.core.report.statistics import slope, slope_interval
 from crossbandit.environments import paper_benchmark
 from crossbandit.verify.theory import rates
 from crossbandit.verify.theory.decomposition import mean_interval, orders
+from crossbandit.verify.theory.implementation import GraphBenchmark
 from crossbandit.verify.theory.rates import (
     Rate,
     _growth,
@@ -17,7 +18,6 @@ from crossbandit.verify.theory.rates import (
     measure_rate,
     small_constants,
 )
-from crossbandit.verify.theory.runs import GraphBenchmark
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)
 

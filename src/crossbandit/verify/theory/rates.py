@@ -18,7 +18,7 @@ from crossbandit.core.report.statistics import Estimate, half_widths, slope, slo
 from crossbandit.environments import paper_benchmark
 from crossbandit.environments.simulation import simulate_many
 from crossbandit.verify.theory.decomposition import orders
-from crossbandit.verify.theory.runs import GraphBenchmark
+from crossbandit.verify.theory.implementation import GraphBenchmark
 from crossbandit.verify.theory.statements import (
     PROVED_BOUND,
     CheckResult,
