@@ -35,6 +35,7 @@ from crossbandit.algorithms.tuning import (
     core_problem,
     epoch_length,
     experiment_rate,
+    exploring_arms,
     required_horizon,
     with_rate,
 )
@@ -670,9 +671,7 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 
 def _explored(problem: Problem, exploration: float) -> Floats:
     """Return the probability with which exploration plays each arm."""
-    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
-    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
-        chosen.append(0 if chosen[0] > 0 else 1)
+    chosen = exploring_arms(problem.graph) or list(range(problem.arms))
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore

@@ -234,10 +234,11 @@ class Exp3IX(ExponentialAlgorithm):
     CrossGraphKnown averages the observation probability over contexts instead.
 
     Bound: O~(sqrt(alpha n)) for each context with n = T / M rounds, in expectation and with high
-    probability, if every arm has a self-loop. For other strongly observable graphs no bound is
-    known; Exp3HighProbability has one. Rates: eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2,
-    which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
-    root (ours).
+    probability, if every arm has a self-loop: sum_b p(b) / (p(N_in(b)) + gamma) is at most
+    2 alpha log(1 + (ceil(K^2 / gamma) + K) / alpha) + 2 (Kocak et al., Lemma 1). For other strongly
+    observable graphs no bound is known; Exp3HighProbability has one. Rates:
+    eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2, which is Neu's rule with alpha for K and
+    without the logarithm that his bound has inside the root (ours).
 
     Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
     is then that of the edges which every round has.

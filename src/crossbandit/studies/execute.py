@@ -123,6 +123,7 @@ def _simulate(cell: Cell) -> CellResult:
     if not np.isfinite(run.final_regret):
         raise ArithmeticError(f"the regret is {run.final_regret}")
     points = curve_points(run.rounds.size)
+    knows_losses = record == "full" and hasattr(environment, "expected_block")
     return CellResult(
         cell=cell.key,
         environment=cell.environment,
@@ -138,6 +139,7 @@ def _simulate(cell: Cell) -> CellResult:
         curve_regret=run.regret[points].tolist(),
         provenance=provenance(),
         parameters=json.dumps(chosen_parameters(algorithm, environment)),
+        pseudo_regret=float(run.pseudo_regret[-1]) if knows_losses else None,
     )
 
 

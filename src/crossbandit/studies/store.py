@@ -64,6 +64,7 @@ class CellResult(NamedTuple):
     curve_regret: list[float]
     provenance: str | None
     parameters: str | None
+    pseudo_regret: float | None = None  # after the last round; None if it is not known
 
 
 class CellFailure(NamedTuple):
@@ -108,6 +109,7 @@ _TYPES = {
     list[float]: "DOUBLE[] NOT NULL",
     datetime: "TIMESTAMP NOT NULL",
     str | None: "VARCHAR",
+    float | None: "DOUBLE",
 }
 _ROWS: dict[str, Any] = {
     "cells": CellResult,
@@ -123,6 +125,7 @@ _TABLES = {
     },
 }
 _TABLES["cells"]["cell"] = "VARCHAR PRIMARY KEY"
+_ADDED = "pseudo_regret"  # a column of `cells` that files of earlier versions do not have
 
 # The system's messages if a disk, a quota or a file is full. DuckDB gives only this text.
 _FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
@@ -148,6 +151,8 @@ def opened(path: Path, *, read_only: bool) -> Iterator[ResultStore]:
         if not read_only:
             _create(path, connection)
         _check(path, connection)
+        if not read_only:
+            _extend(path, connection)
         yield ResultStore(path, connection)
     finally:
         with suppress(duckdb.Error):  # the next opening takes the rest from the log file
@@ -179,7 +184,7 @@ def _fetched(source: str | Path, query: str) -> tuple[Path, pd.DataFrame]:
         )
     with opened(path, read_only=True) as store:
         frame = pd.DataFrame(store.rows(query), columns=store.columns)
-    for name in _OPTIONAL.intersection(frame.columns):
+    for name in _OPTIONAL.intersection(frame.columns) - {_ADDED}:
         frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
     return path, frame
 
@@ -229,6 +234,13 @@ def _create(path: Path, connection: Any) -> None:
             connection.commit()
 
 
+def _extend(path: Path, connection: Any) -> None:
+    """Add the column that a file of an earlier version does not have."""
+    with _clear_errors(path, "written"):
+        kind = _TABLES["cells"][_ADDED]
+        connection.execute(f"ALTER TABLE cells ADD COLUMN IF NOT EXISTS {_ADDED} {kind}")
+
+
 def _check(path: Path, connection: Any) -> None:
     """Raise unless the file has this format, and the tables of this format with their types."""
     with _clear_errors(path, "read"):
@@ -258,12 +270,12 @@ def _check(path: Path, connection: Any) -> None:
         present = {name: type_ for owner, name, type_ in rows if owner == table}
         for name, definition in types.items() if present else ():
             wanted = definition.partition(" ")[0]
-            if name not in present:
+            if name not in present and name != _ADDED:
                 raise ResultsError(
                     f"{path} is not a plain results file: its table {table!r} has no column "
                     f"{name!r}."
                 )
-            if present[name] != wanted:
+            if present.get(name, wanted) != wanted:
                 raise ResultsError(
                     f"{path} is not a plain results file: the column {name!r} of its table "
                     f"{table!r} must be of type {wanted}. Got {present[name]}."
@@ -382,8 +394,10 @@ def _interrupts_deferred() -> Iterator[None]:
 
 _CELLS = """
 SELECT study, part, cell, environment, algorithm, environment_name, algorithm_name, seed, horizon,
-       final_regret, loss, comparator_loss, seconds, version, provenance, parameters{curves}
-FROM members JOIN cells USING (cell)
+       final_regret, loss, comparator_loss, seconds, version, provenance, parameters,
+       pseudo_regret{curves}
+FROM members
+JOIN (FROM cells UNION ALL BY NAME SELECT NULL::DOUBLE AS pseudo_regret WHERE false) USING (cell)
 ORDER BY study, position
 """
 _FAILURES = """
@@ -396,7 +410,7 @@ WHERE age = 1 AND cell NOT IN (SELECT cell FROM cells)
 ORDER BY study, position
 """
 _NUMBERS = ("final_regret", "loss", "comparator_loss", "seconds")
-_OPTIONAL = {"provenance", "parameters", "location", "traceback"}
+_OPTIONAL = {"provenance", "parameters", "location", "traceback", "pseudo_regret"}
 
 
 def load(source: str | Path, *, curves: bool = True) -> pd.DataFrame:

@@ -91,7 +91,7 @@ def test_a_rate_gathers_the_regret_of_simulations() -> None:
     logs = np.log([20 * 9 * 400, 20 * 9 * 1_600])
     np.testing.assert_allclose(rate.orders, np.sqrt(2 * np.array([400, 1_600])) * logs)
     problem = growing[400].problem
-    assert rate.bounds[0] == orders(problem, CrossGraph().parameters(problem)).total
+    assert rate.bounds[0] == orders(problem, CrossGraph().parameters(problem))["total"]
     means = rate.regrets.mean(axis=1)
     assert rate.constant == pytest.approx((means / rate.bounds).max())
     np.testing.assert_allclose(rate.local_slopes, np.log(means[1] / means[0]) / np.log(4))

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from crossbandit.algorithms.learners import files
+from crossbandit.algorithms.learners.batches import act_many, learn_many
 from crossbandit.algorithms.learners.decisions import (
     Decision,
     check_maker,
@@ -30,6 +32,7 @@ from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.algorithms.learners.shell import Shell
+from crossbandit.algorithms.learners.snapshots import Snapshot
 from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
 from crossbandit.core import record
 from crossbandit.core.forms import restricted
@@ -53,9 +56,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.files import GraphFiles
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.algorithms.learners.snapshots import Snapshot
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -149,7 +151,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
         *("_revealed", "_waiting", "_watch"),
     )
-    learns: ClassVar[bool] = True
+    learns = True
     # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.
     usual: ClassVar[bool] = False
 
@@ -311,8 +313,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        from crossbandit.algorithms.learners.batches import act_many
-
         return act_many(self, contexts, available)
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
@@ -330,8 +330,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        from crossbandit.algorithms.learners.batches import learn_many
-
         learn_many(self, decisions, losses)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
@@ -366,7 +364,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Args:
             path: Where to write it; an existing file is replaced in one step.
         """
-        self.files.save(path, lambda: ({}, {}), "Learner")
+        files.save(self, path, lambda: ({}, {}), "Learner")
 
     def snapshot(self, seed: Seed | None = None) -> Snapshot:
         """Return an object that decides as this learner would now, in any thread or process.
@@ -384,8 +382,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm needs memory, so only the learner itself can
                 decide.
         """
-        from crossbandit.algorithms.learners.snapshots import Snapshot
-
         return Snapshot.of(self, seed)
 
     @property
@@ -926,12 +922,73 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """What the text of an application calls it."""
         return self.algorithm.id
 
-    @property
-    def files(self) -> GraphFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import GraphFiles
+    def written(self, kept: Kept) -> Written:
+        """Return what a file has of this learner, and of what its owner keeps.
 
-        return GraphFiles(self)
+        Args:
+            kept: Returns notes that `json` can write, and arrays.
+        """
+        return files.written(self, kept)
+
+    def resumed(
+        self, header: dict[str, Any], parts: Mapping[str, Arrays], size: int
+    ) -> Learner[AlgorithmT]:
+        """Return the learner of a file; raise if its problem is another one.
+
+        Args:
+            header: The header of the file.
+            parts: Its arrays.
+            size: Its size in bytes.
+        """
+        found = files.graph_learner(header, parts, size)
+        self._check_problem(found.problem)
+        return found
+
+    def taking_over(self, other: Learner[AlgorithmT], owner: str) -> Learner[AlgorithmT]:
+        """Return the learner of an application with other settings, if its problem is the same.
+
+        Args:
+            other: That learner.
+            owner: The name of the application, for the error message.
+
+        Raises:
+            InvalidParameterError: It is another problem.
+        """
+        if other.problem != self.problem:
+            raise InvalidParameterError(
+                f"What this {owner} has learned holds for the settings it has. Make a new one."
+            )
+        return other
+
+    def decider(self, new: Learner[AlgorithmT], seed: Seed | None) -> Snapshot:
+        """Return a snapshot, for an application whose learner is new.
+
+        Args:
+            new: That learner.
+            seed: As in `snapshot`.
+        """
+        del new
+        return self.snapshot(seed)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> Snapshot:
+        """Return the snapshot whose `parts` are given, for the problem of this learner.
+
+        Args:
+            header: The header of the snapshot.
+            arrays: Its arrays.
+            seed: The seed of its random numbers; None for new ones.
+            key: The key of the learner's tokens, or None.
+        """
+        del header
+        made = Snapshot.from_bytes(arrays["learner"].tobytes(), seed=seed, key=key)
+        self._check_problem(made.problem)
+        return made
+
+    def _check_problem(self, problem: Problem) -> None:
+        if problem != self.problem:
+            raise ValueError("its settings describe another problem than its learner's")
 
     def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an application's action.

@@ -204,6 +204,8 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: float) -> None:
     color, marker = look
     y = np.asarray(one.y, dtype=np.float64)
+    if chart.y_log:
+        y = np.where(y > 0, y, np.nan)
     widths = _widths(one, y)
     if chart.bands:
         low, high = y - widths[0], y + widths[1]
@@ -352,7 +354,8 @@ def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Write each name beside the end of its line, moved apart where lines end close together."""
     last = chart.places[-1]  # a line that ends before the right edge has no name beside it
-    ends = [one for one in chart.series if one.x[-1] == last and np.isfinite(one.y[-1])]
+    lowest = 0.0 if chart.y_log else -np.inf
+    ends = [one for one in chart.series if one.x[-1] == last and lowest < one.y[-1] < np.inf]
     place = np.log if chart.y_log else np.asarray
     bottom, top = (float(place(limit)) for limit in axes.get_ylim())
     fractions = [(float(place(one.y[-1])) - bottom) / (top - bottom) for one in ends]

@@ -90,7 +90,7 @@ def measure_rate(rule: Rule, environments: Mapping[int, Environment], seeds: Seq
         algorithm = rule(problem)
         runs = simulate_many(algorithm, environment, seeds, record="thin", show_progress=False)
         regrets.append([run.final_regret for run in runs])
-        bounds.append(orders(problem, algorithm.parameters(problem)).total)
+        bounds.append(orders(problem, algorithm.parameters(problem))["total"])
     return Rate(
         x=tuple(map(float, environments)),
         regrets=np.array(regrets),

@@ -11,9 +11,9 @@ The compiled simulation, which makes all tables and figures, is also compared wi
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.simulation import simulate
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import loopless_clique, random_strongly_observable
-from crossbandit.verify.checks.enumeration import policies_of
 from crossbandit.verify.theory.definition import Definition, Moment, PairDraws, drawn_arm
 from crossbandit.verify.theory.exact import TWO_LOOPLESS
 from crossbandit.verify.theory.statements import (
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from crossbandit.core.forms import LossForm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.simulation import Run
     from crossbandit.graphs import FeedbackGraph
 
 TOLERANCE = 1e-9  # of probabilities: both sides round differently, in long sums
@@ -244,34 +242,16 @@ def _instances(subject: Subject) -> tuple[tuple[CrossGraph, Environment], ...]:
     )
 
 
-def _simulate_and_keep(
-    algorithm: CrossGraph, environment: Environment, seed: int
-) -> tuple[Run, Learner]:
-    """Simulate, and return the learner as well, in its last state."""
-    kept: list[Learner] = []
-
-    def start(self: Any, *arguments: Any, **options: Any) -> Learner:
-        kept.append(type(algorithm).start(self, *arguments, **options))
-        return kept[-1]
-
-    keeping = type(type(algorithm).__name__, (type(algorithm),), {"start": start})
-    same = keeping(**{field.name: getattr(algorithm, field.name) for field in fields(algorithm)})
-    run = simulate(same, environment, seed=seed, show_progress=False)
-    return run, kept[0]
-
-
 def compiled_loop_is_algorithm_2(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
-    """Arms, losses and last policies of `simulate` are those of the definition."""
-    arms, losses, last = Differences(), Differences(), Differences()
+    """Arms and losses of `simulate` are those of the definition."""
+    arms, losses = Differences(), Differences()
     for algorithm, environment in _instances(subject):
         view = view_environment("verify", environment)
         for seed in _SEEDS[effort]:
-            run, learner = _simulate_and_keep(algorithm, environment, seed)
+            run = simulate(algorithm, environment, seed=seed, show_progress=False)
             pairs = list(follow(algorithm, view, seed))
             arms.compare(run.arms, np.ravel([pair.draws.arms for pair in pairs]))
             losses.compare(run.losses, np.ravel([pair.played_losses for pair in pairs]))
-            end = pairs[-1].moment.after(pairs[-1].draws, pairs[-1].losses)
-            last.compare(policies_of(learner, view.nu.size), end.q)
     yield arms.result(
         "Algorithm 2, compiled simulation (arms)",
         "the arms that `simulate` plays, against the definition on the same random numbers",
@@ -279,8 +259,4 @@ def compiled_loop_is_algorithm_2(subject: Subject, effort: Effort) -> Iterator[C
     yield losses.result(
         "Algorithm 2, compiled simulation (losses)",
         "the losses that `simulate` records, against those of the arms of the definition",
-    )
-    yield last.result(
-        "Algorithm 2, compiled simulation (last policies)",
-        "the policies after the last round, in every context, against the definition",
     )
