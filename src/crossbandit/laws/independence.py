@@ -226,7 +226,9 @@ class IndependenceTest(TestParts):
             contexts: The contexts of the last rounds: at least `SAMPLE`, or all if there are fewer.
             labels: Their classes.
         """
-        latest = [*self.recent, *zip(contexts, labels, strict=True)]
+        latest = list(zip(contexts, labels, strict=True))
+        if len(latest) < SAMPLE:
+            latest = [*self.recent, *latest]
         ring = _ring_of(self.tested.item() + count, latest)
         return partial(setattr, self, "ring", ring)
 

@@ -65,3 +65,10 @@ class SeenPages:
     decider: str | None
     number: int
     def find(self, decider: str, counter: int, time: float) -> Page | None: ...
+
+class WatchCounts:
+    _start: int
+    _first: int
+    _begin: int
+    _end: int
+    _cohorts: list[tuple[list[int], list[int]]]

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 from crossbandit.algorithms.learners.decisions import Decision, GuardPart
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
+from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.core.locks import Lock
