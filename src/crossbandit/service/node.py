@@ -31,7 +31,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client import address_parts
+from crossbandit.service.client.client import address_parts
 from crossbandit.service.contents import (
     Change,
     Decided,
