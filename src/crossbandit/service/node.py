@@ -569,6 +569,11 @@ class Node:
         """
         return self.directory.find(name).figures(self.clock())
 
+    def all_figures(self) -> dict[str, BidderFigures]:
+        """Return the figures of all bidders, by name."""
+        bidders = sorted(self.directory.bidders.items())
+        return {name: one.figures(self.clock()) for name, one in bidders}
+
     def health(self) -> dict[str, Any]:
         """Return the state of this node. `GET /readyz` shows only whether it is ready."""
         return {

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.errors import CrossbanditError
 from crossbandit.service.figures import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)  # seconds
@@ -139,7 +137,7 @@ _OF_LIMIT = (
 
 def node_families(node: Node) -> Iterator[Family]:
     """Yield the metrics of a node and its bidders."""
-    found = {name: one for name in node.names() if (one := _figures(node, name)) is not None}
+    found = node.all_figures()
     for line in _OF_BIDDER.splitlines():
         name, field, meaning = line.split(maxsplit=2)
         family = Family(name, "counter" if name.endswith("_total") else "gauge", meaning)
@@ -171,10 +169,3 @@ def node_families(node: Node) -> Iterator[Family]:
     waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
     waiting.add(node.writer.waiting)
     yield from (durations, waiting)
-
-
-def _figures(node: Node, name: str) -> BidderFigures | None:
-    try:
-        return node.figures(name)
-    except CrossbanditError:  # it was deleted meanwhile
-        return None
