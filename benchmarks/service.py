@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measure import Result
-from crossbandit.service.client import Client, Transport
+from crossbandit.service.client.client import Client, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
