@@ -134,7 +134,7 @@ class BidCore:
 
     def settle(self, shell: LawShell, bid, won, told, money) -> bool:
         """Learn from an outcome that is clearly consistent. Return False otherwise."""
-        if type(bid) is not self.bid_type or shell.learning is None:
+        if type(bid) is not self.bid_type or shell.seen is None:
             return False
         decision, amount, labels = bid.decision, bid.amount, bid.classes
         if type(decision) is not self.decision_type or amount is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import KNOWN, LawDecider, Made, Round, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN, LawLearner, Made, Round, reaches
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
@@ -177,7 +177,7 @@ class Spending:
 
     def choose_many(
         self,
-        learner: LawDecider,
+        learner: LawLearner,
         values: Floats,
         columns: Mapping[str, Any],
         firsts: Integers,
