@@ -177,7 +177,7 @@ def test_quiet_says_what_failed_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path) -> None:
-    chosen = ("--quick", "--only", ", proof", "--jobs", "1", "--out", tmp_path)
+    chosen = ("--quick", "--only", "Proposition 2", "--jobs", "1", "--out", tmp_path)
     result = verify(*chosen)
     told = [line for line in result.stderr.splitlines() if line.startswith("Checking")]
     assert told == ["Checking: 1 of 2 parts done.", "Checking: 2 of 2 parts done."]

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.algorithms.certified_core import CertifiedCore, CertifiedParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
+from crossbandit.algorithms.learners.learner import CoreLearner
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, exploring_arms
 from crossbandit.core.forms import zeros
 from crossbandit.core.streams import Seed, fixed, stream

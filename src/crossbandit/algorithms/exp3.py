@@ -17,14 +17,13 @@ from crossbandit.algorithms.exponential_core import (
     ExponentialParameters,
 )
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
     acyclic_bound,
     no_share,
     observed_share,
 )
-from crossbandit.algorithms.learners.learner import AlgorithmT
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.learners.decisions import Decision
-    from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
@@ -234,10 +232,11 @@ class Exp3IX(ExponentialAlgorithm):
     CrossGraphKnown averages the observation probability over contexts instead.
 
     Bound: O~(sqrt(alpha n)) for each context with n = T / M rounds, in expectation and with high
-    probability, if every arm has a self-loop. For other strongly observable graphs no bound is
-    known; Exp3HighProbability has one. Rates: eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2,
-    which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
-    root (ours).
+    probability, if every arm has a self-loop: sum_b p(b) / (p(N_in(b)) + gamma) is at most
+    2 alpha log(1 + (ceil(K^2 / gamma) + K) / alpha) + 2 (Kocak et al., Lemma 1). For other strongly
+    observable graphs no bound is known; Exp3HighProbability has one. Rates:
+    eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2, which is Neu's rule with alpha for K and
+    without the logarithm that his bound has inside the root (ours).
 
     Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
     is then that of the edges which every round has.

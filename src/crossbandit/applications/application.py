@@ -56,6 +56,7 @@ class Application(ABC):
     """
 
     kind: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()  # arrays that files of earlier versions lack
     fixed: ClassVar[tuple[str, ...]] = ()
     learner: Any  # a Learner or a LawLearner; the application knows which
 
@@ -160,7 +161,7 @@ class Application(ABC):
         if not learner.learns:
             raise only_decides("snapshot")
         other = self._made(self.settings(), learner.algorithm)
-        vars(other)["learner"] = learner.files.decider(other.learner, seed)
+        vars(other)["learner"] = learner.decider(other.learner, seed)
         return other
 
     @classmethod
@@ -214,7 +215,7 @@ class Application(ABC):
         try:
             algorithm = from_json(header["algorithm"]) if "algorithm" in header else "law"
             made = cls._made(header["settings"], algorithm)
-            vars(made)["learner"] = made.learner.files.decider_of(header, arrays, seed, key)
+            vars(made)["learner"] = made.learner.decider_of(header, arrays, seed, key)
         except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
@@ -235,7 +236,9 @@ class Application(ABC):
         """
         if not self.learner.learns:
             raise only_decides("save")
-        self.learner.files.save(path, self._kept, type(self).__name__)
+        from crossbandit.algorithms.learners import files
+
+        files.save(self.learner, path, self._kept, type(self).__name__)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file has of this application: notes, and arrays by name."""
@@ -292,16 +295,16 @@ class Application(ABC):
 
     def _take_over(self, other: Self) -> None:
         """Take over the learner and the state of an application with other settings."""
-        vars(self)["learner"] = self.learner.files.taking_over(other.learner, type(self).__name__)
+        vars(self)["learner"] = self.learner.taking_over(other.learner, type(self).__name__)
         self.restore(other.state())
 
     def _resume(self, file: LearnerFile) -> None:
         """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
-        vars(self)["learner"] = self.learner.files.resumed(file)
+        vars(self)["learner"] = self.learner.resumed(file.header, file.parts, file.size)
         values, arrays = file.header["notes"]["state"], file.parts["application"]
         now = self.state()
         kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
-        if set(arrays) != kept or set(values) != set(now) - kept:
+        if set(arrays) not in (kept, kept - self.later) or set(values) != set(now) - kept:
             names = sorted([*arrays, *values])[:20]
             raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
         self.restore({**values, **arrays})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import LawLearner, Round
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round, difference
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.algorithms.learners.law_learner import Money
-    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.missing import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
@@ -124,8 +124,6 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        from crossbandit.algorithms.learners.files import difference
-
         name = difference(mine.law, theirs.law)
         if name is not None:
             got = f"{name} {getattr(theirs.law, name)!r}, not {getattr(mine.law, name)!r}"

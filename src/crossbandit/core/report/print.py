@@ -83,7 +83,12 @@ def draw_figure(
     across = min(len(charts), columns or (1 if rows_only else 2))
     down = -(-len(charts) // across)
     width = 7.2 if across == 1 and rows_only else 4.6 * across + 0.4
-    height = max(_height(chart) for chart in charts)
+    heights = [
+        1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series)
+        for chart in charts
+        if chart.shape is Shape.ROWS
+    ]
+    height = max([3.4, *heights])
     names = dict.fromkeys(s.name for chart in charts for s in chart.series if not s.reference)
     styles = {name: style(i) for i, name in enumerate(names)}
     with mpl.rc_context(_STYLE):
@@ -102,12 +107,6 @@ def draw_figure(
             else:
                 axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
     return figure
-
-
-def _height(chart: Chart) -> float:
-    if chart.shape is not Shape.ROWS:
-        return 3.4
-    return max(3.4, 1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series))
 
 
 def figure_files(
@@ -204,6 +203,8 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: float) -> None:
     color, marker = look
     y = np.asarray(one.y, dtype=np.float64)
+    if chart.y_log:
+        y = np.where(y > 0, y, np.nan)
     widths = _widths(one, y)
     if chart.bands:
         low, high = y - widths[0], y + widths[1]
@@ -352,7 +353,8 @@ def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Write each name beside the end of its line, moved apart where lines end close together."""
     last = chart.places[-1]  # a line that ends before the right edge has no name beside it
-    ends = [one for one in chart.series if one.x[-1] == last and np.isfinite(one.y[-1])]
+    lowest = 0.0 if chart.y_log else -np.inf
+    ends = [one for one in chart.series if one.x[-1] == last and lowest < one.y[-1] < np.inf]
     place = np.log if chart.y_log else np.asarray
     bottom, top = (float(place(limit)) for limit in axes.get_ylim())
     fractions = [(float(place(one.y[-1])) - bottom) / (top - bottom) for one in ends]

@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
     from crossbandit.core.streams import Seed
-    from crossbandit.core.types import Floats
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.verify.checks.enumeration import Course
-    from crossbandit.verify.theory.runs import EnvironmentView
+    from crossbandit.verify.theory.implementation import EnvironmentView
 
 # Depth and width of the trees. A pair has many more courses than a round.
 _SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
@@ -75,14 +75,18 @@ _EDGE = 1e-9  # the distance of a probing uniform number from the end of an arm'
 _ROUNDING = 1e-10
 _NU = np.array(LAW)
 _TOLERANCE = 1e-8  # of policies on long runs
-_TERMS = 5  # exploration, bias, noise, stability, penalty
 
 
 # --- the terms of the regret -------------------------------------------------------------------
 
 
-def declared_sums(algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[Seed]) -> Floats:
-    """Play once for each seed; return the sums of terms and of the regret (terms + 1, seeds)."""
+def declared_terms(
+    algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[Seed]
+) -> tuple[Integers, Floats]:
+    """Play once for each seed; return the rounds after each step of learning, and what it adds.
+
+    That is what it adds to each term and to the regret (seeds, steps, terms + 1).
+    """
     problem = view.environment.problem
     if algorithm.needs_context_distribution:
         problem = problem.with_distribution(view.nu)
@@ -91,19 +95,18 @@ def declared_sums(algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[S
     if declared is None or problem.graph_kind == "unknown" or problem.graph_by_context:
         expected = "a CrossGraph, or an algorithm that declares its estimator for such graphs"
         reject("decompose", "algorithm", expected, algorithm)
-    runs = [
-        _run(algorithm, learner, view, seed) for learner, seed in zip(learners, seeds, strict=True)
-    ]
-    return np.array(runs).T
+    runs = [_run(learner, view, seed) for learner, seed in zip(learners, seeds, strict=True)]
+    steps = np.arange(0, view.horizon, declared.rounds) + declared.rounds
+    return steps, np.array(runs)
 
 
-def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Seed) -> Floats:
-    """Return the sums of the terms and of the regret over all rounds."""
+def _run(learner: Learner, view: EnvironmentView, seed: Seed) -> list[Floats]:
+    """Return what each step adds to the terms and to the regret."""
     contexts = view.environment.context_distribution.draw(stream(seed, "contexts"), view.horizon)
-    total = np.zeros(_TERMS + 1)
-    first = 0
-    while first < view.horizon:
-        graphs, declared = _declared(algorithm, learner, view, first)
+    steps: list[Floats] = []
+    while learner.round < view.horizon:
+        first = learner.round
+        graphs, declared = _declared(learner, view, first)
         before = FtrlState.of(learner, declared[0])
         before.require_policies(learner)
         rounds = range(first, min(first + declared[0].rounds, view.horizon))
@@ -118,16 +121,15 @@ def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Se
         if len(rounds) == declared[0].rounds:  # nothing is learned from a last round without a pair
             mean = expected_input(declared, before.policies, counts, tables)
         best = np.eye(tables.shape[2])[view.comparator]
-        total += before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts
-        first = rounds[-1] + 1
-    return total
+        steps.append(before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts)
+    return steps
 
 
 def _declared(
-    algorithm: Algorithm, learner: Learner, view: EnvironmentView, first: int
+    learner: Learner, view: EnvironmentView, first: int
 ) -> tuple[Sequence[FeedbackGraph], Sequence[Estimator]]:
     """Return the graphs of a round and of the one after it, and what is declared for them."""
-    graphs = [learner.graph] * 2
+    algorithm, graphs = learner.algorithm, [learner.graph] * 2
     if learner.problem.graph_kind != "fixed":
         environment: Any = view.environment
         graphs = [environment.graph(t) for t in (first, min(first + 1, view.horizon - 1))]
