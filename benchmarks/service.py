@@ -25,8 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.measure import Result
-from crossbandit.service.client import Client
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client import Client, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,13 +13,13 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client import Transport
 from crossbandit.service.http import create_app
 from crossbandit.service.store import (
     OUTCOMES,
@@ -220,7 +220,7 @@ def test_whoever_writes_under_a_lease_keeps_it_and_can_renew_it(address: str) ->
     store = open_store(address)
     one: Any = store.session()
     other, third = store.session(), store.session()
-    one.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    one.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = one.bidders()[0].id
     fence = one.take_leases({bidder: 0}, "A", None, -1.0)[bidder]  # it has expired already
     one._begin(write=True)
@@ -240,7 +240,7 @@ def test_a_bidder_is_deleted_while_its_learner_writes(address: str, kind: str) -
 
     store = open_store(address)
     writer: Any = store.session()
-    writer.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    writer.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = writer.bidders()[0].id
     fence = writer.take_leases({bidder: 0}, "A", None, 30.0)[bidder]
     deleter = store.session()
@@ -299,7 +299,7 @@ def test_requests_for_a_node_that_does_not_answer_do_not_delay_others(
         with served(create_app(node)) as mine:
 
             async def ask(name: str) -> int:
-                with Transport(mine, timeout=60.0) as transport:
+                with closing(Transport(mine, timeout=60.0)) as transport:
                     path = f"/v1/bidders/{name}/decide"
                     answer = await asyncio.to_thread(
                         transport.request, "POST", path, {"value": 5.0}
@@ -330,7 +330,7 @@ def test_changes_of_a_locked_bidder_do_not_delay_others(
     with served(create_app(node)) as mine, ThreadPoolExecutor(40) as threads:
 
         def ask(method: str, path: str, body: Any = None) -> int:
-            with Transport(mine, timeout=60.0) as transport:
+            with closing(Transport(mine, timeout=60.0)) as transport:
                 return transport.request(method, path, body).status
 
         with locked(address, row):

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from crossbandit.service import StoreError
-from crossbandit.service import learner as module
-from crossbandit.service.known import LearningFailure
-from crossbandit.service.learner import Leases
+from crossbandit.service import threads as module
+from crossbandit.service.bidder import LearningFailure
+from crossbandit.service.threads import Leases
 
 
 class FakeSession:

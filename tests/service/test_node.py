@@ -22,6 +22,7 @@ from crossbandit.service import (
     Decided,
     HeldElsewhereError,
     Node,
+    NodeOptions,
     NotReadyError,
     Outcome,
     OverloadedError,
@@ -30,8 +31,8 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Change, change_of
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.store import Keep
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def test_an_outcome_that_was_not_stored_is_not_held_against_another(
         with pytest.raises(StoreError):
             node.report("shop", [one]).result(30)
     with monkeypatch.context() as patched:
-        patched.setattr(node.writer, "_room", 0)
+        patched.setattr(node.writer, "_options", NodeOptions(room=0))
         with pytest.raises(OverloadedError):
             node.report("shop", [two])
     done = node.report("shop", [turned(one), turned(two)]).result(30)
@@ -313,7 +314,7 @@ def test_a_new_bidder_with_a_budget_decides_at_once(
 def test_a_node_changes_a_bidder_that_another_one_has_just_created(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.known._PATIENCE", 60.0)
+    monkeypatch.setattr("crossbandit.service.bidder._PATIENCE", 60.0)
     one, other = (Node(open_store(address), poll=60.0) for _ in range(2))
     for node in (one, other):
         node.start()

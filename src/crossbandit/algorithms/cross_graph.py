@@ -17,7 +17,6 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, PairShell, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
 from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
@@ -28,13 +27,14 @@ from crossbandit.algorithms.learners.estimator import (
     no_share,
 )
 from crossbandit.algorithms.learners.feedback import neighbors
-from crossbandit.algorithms.learners.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
     TunedAlgorithm,
     core_problem,
     epoch_length,
     experiment_rate,
+    exploring_arms,
     required_horizon,
     with_rate,
 )
@@ -670,9 +670,7 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 
 def _explored(problem: Problem, exploration: float) -> Floats:
     """Return the probability with which exploration plays each arm."""
-    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
-    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
-        chosen.append(0 if chosen[0] > 0 else 1)
+    chosen = exploring_arms(problem.graph) or list(range(problem.arms))
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore

@@ -17,14 +17,13 @@ from crossbandit.algorithms.exponential_core import (
     ExponentialParameters,
 )
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
     acyclic_bound,
     no_share,
     observed_share,
 )
-from crossbandit.algorithms.learners.learner import AlgorithmT
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.learners.decisions import Decision
-    from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats

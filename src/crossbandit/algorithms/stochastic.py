@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
+from crossbandit.algorithms.learners.learner import CoreLearner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import LinUcbCore, MeansCore
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, required_horizon

@@ -391,6 +391,7 @@ class OutcomeLaw:
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
         add_counts(self._rules, self.state, other.state)
+        self.use(self.state)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.

@@ -59,10 +59,13 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         amount: The money that may be spent in each period.
-        per: "day" or "hour"; `{"seconds": n}`; a number of auctions; or None for all time.
+        per: "hour", "day", "week" or "month"; `{"seconds": n}`; a number of auctions; or None for
+            all time.
         pacing: "traffic", "even" or "asap".
         timezone: The time zone in which days begin.
         worst_case: The share of the amount by which it is exceeded if all open bids win.
+        begins: When the flight begins, in seconds since 1970; None if it has begun.
+        ends: When the flight ends; None if it does not.
     """
 
     made: ClassVar[type[Budget]] = Budget
@@ -71,6 +74,8 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
     pacing: str = "traffic"
     timezone: str = "UTC"
     worst_case: float = 1.0
+    begins: float | None = None
+    ends: float | None = None
 
 
 class ReturnOnSpendSettings(

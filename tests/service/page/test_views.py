@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 
 from benchmarks.live_server import LiveServer
-from crossbandit.service.page import Board, event_stream, page_html
-from crossbandit.service.page.views import (
+from crossbandit.service.page import (
+    Board,
     Point,
     Track,
     beliefs,
     bid_chart,
     detail,
+    event_stream,
     history_charts,
     known_classes,
     law_chart,
+    page_html,
     row,
     summary,
     thinned,

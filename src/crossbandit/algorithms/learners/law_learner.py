@@ -19,16 +19,22 @@ from crossbandit.algorithms.learners.decisions import (
     GuardPart,
     law_decision,
 )
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch, watched
+from crossbandit.algorithms.learners.missing import OutcomeWatch, watched
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
-from crossbandit.algorithms.learners.shell import Shell, only_decides
+from crossbandit.algorithms.learners.shell import (
+    LAST_ROUND,
+    LAW_FILE,
+    Shell,
+    only_decides,
+)
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
 from crossbandit.core.uniforms import Uniforms
-from crossbandit.core.validation import because_of
+from crossbandit.core.validation import because_of, integer, reject
 from crossbandit.errors import (
+    CheckpointError,
     DecisionError,
     ExpiredDecisionError,
     ForeignDecisionError,
@@ -47,9 +53,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learners.files import LawFiles
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.seen_core import Page
     from crossbandit.algorithms.learners.tokens import Token
+    from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
@@ -77,6 +84,8 @@ if TYPE_CHECKING:
 
 
 Step = Callable[[], Any]  # see `at_once`
+_VERSION = 5  # of the file
+_KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
 _LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
@@ -120,43 +129,77 @@ class Made(NamedTuple):
         return Decision.of_law(int(self.rounds[i]), int(self.arms[i]), ids, time, *payload)
 
 
-class LawDecider(LawShell, Shell):
-    """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
+class LawLearner(LawShell, Shell):
+    """An `OutcomeLaw` that decides for an application, and learns from each decision once.
 
-    Any number of threads may call its methods: those that decide take turns. A copy has an id of
-    its own and new random numbers, and so has the decider in a forked process.
+    A decision carries all that learning from it needs, so it may have been made anywhere. If the
+    id of a learner is given, this one only decides for it: it is a snapshot.
+
+    A copy has an id of its own, and so has the learner in a forked process. A forked process and a
+    copy of a snapshot have new random numbers, too.
+
+    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
+    expired. Nothing else is remembered of a decision.
+
+    Any number of threads may call its methods; those that decide take turns. Learning takes two
+    locks, deciding only the second one. So what reads the state for long, such as `save`, holds the
+    first and delays no decision. The lock of money comes between the two.
+
+    An interrupt, such as Ctrl-C, may come at any time. An outcome is then learned and remembered,
+    and its money accounted for, or nothing of that: all changes are made by one call of machine
+    code, or by `at_once`.
     """
 
-    # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
-    # locks of learning and of money come before it.
-    locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
+    # `deciding` guards scratch, random numbers and counters, and is held for microseconds.
+    locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),
-        *("test", "watch", "seen", "own", "features", "learner", "known"),
+        *("test", "watch", "seen", "own", "features", "learner"),
     )
+    algorithm = "law"  # the argument of an application
 
     def __init__(
-        self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        missing: str = "refuse",
+        words: tuple[str, str] = ("reached", "missed"),
+        learner: str | None = None,
     ) -> None:
         super().__init__(law, GuardedLaw(law) if guarded else None, Decision, time.time)
         self._set_up()
+        self.learns = learner is None
         self.learner = self.id if learner is None else learner
-        self.known: tuple[tuple[Label, ...], ...] = ()
+        self.known: tuple[tuple[Label, ...], ...] = ()  # of the learner, when it was taken
+        if self.learns:
+            self.test = IndependenceTest(law)
+            self.seen = SeenDecisions()
+            self.watch = OutcomeWatch(missing, words, self.clock)
+            self.former: set[str] = set()
+            self.own = {self.id}
 
     def latest(self) -> tuple[tuple[Label, ...], ...]:
         """Return the features of a few of the latest rounds, without repetitions."""
-        return self.known
+        if not self.learns:
+            return self.known
+        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
-        self.id = new_id()
-        self.law.uniforms = Uniforms(np.random.default_rng())
+        self.as_copy()
+        self._draw_anew()
 
     def as_copy(self) -> None:
-        """Take an id and random numbers of its own, as a copy."""
-        self.after_fork()
+        """Take an id of its own; that of a snapshot has new random numbers, too."""
+        self.id = new_id()
+        if self.learns:
+            self.own = {*self.own, self.id}
+        else:
+            self._draw_anew()
 
-    algorithm = "law"  # the argument of an application
+    def _draw_anew(self) -> None:
+        self.law.uniforms = Uniforms(np.random.default_rng())
 
     @property
     def decider_name(self) -> str:
@@ -174,7 +217,7 @@ class LawDecider(LawShell, Shell):
             decision = self.decided(arm, first, last, part)
         return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
 
-    def follow(self, newer: LawDecider) -> None:
+    def follow(self, newer: LawLearner) -> None:
         """Decide from now on as another one does, under the same id and with the same counters.
 
         A process that takes new snapshots again and again thus remains one decider. Each decider
@@ -244,77 +287,11 @@ class LawDecider(LawShell, Shell):
                 **classes,
             )
 
-    def expects(self, decision: Any) -> None:
-        """Refuse a decision, because a decider cannot learn."""
-        del decision
-        raise only_decides("settle")
-
     def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an action; content: what follows the action."""
         if token.kind != LAW:
             raise ValueError(f"it is of kind {token.kind}")
         return law_decision(token, content, self._key)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
-        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
-        if self.guard is not None:
-            parts["guard"] = self.guard.arrays()
-        header = {
-            "learner": self.learner,
-            "class_limit": self.law.class_limit,
-            "latest": [list(labels) for labels in self.latest()],
-        }
-        return header, record.joined(parts)
-
-
-class LawLearner(LawDecider):
-    """A `LawDecider` that learns: from each decision once, wherever it was made.
-
-    A copy has an id of its own and the same random numbers. In a forked process it has an id of
-    its own and new random numbers.
-
-    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
-    expired. Nothing else is remembered of a decision.
-
-    Any number of threads may call its methods. Learning takes two locks, deciding only the second
-    one. So what reads the state for long, such as `save`, holds the first and delays no decision.
-    The lock of money comes between the two.
-
-    An interrupt, such as Ctrl-C, may come at any time. An outcome is then learned and remembered,
-    and its money accounted for, or nothing of that: all changes are made by one call of machine
-    code, or by `at_once`.
-    """
-
-    locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
-    learns: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        law: OutcomeLaw,
-        *,
-        guarded: bool = False,
-        missing: str = "refuse",
-        words: tuple[str, str] = ("reached", "missed"),
-    ) -> None:
-        super().__init__(law, guarded=guarded)
-        self.test = IndependenceTest(law)
-        self.seen = SeenDecisions()
-        self.watch = OutcomeWatch(missing, words, self.clock)
-        self.former: set[str] = set()
-        self.own = {self.id}
-
-    def after_fork(self) -> None:
-        super().after_fork()
-        self.own = {*self.own, self.id}
-
-    def as_copy(self) -> None:
-        """Take an id of its own. The random numbers are those of its seed."""
-        self.id = new_id()
-        self.own = {*self.own, self.id}
-
-    def latest(self) -> tuple[tuple[Label, ...], ...]:
-        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
 
     @property
     def answered(self) -> int:
@@ -328,10 +305,12 @@ class LawLearner(LawDecider):
     @property
     def pending(self) -> int:
         """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
-        return self.round - self.answered
+        return self.round - self.answered if self.learns else 0
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner."""
+        if not self.learns:
+            raise only_decides("settle")
         if decision.learner == self.learner and decision.by_law:
             return
         if decision.learner not in self.former or not decision.by_law:
@@ -540,13 +519,6 @@ class LawLearner(LawDecider):
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
         return self.test.seeing(known.size, contexts[last].tolist(), latest)
 
-    @property
-    def files(self) -> LawFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import LawFiles
-
-        return LawFiles(self)
-
     def merge(self, other: Self) -> None:
         """Add what another learner has learned. Outcomes of its decisions still go to it."""
         first, second = sorted((self, other), key=id)
@@ -556,6 +528,133 @@ class LawLearner(LawDecider):
             else:
                 self.law.merge(other.law)
             self.test.merge(other.test)
+
+    # --- files and snapshots -------------------------------------------------------------------
+
+    def written(self, kept: Kept) -> Written:
+        """Return a header and arrays for a file. `kept` is called while nothing is learned."""
+        with self.learning:
+            notes, arrays = kept()
+            with self.deciding:  # held only while reading what deciding changes
+                rounds, generator = self.round, self.law.uniforms.state
+            header = {
+                "format": LAW_FILE,
+                "version": _VERSION,
+                "learner": self.learner,
+                "former": sorted(self.former),
+                "round": rounds,
+                "own": sorted(self.own),
+                "answered": self.answered,
+                "window": self.seen.window,
+                "limit": self.seen.limit,
+                "watch": self.watch.settings(),
+                "law": {**self.law.description(), "generator": generator},
+                "test": self.test.settings(),
+                "notes": dict(notes),
+            }
+            parts: dict[str, Any] = {"law": self.law.arrays(), "test": self.test.arrays()}
+            if self.guard is not None:
+                parts["guard"] = self.guard.arrays()
+            seen = self.seen.freeze()
+        return header, {**parts, "seen": seen(), "application": arrays}, {}
+
+    def resumed(
+        self, header: Mapping[str, Any], parts: Mapping[str, Arrays], size: int = 0
+    ) -> LawLearner:
+        """Take over what a file holds of a learner of the same form, and return this learner.
+
+        Its own decisions get an id that none had before. A CheckpointError says that the file does
+        not fit this learner, or holds impossible numbers.
+        """
+        del size
+        settings, own = dict(header["law"]), self.law.settings()
+        generator = settings.pop("generator")
+        if settings != {name: one for name, one in own.items() if name in settings}:
+            raise CheckpointError("Its settings describe another law than its learner's.")
+        self.law.resume(generator, parts["law"])
+        self.test.restore(header["test"], parts["test"])
+        if self.guard is not None:
+            self.guard.restore(parts["guard"])
+        elif parts.get("guard"):
+            raise CheckpointError("It has the arrays of a guard, and its learner has none.")
+        rounds = integer("file", "round", header["round"], at_least=0, at_most=LAST_ROUND)
+        self.answered = integer("file", "answered", header["answered"], at_least=0, at_most=rounds)
+        self.round = rounds
+        self.former = {str(one) for one in header["former"]}
+        self.own |= {str(one) for one in header["own"]}
+        self.learner = str(header["learner"])
+        if len(bytes.fromhex(self.learner)) != 8:
+            raise CheckpointError(f"It has an impossible id, {self.learner!r}.")
+        self.seen.window, self.seen.limit = header["window"], header["limit"]
+        self.seen.restore(parts["seen"])
+        self.watch.restore(header["watch"])
+        return self
+
+    def taking_over(self, other: LawLearner, owner: str) -> LawLearner:
+        """Continue for another learner, with other amounts or another range; return this one.
+
+        Its tokens are taken, and none counts twice. Outcomes that were learned cannot be corrected
+        any more if the amounts are others. Nobody may use the other one any more.
+        """
+        del owner
+        name = difference(self.law, other.law)
+        if name is not None:
+            expected = f"{getattr(other.law, name)!r} as in the file, or left out"
+            reject("load", name, expected, getattr(self.law, name))
+        same = self.law.description() == other.law.description()
+        if same and (self.guard is None) == (other.guard is None):
+            return self.resumed(*other.written(lambda: ({}, {}))[:2])
+        self.law.take_counts(other.law)
+        seen = other.seen.freeze()()
+        codes = seen["codes"]
+        seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
+        self.seen.window, self.seen.limit = other.seen.window, other.seen.limit
+        self.seen.restore(seen)
+        self.watch.restore(other.watch.settings())
+        self.law.uniforms.state = other.law.uniforms.state
+        self.learner, self.former = other.learner, other.former
+        self.round, self.answered = other.round, other.answered
+        self.own |= other.own
+        return self
+
+    def decider(self, new: LawLearner, seed: Seed | None) -> LawLearner:
+        """Return a snapshot, which takes the law of a new learner of the same form."""
+        made = LawLearner(new.law, guarded=self.guard is not None, learner=self.learner)
+        with self.learning:
+            made.law.look_like(self.law, seed)
+            if self.guard is not None and made.guard is not None:
+                made.guard.restore(self.guard.arrays())
+        made.token_key, made.clock, made.known = self.token_key, self.clock, self.latest()
+        return made
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `decider_of` takes: a header, and arrays by name."""
+        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
+        if self.guard is not None:
+            parts["guard"] = self.guard.arrays()
+        header = {
+            "learner": self.learner,
+            "class_limit": self.law.class_limit,
+            "latest": [list(labels) for labels in self.latest()],
+        }
+        return header, record.joined(parts)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> LawLearner:
+        """Return the snapshot whose `parts` are given; it takes the law of this new learner."""
+        law = self.law
+        if header["class_limit"] != law.class_limit or len(bytes.fromhex(header["learner"])) != 8:
+            raise ValueError("its header is impossible")
+        parts = record.parted(arrays, ("law", "guard"))
+        counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
+        law.resume(law.uniforms.state, {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)})
+        law.look_like(law, seed)
+        made = LawLearner(law, guarded=self.guard is not None, learner=str(header["learner"]))
+        made.token_key, made.known = key, tuple(map(tuple, header["latest"]))
+        if made.guard is not None:
+            made.guard.restore(parts["guard"])
+        return made
 
 
 def _watch_many(
@@ -675,3 +774,8 @@ def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:
     out = np.ones(rounds.size, dtype=bool)
     out[np.unique(rounds, return_index=True)[1]] = False
     return out
+
+
+def difference(law: OutcomeLaw, other: OutcomeLaw) -> str | None:
+    """Return the setting because of which the counts of one law cannot be moved to another."""
+    return next((name for name in _KINDS if getattr(law, name) != getattr(other, name)), None)

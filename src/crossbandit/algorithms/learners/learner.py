@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from crossbandit.algorithms.learners import files
+from crossbandit.algorithms.learners.batches import act_many, learn_many
 from crossbandit.algorithms.learners.decisions import (
     Decision,
     check_maker,
@@ -30,9 +32,10 @@ from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.algorithms.learners.shell import Shell
+from crossbandit.algorithms.learners.snapshots import Snapshot
 from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
 from crossbandit.core import record
-from crossbandit.core.forms import restricted
+from crossbandit.core.forms import reading_of, restricted
 from crossbandit.core.notebook import card, counted
 from crossbandit.core.steps import at_once
 from crossbandit.core.streams import Seed, stream
@@ -53,9 +56,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.files import GraphFiles
+    from crossbandit.algorithms.learners.batches import Answers, Plays
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.algorithms.learners.snapshots import Snapshot
+    from crossbandit.core.blocks import ContextBlock, Rounds
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -147,9 +151,10 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
+        *("_last_expired",),
         *("_revealed", "_waiting", "_watch"),
     )
-    learns: ClassVar[bool] = True
+    learns = True
     # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.
     usual: ClassVar[bool] = False
 
@@ -187,7 +192,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._watch = None  # from the first decision on, if it is needed
         self._before: _Before | None = None  # the state before an update that has not ended
         self.core = None  # that of an algorithm follows
-        self.quick = 0
+        Learner.as_copy(self)
         self._set_up()
 
     # --- what its user calls -------------------------------------------------------------------
@@ -216,13 +221,13 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
-            pending = self._new_decision(plain, readout)
+            pending = self.make(plain, readout, self.round)
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
                 pending.known = neighbors(known, pending.arm)
-            self._record(pending)
-        return self._decision(pending, probability)
+            self.record(pending, probability)
+        return pending
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
         """Learn from the losses that a decision revealed.
@@ -311,8 +316,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        from crossbandit.algorithms.learners.batches import act_many
-
         return act_many(self, contexts, available)
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
@@ -330,8 +333,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        from crossbandit.algorithms.learners.batches import learn_many
-
         learn_many(self, decisions, losses)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
@@ -366,7 +367,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Args:
             path: Where to write it; an existing file is replaced in one step.
         """
-        self.files.save(path, lambda: ({}, {}), "Learner")
+        files.save(self, path, lambda: ({}, {}), "Learner")
 
     def snapshot(self, seed: Seed | None = None) -> Snapshot:
         """Return an object that decides as this learner would now, in any thread or process.
@@ -384,8 +385,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm needs memory, so only the learner itself can
                 decide.
         """
-        from crossbandit.algorithms.learners.snapshots import Snapshot
-
         return Snapshot.of(self, seed)
 
     @property
@@ -414,7 +413,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Raises:
             DecisionError: It is damaged, or was made for another learner.
         """
-        return self._decision(self._decoded(token), math.nan)
+        pending = self._decoded(token)
+        self.finish(pending, math.nan)
+        return pending
 
     def merge(self, other: Learner[AlgorithmT]) -> None:
         """Add what another learner has learned. This needs an algorithm that keeps only sums.
@@ -447,7 +448,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._former_ids |= theirs
             self.learned_from.merge(other.learned_from)
             if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
-                self._start_watch(self.round)
+                self.start_watch(self.round)
 
     def _check_mergeable(self, other: Learner[AlgorithmT]) -> None:
         name = type(self.algorithm).__name__
@@ -721,7 +722,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
 
     def as_copy(self) -> None:
         """Find out again what is usual."""
-        self.quick = 0
+        self.quick, self.decision_type = 0, Decision
+        self.remembers = self.algorithm.needs_memory
+        self.watches = self.needs_all_feedback
 
     def _usual_parts(self) -> tuple[Any, ...] | None:
         """Return what `GraphShell` needs to know; None if no round of this learner is usual."""
@@ -731,8 +734,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         if not (self.usual and fixed and small):
             return None
         weighted = getattr(self, "weighted", True)
-        needs = (self.algorithm.needs_memory, self.needs_all_feedback, weighted)
-        return Decision, form, form.limits(), *needs
+        return form, form.limits(), weighted
 
     def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
         plain, readout = self.problem.form.read(context)
@@ -741,45 +743,10 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def _new_decision(self, context: Context, readout: Readout) -> Decision:
-        number, now = self.round, float(self.learned_from.clock())
-        return Decision(
-            number, context, -1, learner=self.id, reading=readout, counter=number, time=now
-        )
-
-    def _record(self, pending: Decision) -> None:
-        """Record that a decision was made."""
-        self.round = pending.round + 1
-        self._waiting += 1
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(pending.round)
-            watch.count_decision(pending.round, pending.arm)
-        if not self.algorithm.needs_memory:
-            return
-        self._pending[pending.round] = pending
-        while len(self._pending) > self._max_pending:
-            self._last_expired = next(iter(self._pending))
-            del self._pending[self._last_expired]
-
-    def _record_many(self, arms: Integers) -> None:
-        """Record that decisions were made that need no memory."""
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(self.round)
-            for round_, arm in enumerate(arms.tolist(), self.round):
-                watch.count_decision(round_, arm)
-        self.round += arms.size
-        self._waiting += arms.size
-
-    def _start_watch(self, first: int) -> FeedbackWatch:
+    def start_watch(self, first: int) -> FeedbackWatch:
         """Watch for missing feedback from a round on."""
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
-
-    def _decision(self, pending: Decision, probability: float) -> Decision:
-        pending.revealed, pending.probability = self.revealed(pending), probability
-        pending.key, pending.remembered = self._key, self.algorithm.needs_memory
-        pending.sealed = True
-        return pending
 
     def _expected(self, decision: Decision | bytes | str) -> Decision:
         """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
@@ -926,12 +893,73 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """What the text of an application calls it."""
         return self.algorithm.id
 
-    @property
-    def files(self) -> GraphFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import GraphFiles
+    def written(self, kept: Kept) -> Written:
+        """Return what a file has of this learner, and of what its owner keeps.
 
-        return GraphFiles(self)
+        Args:
+            kept: Returns notes that `json` can write, and arrays.
+        """
+        return files.written(self, kept)
+
+    def resumed(
+        self, header: dict[str, Any], parts: Mapping[str, Arrays], size: int
+    ) -> Learner[AlgorithmT]:
+        """Return the learner of a file; raise if its problem is another one.
+
+        Args:
+            header: The header of the file.
+            parts: Its arrays.
+            size: Its size in bytes.
+        """
+        found = files.graph_learner(header, parts, size)
+        self._check_problem(found.problem)
+        return found
+
+    def taking_over(self, other: Learner[AlgorithmT], owner: str) -> Learner[AlgorithmT]:
+        """Return the learner of an application with other settings, if its problem is the same.
+
+        Args:
+            other: That learner.
+            owner: The name of the application, for the error message.
+
+        Raises:
+            InvalidParameterError: It is another problem.
+        """
+        if other.problem != self.problem:
+            raise InvalidParameterError(
+                f"What this {owner} has learned holds for the settings it has. Make a new one."
+            )
+        return other
+
+    def decider(self, new: Learner[AlgorithmT], seed: Seed | None) -> Snapshot:
+        """Return a snapshot, for an application whose learner is new.
+
+        Args:
+            new: That learner.
+            seed: As in `snapshot`.
+        """
+        del new
+        return self.snapshot(seed)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> Snapshot:
+        """Return the snapshot whose `parts` are given, for the problem of this learner.
+
+        Args:
+            header: The header of the snapshot.
+            arrays: Its arrays.
+            seed: The seed of its random numbers; None for new ones.
+            key: The key of the learner's tokens, or None.
+        """
+        del header
+        made = Snapshot.from_bytes(arrays["learner"].tobytes(), seed=seed, key=key)
+        self._check_problem(made.problem)
+        return made
+
+    def _check_problem(self, problem: Problem) -> None:
+        if problem != self.problem:
+            raise ValueError("its settings describe another problem than its learner's")
 
     def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an application's action.
@@ -975,3 +1003,101 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._former_ids[self.id] = self.round
         self.id = new_id()
         self.generator = np.random.default_rng()
+
+
+class CoreLearner(Learner[AlgorithmT]):
+    """A learner whose steps are in a core. `act`, `learn` and the compiled loops call the same."""
+
+    stored: ClassVar[tuple[str, ...]] = ()  # the arrays that `state` returns; all if empty
+    weighted: ClassVar[bool] = True
+    usual: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        core: Any,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
+    ) -> None:
+        super().__init__(algorithm, problem, seed=seed, graph=graph)
+        self.core = core
+
+    def random_numbers(self, rounds: int | None = None) -> Any:
+        """Return the random numbers of one round, or of many: by default one for each."""
+        numbers = self.generator.random(rounds)
+        return numbers if rounds is None else numbers[:, None]
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        policy: Floats = self.core.policy(self.round, _number(context), reading_of(readout))
+        return policy
+
+    def play(self, pending: Decision) -> float:
+        pending.arm, probability, baseline = self.core.play(
+            *_round(pending), pending.graph, self.random_numbers()
+        )
+        pending.baseline = None if math.isnan(baseline) else baseline
+        if self.weighted:
+            pending.weights = self.core.state()["weights"].copy()
+        return float(probability)
+
+    def count_round(self, pending: Decision) -> None:
+        at_once(*self.count_steps(pending, self.round - 1))
+
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
+        return (partial(self.core.count_round, *_round(pending), pending.graph, last),)
+
+    def update(self, pending: Decision, rows: Floats) -> None:
+        at_once(*self.core_steps(pending, rows, self.round - 1))
+
+    def update_steps(
+        self, pending: Decision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]]:
+        return self.core_steps(pending, rows, last)
+
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
+        """Return the steps of the core that learn from a decision."""
+        weights = pending.weights if self.weighted else self.core.state()["weights"]
+        if weights is None:
+            return ()
+        baseline = math.nan if pending.baseline is None else pending.baseline
+        learned = (weights, baseline, self.arms_of(pending), rows)
+        return (partial(self.core.learn, *_round(pending), last, pending.arm, *learned),)
+
+    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
+        """Play rounds from the present one on, and fill in what was done."""
+        random = self.random_numbers(plays.arms.size)
+        self.core.play_many(contexts, numbers, self.round, random, plays)
+
+    def update_many_step(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> Callable[[], Any]:
+        """Return the step that learns from the feedback of decisions, in their order."""
+        return partial(self.core.learn_many, contexts, numbers, last, answers)
+
+    def simulate(self, rounds: Rounds) -> None:
+        """Play a batch of rounds, compiled."""
+        count = rounds.arms.size
+        self.core.simulate(rounds, self.round, self.random_numbers(count), rounds.settling())
+        self.round += count
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        arrays: dict[str, npt.NDArray[Any]] = self.core.state()
+        return {name: arrays[name] for name in self.stored or arrays}
+
+
+def _number(context: Context) -> int:
+    # A feature vector has no number: cores read it through its readout only.
+    return context if isinstance(context, int) else 0
+
+
+def _round(pending: Decision) -> tuple[int, int, tuple[Any, ...]]:
+    return pending.round, _number(pending.context), reading_of(pending.readout)
+
+
+def estimate_shape(algorithm: Algorithm, problem: Problem, *, cross: bool) -> tuple[int, int, int]:
+    """Return the shape of estimates: one copy for all contexts, or a copy for each context."""
+    if cross:
+        return 1, problem.arms, problem.form.columns
+    return algorithm.require_contexts(problem), problem.arms, 1

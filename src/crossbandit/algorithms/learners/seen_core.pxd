@@ -32,3 +32,10 @@ cdef class SeenPages:
     cdef public dict pages
     cdef public object clock
     cpdef Page find(self, decider, long long counter, double time)
+
+cdef class WatchCounts:
+    cdef public long long _start, _first, _begin, _end
+    cdef public list _cohorts
+    cdef bint is_latest(self, long long round_) noexcept
+    cdef Py_ssize_t cohort_of(self, long long round_) except -2
+    cdef count(self, Py_ssize_t cohort, Py_ssize_t kind, Py_ssize_t arm)

@@ -62,3 +62,10 @@ class SeenPages:
     pages: dict[tuple[str, int], Page]
     clock: Callable[[], float]
     def find(self, decider: str, counter: int, time: float) -> Page | None: ...
+
+class WatchCounts:
+    _start: int
+    _first: int
+    _begin: int
+    _end: int
+    _cohorts: list[tuple[list[int], list[int]]]

@@ -11,6 +11,9 @@ from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.core import forks
 from crossbandit.errors import InvalidParameterError
 
+GRAPH_FILE, LAW_FILE = "crossbandit-learner", "crossbandit-law"  # the formats of files
+LAST_ROUND = 2**62
+
 
 class Shell(ShellCore):
     """What decides, and perhaps learns, for any number of threads.
@@ -27,7 +30,7 @@ class Shell(ShellCore):
 
     locks: ClassVar[tuple[str | None, ...]]
     kept: ClassVar[tuple[str, ...]] = ("id", "_key")
-    learns: ClassVar[bool] = False
+    learns: bool = False
     law: Any = None
     guard: Any = None
 

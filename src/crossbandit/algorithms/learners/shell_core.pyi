@@ -3,7 +3,7 @@ from threading import Lock
 from typing import Any
 
 from crossbandit.algorithms.learners.decisions import Decision, GuardPart
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
+from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
