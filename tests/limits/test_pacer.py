@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.learners.law_learner import LawDecider, Round
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
@@ -141,7 +141,7 @@ def test_where_limits_make_bids_low_the_lowest_is_not_tried() -> None:
     worth, _, bid = free.choose(0, dear, (), 0.8, 0.0, 0, law.highest(0.8))
     assert worth == 0.8
     assert GRID[bid] < 0.35  # the best is more than a half of the value: its half is tried
-    decider = LawDecider(law)
+    decider = LawLearner(law)
     chances = decider.policy(Round(0.8, 0.45, 0.0, ()), 0, last)
     assert chances[:5].sum() == pytest.approx(0)
     assert chances.sum() == pytest.approx(1)

@@ -1,4 +1,5 @@
 import errno
+import gzip
 import os
 import random
 import shutil
@@ -14,8 +15,9 @@ import pytest
 from crossbandit import Problem, simulate, studies
 from crossbandit.algorithms import CrossGraph, Learner
 from crossbandit.core.streams import Seed
-from crossbandit.environments import paper_benchmark
+from crossbandit.environments import paper_benchmark, stochastic
 from crossbandit.errors import InvalidParameterError, ResultsError
+from crossbandit.graphs import complete
 from crossbandit.studies import (
     Cell,
     FailedCellsWarning,
@@ -49,6 +51,41 @@ def test_a_row_holds_the_run(tmp_path: Path) -> None:
     assert studies.failures(tmp_path).empty
     lean = studies.load(tmp_path, curves=False)
     assert lean.equals(frame.drop(columns=["curve_rounds", "curve_regret"]))
+
+
+NOISY = """
+[study]
+name = "noisy"
+[[part]]
+seeds = [1, 2]
+horizon = 50
+algorithms = ["ucb-n"]
+environments = [{ name = "stochastic", graph = { name = "complete", arms = 3 }, contexts = 2 }]
+"""
+
+
+def test_the_pseudo_regret_is_kept_where_it_is_known(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path, jobs=1)
+    assert studies.load(tmp_path)["pseudo_regret"].isna().all()
+    studies.run(Study.from_toml(NOISY), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    own = frame[frame["study"] == "noisy"]
+    environment = stochastic(complete(3), 50, contexts=2, table_seed=1)
+    expected = simulate("ucb-n", environment, seed=1).pseudo_regret[-1]
+    assert own["pseudo_regret"].iloc[0] == pytest.approx(expected)
+
+
+def test_a_file_of_an_earlier_version_is_read_and_continued(tmp_path: Path) -> None:
+    """It has no column for the pseudo-regret."""
+    stored = Path(__file__).parents[1] / "golden/0.3.0/study.gz"
+    path = tmp_path / store.FILE_NAME
+    path.write_bytes(gzip.decompress(stored.read_bytes()))
+    before = studies.load(tmp_path)
+    assert before["pseudo_regret"].isna().all()
+    studies.run(Study.from_toml(NOISY), tmp_path, jobs=1)
+    after = studies.load(tmp_path)
+    assert len(after) == len(before) + 2
+    assert after["pseudo_regret"].notna().sum() == 2
 
 
 @pytest.mark.parametrize("horizon", [1, 199, 200, 201, 999, 10_000, 300_000])

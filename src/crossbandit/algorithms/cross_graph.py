@@ -17,8 +17,7 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, PairShell, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
-from crossbandit.algorithms.learners.decisions import PendingDecision
+from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
     Pairs,
@@ -28,13 +27,14 @@ from crossbandit.algorithms.learners.estimator import (
     no_share,
 )
 from crossbandit.algorithms.learners.feedback import neighbors
-from crossbandit.algorithms.learners.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
     TunedAlgorithm,
     core_problem,
     epoch_length,
     experiment_rate,
+    exploring_arms,
     required_horizon,
     with_rate,
 )
@@ -147,8 +147,8 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
 
     kept: ClassVar[tuple[str, ...]] = (*Learner.kept, "_open", "_held")
     usual = True
-    _open: PendingDecision | None
-    _held: list[PendingDecision]
+    _open: Decision | None
+    _held: list[Decision]
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         policy: Floats = self.core.policy(self.round, 0, reading_of(readout))
         return policy
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         first = self._open
         random = (self.generator.random(), 0.0, 0.0) if first is None else self.generator.random(3)
         reading = reading_of(pending.readout)
@@ -204,16 +204,16 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
             self._weights_of = epoch
         return self._weights
 
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
+    def update(self, pending: Decision, rows: Floats) -> None:
         at_once(*self._steps(pending, rows))
 
     def update_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
+        self, pending: Decision, rows: Floats, last: int
     ) -> Sequence[Callable[[], Any]]:
         del last
         return self._steps(pending, rows)
 
-    def _steps(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+    def _steps(self, pending: Decision, rows: Floats) -> Sequence[Callable[[], Any]]:
         if self._open is None:
             return self._learning(pending, rows)
         if pending.weights is None and pending is not self._open:
@@ -221,7 +221,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         pending.rows = rows
         return (partial(self._held.append, pending),)
 
-    def _learning(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+    def _learning(self, pending: Decision, rows: Floats) -> Sequence[Callable[[], Any]]:
         if pending.weights is None:
             return ()
         return (partial(self.core.learn, pending.weights, self.arms_of(pending), rows),)
@@ -249,11 +249,11 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         opened = (self._open is not None) == (self.round % 2 == 1)
         self.require_state("open", opened, "the first of a pair, in odd rounds only", self._open)
 
-    def remembered(self) -> dict[str, list[PendingDecision]]:
+    def remembered(self) -> dict[str, list[Decision]]:
         opened = [] if self._open is None else [self._open]
         return {**super().remembered(), "held": self._held, "open": opened}
 
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+    def restore(self, roles: Mapping[str, list[Decision]]) -> None:
         super().restore(roles)
         self._held = roles["held"]
         self._open = roles["open"][0] if roles["open"] else None
@@ -277,7 +277,8 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         if alone:
             i = rounds.arms.size - 1
             readout = rounds.readout(i)
-            self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
+            arm = int(rounds.arms[i])
+            self._open = Decision(self.round - 1, -1, arm, learner=self.id, reading=readout)
             self._open.graph = self._graph_in(rounds, i)
             self.update(self._open, self._rows_of(rounds, i, self._open))
 
@@ -292,7 +293,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         """Play the first of `rounds`, which ends a pair, as `act` and `learn` would."""
         readout = rounds.readout(0)
         number = int(rounds.numbers[0]) if rounds.numbers.size else -1
-        pending = PendingDecision(self.round, number, readout, -1, self.id)
+        pending = Decision(self.round, number, -1, learner=self.id, reading=readout)
         pending.graph = self._graph_in(rounds, 0)
         self.play(pending)
         self.round += 1
@@ -302,9 +303,9 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
             settle(0, pending.arm)
         self.update(pending, self._rows_of(rounds, 0, pending))
 
-    def _rows_of(self, rounds: Rounds, i: int, pending: PendingDecision) -> Floats:
+    def _rows_of(self, rounds: Rounds, i: int, pending: Decision) -> Floats:
         if pending.graph is not None:
-            pending.revealed = neighbors(pending.graph, pending.arm)
+            pending.known = neighbors(pending.graph, pending.arm)
         return rounds.rows(i)[list(self.revealed(pending))]
 
 
@@ -550,7 +551,7 @@ class VaryingLearner(EpochLearner[CrossGraphVarying]):
     def _core(self, estimates: Floats, known: CoreProblem) -> VaryingCore:
         return VaryingCore(estimates, known, self.parameters, self.problem.graph_by_context)
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         if self._open is not None:
             self.core.set_first(self._open.graph or self.graph)
         return super().play(pending)
@@ -669,9 +670,7 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 
 def _explored(problem: Problem, exploration: float) -> Floats:
     """Return the probability with which exploration plays each arm."""
-    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
-    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
-        chosen.append(0 if chosen[0] > 0 else 1)
+    chosen = exploring_arms(problem.graph) or list(range(problem.arms))
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore

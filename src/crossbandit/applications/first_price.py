@@ -6,17 +6,16 @@ import math
 import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.missing_outcomes import MISSING
+from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
-from crossbandit.applications.application import usual_algorithm
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
@@ -28,10 +27,10 @@ from crossbandit.applications.money import (
     flag_of,
     in_tick,
     possible_bids,
+    span,
     tick_of,
 )
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
-from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import (
     CrossbanditWarning,
     InvalidContextError,
@@ -151,6 +150,7 @@ class FirstPriceBidder(HiddenNumberApplication):
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
+    later: ClassVar[frozenset[str]] = frozenset({"limits.paused", "limits.planned_from"})
     rules: AuctionRules
     _spending: Spending | None
 
@@ -220,9 +220,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             algorithm,
             problem,
             seed,
-            partial(usual_algorithm, feedback),
             context_range=None if self.relative else self._range,
             feedback=feedback,
+            anchored=feedback == "after-loss",
             payoff="first-price",
             ties=self.rules.ties,
             classes=classes,
@@ -234,7 +234,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            given = ((Bid, LawDecision), self.rules, self._range, quiet)
+            given = ((Bid, Decision), self.rules, self._range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
         if self._spending is not None:
             self._spending.claim(owner)
@@ -805,6 +805,57 @@ class FirstPriceBidder(HiddenNumberApplication):
     def limits(self) -> tuple[LimitStatus, ...]:
         """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
         return () if self._spending is None else self._spending.status()
+
+    def change_limits(self, *, budget: Any = None, target: Any = None) -> None:
+        """Change budgets or targets while the bidder runs.
+
+        What was spent and what is reserved count on, and what is left is planned for the rest of
+        the period. Amounts, pacing, time zones, worst cases, flights, and what a target asks for
+        may change, but not the kinds and the periods of the limits. If a budget is set below what
+        was spent, nothing is bid until its period is over. Bids without an outcome are not taken
+        back.
+
+        Args:
+            budget: What takes the place of the bidder's budget, or of all its budgets; None to keep
+                them.
+            target: The same for targets.
+
+        Raises:
+            InvalidParameterError: The bidder has no limits, or others than these; or this is a
+                copy. Nothing has changed.
+        """
+        self._limited("change_limits").change(budget, target)
+
+    def pause(self) -> None:
+        """Make no more bids until `resume` is called. A bidder that is saved stays paused.
+
+        Bids without an outcome are settled as usual. Calls of `bid` may go on: they return no bid,
+        and the traffic of the day is learned. Time goes on, so a day that ends in a pause is over.
+
+        Raises:
+            InvalidParameterError: The bidder has no budget; one with a lease uses `renew`.
+        """
+        self._limited("pause").pause()
+
+    def resume(self, *, at: Time = None) -> None:
+        """Bid again after a pause. What is left is planned for the rest of each period.
+
+        Args:
+            at: The time, as in `bid`.
+
+        Raises:
+            InvalidContextError: The time is far ahead.
+            InvalidParameterError: The bidder has no budget, or this is a copy.
+        """
+        self._limited("resume").resume(at, self.learner)
+
+    def _limited(self, owner: str) -> Spending:
+        if self._spending is None:
+            raise InvalidParameterError(
+                f"{owner!r} needs a bidder with limits. Make one with a budget or a target, and "
+                "give it what this one has learned by 'take_counts'."
+            )
+        return self._spending
 
     def renew(self, lease: Lease | None = None) -> LeaseUse:
         """End the lease that the bidder has as its budget, and continue with another one.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import LawLearner, Round
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round, difference
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
@@ -18,15 +18,15 @@ from crossbandit.errors import DecisionError, InvalidContextError, InvalidParame
 from crossbandit.laws import OutcomeLaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.algorithms.learners.law_learner import Money
-    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.missing import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
-    from crossbandit.environments.rules import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
 
@@ -124,8 +124,6 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        from crossbandit.algorithms.learners.files import difference
-
         name = difference(mine.law, theirs.law)
         if name is not None:
             got = f"{name} {getattr(theirs.law, name)!r}, not {getattr(mine.law, name)!r}"
@@ -149,10 +147,10 @@ class HiddenNumberApplication(Application):
         algorithm: Algorithm | str | None,
         problem: Problem,
         seed: Seed,
-        usual: Callable[[], Algorithm],
         *,
         context_range: tuple[float, float] | None,
         feedback: str,
+        anchored: bool,
         payoff: str,
         ties: str,
         classes: Sequence[str],
@@ -161,9 +159,9 @@ class HiddenNumberApplication(Application):
         law_by_default: bool = False,
         missing: str = "refuse",
     ) -> None:
-        """Set `classes` and `learner`. usual: makes the default algorithm if the law is not used.
+        """Set `classes` and `learner`.
 
-        reserved: names of arguments, which classes must not have.
+        anchored: see `anchored_as`. reserved: names of arguments, which classes must not have.
         """
         owner = type(self).__name__
         if isinstance(classes, str):
@@ -182,7 +180,7 @@ class HiddenNumberApplication(Application):
             if guarded:
                 reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
             self.learner = start_learner(
-                owner, algorithm, problem, seed, usual(), expected=_EXPECTED
+                owner, algorithm, problem, seed, anchored=anchored, expected=_EXPECTED
             )
             return
         amounts = self.rules.amounts

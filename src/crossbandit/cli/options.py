@@ -113,13 +113,13 @@ def _budgets(budgets: list[str], periods: list[str]) -> list[tuple[float, str | 
 def _period(option: str, text: str) -> str | int | None:
     if text == WHOLE_LOG:
         return None
-    if text in {"day", "hour"}:
+    if text in {"hour", "day", "week", "month"}:
         return text
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     what = "--per must be" if option == "--per" else "The period of --budget must be"
     raise InvalidParameterError(
-        f"{what} day, hour, {WHOLE_LOG} or a number of auctions. Got {text!r}."
+        f"{what} hour, day, week, month, {WHOLE_LOG} or a number of auctions. Got {text!r}."
     )
 
 

@@ -193,7 +193,7 @@ def parse_bids(text: str) -> int | str | list[float] | Floats:
     >>> parse_bids("0,0.5,2")
     [0.0, 0.5, 2.0]
     """
-    from crossbandit.environments.rules import geometric_bids
+    from crossbandit.applications.bidding.auctions import geometric_bids
 
     expected = "auto, a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
     if text == "auto":

@@ -273,7 +273,7 @@ class RoundCore(EstimateCore):
 
     def begin_batch(self, batch):
         if self.changing:
-            self.ranges = batch.in_ranges
+            self.ranges, self.shown = batch.in_ranges, batch.out_ranges
 
     def simulate_round(self, batch, i, number):
         self.play_in(batch, i, number)

@@ -23,6 +23,7 @@ ALWAYS = cython.declare(cython.Py_ssize_t, 2)
 LEAST = cython.declare(cython.double, 0.25)  # over sqrt(rounds): the least chance of an expert
 
 
+@cython.final
 @cython.cclass
 class GuardCore:
     """What a guard has learned, and its steps."""

@@ -1,14 +1,29 @@
+from crossbandit.core.uniforms cimport Uniforms
 from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
 
+cdef class LawParts:
+    cdef public LawCore core
+    cdef public Uniforms uniforms
+    cdef public object levels
+
 cdef class LawCore:
-    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, ring, odds, parts
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, odds, ring, parts, price_law
     cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest, half, price_kind, price_index, price_column, first
     cdef double share, optimism, probing
     cdef bint mirrored, strict, relative, again
-    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads, kept, line, sorted
-    cdef long long[:, ::1] rows, kept_keys
-    cdef long long[::1] keys, keys_now
+    cdef double[:, ::1] latest, own, own_spread, sorted
+    cdef long long[:, ::1] latest_keys
+    cdef long long[::1] keys_now
+    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work
+    cdef double[::1] chances, spreads
+    cdef double[:, :, ::1] kept_chances, kept_spreads
+    cdef long long[:, :, ::1] kept
+    cdef long long[::1] changed
+    cdef long long changes
+    cdef Py_ssize_t line
+    cdef long long[:, ::1] rows
+    cdef long long[::1] keys
     cdef EffectCore effects
     cdef long long combined
     cdef double u, v, w, probability, plays, value, split
@@ -21,7 +36,6 @@ cdef class LawCore:
     cdef void take_row(self, const long long[:, ::1] slots, const double[:, ::1] uniforms, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t band_of(self, double context) noexcept nogil
     cdef Py_ssize_t first_row(self, Py_ssize_t memory) noexcept nogil
-    cdef Py_ssize_t pool_of(self, Py_ssize_t memory) noexcept nogil
     cdef Py_ssize_t node_of(self, Py_ssize_t band, Py_ssize_t depth) noexcept nogil
     cdef Py_ssize_t column_of(self, Py_ssize_t kind, Py_ssize_t index) noexcept nogil
     cdef bint is_told(self, Py_ssize_t kind) noexcept nogil
@@ -36,12 +50,12 @@ cdef class LawCore:
     cdef void mix(self, Py_ssize_t low, bint with_spreads) noexcept nogil
     cdef bint is_below(self, Py_ssize_t kind) noexcept nogil
     cdef void read_near(self, Py_ssize_t column) noexcept nogil
-    cdef void read_experts(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
-    cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t low) noexcept nogil
-    cdef void set_variances(self, Py_ssize_t e) noexcept nogil
-    cdef void multiply_up(self, Py_ssize_t low) noexcept nogil
-    cdef void add_up(self) noexcept nogil
-    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void find_laws(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void keep_chances(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+    cdef void keep_spreads(self, Py_ssize_t e) noexcept nogil
+    cdef void set_stays(self, Py_ssize_t e, Py_ssize_t low, double[:, :, ::1] out) noexcept nogil
+    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+    cdef void note_change(self, Py_ssize_t row) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef double chance_of(self, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t best_amount(self, double noise, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
@@ -50,7 +64,6 @@ cdef class LawCore:
     cdef bint may_try(self) noexcept nogil
     cdef Py_ssize_t without_tries(self, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cdef Py_ssize_t set_try(self, Py_ssize_t row, Py_ssize_t best, double worth, Py_ssize_t first) noexcept nogil
-    cdef double far_below(self, Py_ssize_t amount) noexcept nogil
     cdef double highest_chance(self, Py_ssize_t row, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t probe(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double uniform) noexcept nogil
     cdef void weigh_tries(self, Py_ssize_t band, Py_ssize_t best, double worth, Py_ssize_t first, double weight, double[::1] out) noexcept nogil
@@ -77,6 +90,8 @@ cdef class LawCore:
     cdef void draw_near(self, Py_ssize_t row, double unit, double differs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void shrink_odds(self, Py_ssize_t row, double unit, double noise, bint root, Py_ssize_t kind) noexcept nogil
     cdef void move_odds(self, Py_ssize_t row, double unit, double differs, double fading) noexcept nogil
+    cdef Py_ssize_t pool_of(self, Py_ssize_t memory) noexcept nogil
+    cdef double far_below(self, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t settle_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef void begin_again(self, Py_ssize_t start) noexcept nogil
     cdef bint is_crowded(self, Py_ssize_t start) noexcept nogil
@@ -87,13 +102,15 @@ cdef class LawCore:
     cdef void cut_bands(self, double[::1] values, double[::1] sums, Py_ssize_t count) noexcept nogil
     cdef void set_prices(self, Py_ssize_t count) noexcept nogil
     cdef Py_ssize_t set_common(self, double[::1] told, Py_ssize_t count, double share) noexcept nogil
-    cdef void set_split(self) noexcept nogil
     cdef void set_parts(self) noexcept nogil
     cdef void compare(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef void to_shares(self, bint with_spreads) noexcept nogil
     cdef double amount_near(self, Py_ssize_t arm, double worth, double low, double high) noexcept nogil
     cdef double share_chance(self, double price) noexcept nogil
     cdef double price_chance(self, double price) noexcept nogil
+    cdef void set_value(self, double context) noexcept nogil
+    cdef double reached_at(self, Py_ssize_t e, Py_ssize_t j) noexcept nogil
+    cdef void mix_scales(self, bint with_spreads) noexcept nogil
     cdef void raise_odds(self, Py_ssize_t row) noexcept nogil
 
 cdef Py_ssize_t place_in(double[::1] grid, Py_ssize_t size, double number, bint strict) noexcept nogil

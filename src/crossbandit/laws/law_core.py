@@ -111,6 +111,12 @@ ERRORS = cython.declare(cython.double, 2.0)  # by how many errors that share may
 SHARE = cython.declare(cython.double, 0.0078125)  # mean cost, as a share of the possible gain
 MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many times the best
 OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
+LINES = cython.declare(cython.Py_ssize_t, 128)  # nodes of the pool whose laws are kept
+# Columns of `kept`: the nodes of an expert and of the pool, the last change before its chances
+# were computed, the columns for which they were, and the last change before its spreads were.
+ROW, POOL = cython.declare(cython.Py_ssize_t, 0), cython.declare(cython.Py_ssize_t, 1)
+CHANCES, LOW = cython.declare(cython.Py_ssize_t, 2), cython.declare(cython.Py_ssize_t, 3)
+HIGH, SPREADS = cython.declare(cython.Py_ssize_t, 4), cython.declare(cython.Py_ssize_t, 5)
 
 # Without a grid.
 PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which contexts are looked at
@@ -132,6 +138,12 @@ NEAR = cython.declare(cython.double, 1e-9)  # the width of the cell of a common 
 
 
 @cython.cclass
+class LawParts:
+    """What machine code uses of an `OutcomeLaw`."""
+
+
+@cython.final
+@cython.cclass
 class LawCore:
     """The settings, the counts and the steps of one law."""
 
@@ -146,13 +158,15 @@ class LawCore:
         self.features, self.optimism = rules.features, rules.optimism
         self.probing = rules.probing
         self.size, self.memories = len(rules.amounts), len(rules.growth)
-        self.relative = rules.relative
-        self.split = SPLIT
+        self.relative, self.split = rules.relative, SPLIT
         self.half = self.memories // 2 if rules.relative else self.memories
-        self.prices, self.kept, self.kept_keys = state.prices, state.kept, state.kept_keys
-        self.odds, self.parts = state.odds, np.zeros(len(state.weights))
-        self.ring, self.line = state.ring, np.zeros((3, len(rules.amounts)))
-        self.sorted = np.zeros((3, 2 * len(state.kept) + 1))
+        self.prices, self.odds, self.ring = state.prices, state.odds, state.ring
+        self.latest, self.latest_keys = state.kept, state.kept_keys
+        self.parts = np.zeros(len(state.weights))
+        self.own, self.own_spread = np.zeros((2, len(state.weights), len(rules.amounts)))
+        self.price_law = np.zeros(len(rules.amounts))
+        self.sorted = np.zeros((2, 2 * len(state.kept) + 1))
+        self.first, self.again = 0, False
         self.told, self.hidden = state.told, state.hidden
         self.visits, self.since = state.visits, state.since
         self.law, self.spread = state.law, state.spread
@@ -165,9 +179,11 @@ class LawCore:
         self.lowest = 1 if self.payoff == FIRST_PRICE and rules.amounts[0] == 0.0 else 0
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
+        self.changed, self.changes = np.zeros(len(state.visits), dtype=np.int64), 0
+        self.kept, self.line = np.full((LINES, self.experts, 6), -1), 0
+        self.kept_chances, self.kept_spreads = np.empty((2, LINES, self.experts, self.size))
         self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
-        self.keys_now, self.again = np.full(max(rules.features, 1), -1), False
-        self.first = 0
+        self.keys_now = np.full(max(rules.features, 1), -1)
         self.effects = EffectCore(rules, state, self.keys)
 
     def __reduce__(self):
@@ -366,7 +382,7 @@ class LawCore:
     def settle_one(self, test, context, amount, reached, number, tried):
         if self.relative:
             mark: cython.Py_ssize_t = self.settle_share(context, amount, reached, number, tried)
-            if mark >= 0 and self.price_column >= 0 and self.ring[0] > self.kept.shape[0]:
+            if mark >= 0 and self.price_column >= 0 and self.ring[0] > self.latest.shape[0]:
                 kind, index = self.price_kind, self.price_index
                 played = min(place_in(self.prices, self.size, amount, False), self.size - 1)
                 band = self.band_of(context)
@@ -414,39 +430,18 @@ class LawCore:
             raise IndexError("there is no such share")
         return self.amount_near(arm, worth, low, high)
 
-    def play_shares(
-        self,
-        contexts: cython.const[cython.double][::1],
-        slots: cython.const[cython.longlong][:, ::1],
-        worths: cython.const[cython.double][::1],
-        numbers: cython.const[cython.double][::1],
-        uniforms: cython.const[cython.double][:, ::1],
-        out: cython.double[::1],
-    ) -> None:
-        """Decide and learn in n rounds; `out` is set to the amounts. numbers: above 0."""
-        arm: cython.Py_ssize_t
-        with cython.nogil:
-            for i in range(contexts.shape[0]):
-                self.take_row(slots, uniforms, i)
-                band = self.read_to_choose(contexts[i])
-                arm = self.choose(band, worths[i], 0.0, 0, self.size - 1)
-                amount = self.amount_near(arm, worths[i], 0.0, worths[i])
-                out[i] = amount
-                reached: cython.bint = amount > numbers[i] if self.strict else amount >= numbers[i]
-                self.settle_share(contexts[i], amount, reached, numbers[i], True)
-
     def settle_share(self, context, amount, reached, number, tried):
         """Learn from an outcome in money, and keep it; return its code by shares, or -1."""
-        ring: cython.Py_ssize_t = self.kept.shape[0]
+        ring: cython.Py_ssize_t = self.latest.shape[0]
         count: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.ring[0])
         at: cython.Py_ssize_t = count % ring
         if amount >= 0.0 and not tells(self.feedback, reached):
             number = 0.0
-        self.kept[at, 0], self.kept[at, 1], self.kept[at, 2] = context, amount, number
-        self.kept[at, 3] = (1.0 if reached else 0.0) + (2.0 if tried else 0.0)
+        self.latest[at, 0], self.latest[at, 1], self.latest[at, 2] = context, amount, number
+        self.latest[at, 3] = (1.0 if reached else 0.0) + (2.0 if tried else 0.0)
         for f in range(self.features):
-            self.kept_keys[at, f] = self.keys[f]
-        self.kept_keys[at, self.features] = self.combined
+            self.latest_keys[at, f] = self.keys[f]
+        self.latest_keys[at, self.features] = self.combined
         count += 1
         self.ring[0] = count
         if count > ring and not self.ring[2] <= context <= self.ring[3]:
@@ -467,9 +462,9 @@ class LawCore:
         """Forget all but the latest rounds, which `kept` has from `start` on."""
         for i in range(PERIOD):
             for k in range(4):
-                self.kept[i, k] = self.kept[start + i, k]
+                self.latest[i, k] = self.latest[start + i, k]
             for f in range(self.features + 1):
-                self.kept_keys[i, f] = self.kept_keys[start + i, f]
+                self.latest_keys[i, f] = self.latest_keys[start + i, f]
         self.ring[0] = PERIOD
         self.ring[4] += 1.0
         self.set_scales(PERIOD)
@@ -480,7 +475,7 @@ class LawCore:
         for j in range(self.size + 1):
             self.work[0, j] = 0.0
         for i in range(start, start + PERIOD):
-            j = place_in(self.prices, self.size, self.kept[i, 2], self.strict)
+            j = place_in(self.prices, self.size, self.latest[i, 2], self.strict)
             self.work[0, j] += 1.0
         for j in range(1, self.size):
             wide: cython.bint = self.prices[j] - self.prices[j - 1] > WIDE * self.prices[j]
@@ -505,6 +500,7 @@ class LawCore:
                 self.totals[row, j] = 0.0
         for m in range(first, self.memories):
             self.scale[m] = 1.0
+            self.begin(self.first_row(m))
         if first == 0:
             for row in range(self.untried.shape[0]):
                 self.untried[row] = self.size + 1.0
@@ -520,13 +516,12 @@ class LawCore:
         for f in range(self.features):
             self.keys_now[f] = self.keys[f]
         for at in range(start, stop):
-            i: cython.Py_ssize_t = at % self.kept.shape[0]
+            i: cython.Py_ssize_t = at % self.latest.shape[0]
             for f in range(self.features):
-                self.keys[f] = self.kept_keys[i, f]
-            what: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.kept[i, 3])
-            self.absorb_share(
-                self.kept[i, 0], self.kept[i, 1], what & 1 != 0, self.kept[i, 2], what & 2 != 0
-            )
+                self.keys[f] = self.latest_keys[i, f]
+            what: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.latest[i, 3])
+            amount, number = self.latest[i, 1], self.latest[i, 2]
+            self.absorb_share(self.latest[i, 0], amount, what & 1 != 0, number, what & 2 != 0)
         for f in range(self.features):
             self.keys[f] = self.keys_now[f]
         self.combined = combined
@@ -547,8 +542,7 @@ class LawCore:
         played: cython.Py_ssize_t = -1
         if tried and amount > 0.0:
             played = min(self.place_of(amount / context, False), self.size - 1)
-        self.value = context
-        self.set_split()
+        self.set_value(context)
         self.learn_at(self.band_of(context), kind, index, played)
         return 4 * index + kind
 
@@ -587,7 +581,7 @@ class LawCore:
         values = self.sorted[0]
         sums = self.sorted[1]
         for i in range(count):
-            values[i] = self.kept[i, 0]
+            values[i] = self.latest[i, 0]
         sort(values, count)
         sums[0] = 0.0
         for i in range(count):
@@ -630,7 +624,7 @@ class LawCore:
         low: cython.double = self.ring[2]
         high: cython.double = self.ring[3] / FACTOR
         for i in range(count):
-            amount, number = self.kept[i, 1], self.kept[i, 2]
+            amount, number = self.latest[i, 1], self.latest[i, 2]
             if amount > 0.0:
                 seen[n] = amount
                 n += 1
@@ -689,8 +683,9 @@ class LawCore:
             i += same
         return k
 
-    def set_split(self):
-        """Set how many rounds a node has that is split: few at first."""
+    def set_value(self, context):
+        """Note the context of a round, and how many rounds a node needs for children."""
+        self.value = context
         if self.relative:
             self.split = min(max(self.rounds[0] * SOON, EARLY), SPLIT)
 
@@ -733,40 +728,54 @@ class LawCore:
             node = (node - 1) >> 1 if node > 0 else -1
 
     def to_shares(self, with_spreads):
-        """Replace the laws of prices by what they say of the shares of the context.
-
-        Between two prices, the law is a line. `line` keeps the mixture of the laws of prices.
-        """
+        """Set what each expert says of the shares of the context; between prices, it is a line."""
         last: cython.Py_ssize_t = self.size - 1
-        for j in range(self.size):
-            self.line[2, j] = 0.0
-        if self.ring[0] == 0.0:
-            for e in range(self.half, self.experts):
+        line: cython.Py_ssize_t = self.line
+        for e in range(self.experts):
+            if e < self.half or self.ring[0] == 0.0:
+                first: cython.Py_ssize_t = e if e < self.half else 0
                 for k in range(self.size):
-                    self.chances[e, k] = self.chances[0, k]
-                    self.spreads[e, k] = self.spreads[0, k]
-            return
-        for e in range(self.half, self.experts):
-            for k in range(self.size):
-                self.line[0, k] = self.chances[e, last - k if self.mirrored else k]
-                self.line[1, k] = self.spreads[e, last - k if self.mirrored else k]
-                if self.mirrored:
-                    self.line[0, k] = 1.0 - self.line[0, k]
-                self.line[2, k] += self.parts[e] * self.line[0, k]
+                    self.own[e, k] = self.kept_chances[line, first, k]
+                    if with_spreads:
+                        self.own_spread[e, k] = self.kept_spreads[line, first, k]
+                continue
             j: cython.Py_ssize_t = 0
             for k in range(self.size):
                 price: cython.double = self.amounts[k] * self.value
                 while j < self.size and self.prices[j] < price:
                     j += 1
-                chance: cython.double = self.line[0, min(j, last)]
+                chance: cython.double = self.reached_at(e, min(j, last))
                 if j <= last:
                     low: cython.double = self.prices[j - 1] if j > 0 else 0.0
-                    before: cython.double = self.line[0, j - 1] if j > 0 else 0.0
+                    before: cython.double = self.reached_at(e, j - 1) if j > 0 else 0.0
                     chance = before + (chance - before) * (price - low) / (self.prices[j] - low)
                 column: cython.Py_ssize_t = last - k if self.mirrored else k
-                self.chances[e, column] = 1.0 - chance if self.mirrored else chance
+                self.own[e, column] = 1.0 - chance if self.mirrored else chance
                 if with_spreads:
-                    self.spreads[e, column] = self.line[1, min(j, last)]
+                    place: cython.Py_ssize_t = min(j, last)
+                    if self.mirrored:
+                        place = last - place
+                    self.own_spread[e, column] = self.kept_spreads[line, e, place]
+
+    def reached_at(self, e, j):
+        """Return the chance that a price of the grid reaches the number, by an expert."""
+        if self.mirrored:
+            return 1.0 - self.kept_chances[self.line, e, self.size - 1 - j]
+        return self.kept_chances[self.line, e, j]
+
+    def mix_scales(self, with_spreads):
+        """Set the mixture of the experts, and that of the laws of prices on their grid."""
+        self.set_parts()
+        for k in range(self.size):
+            self.chances[k] = self.spreads[k] = self.price_law[k] = 0.0
+        for e in range(self.experts):
+            weight = self.parts[e]
+            for k in range(self.size):
+                self.chances[k] += weight * self.own[e, k]
+                if with_spreads:
+                    self.spreads[k] += weight * self.own_spread[e, k]
+                if e >= self.half:
+                    self.price_law[k] += weight * self.reached_at(e, k)
 
     def amount_near(self, arm, worth, low, high):
         """Return the amount to play near a share: a common price if that is worth more.
@@ -807,11 +816,11 @@ class LawCore:
         smooth: cython.double = 0.0  # what the laws of shares add
         for e in range(self.half):
             if self.mirrored:
-                gap = self.chances[e, self.size - k] if k > 0 else 1.0
-                smooth += self.parts[e] * (gap - self.chances[e, self.size - 1 - k])
+                gap = self.own[e, self.size - k] if k > 0 else 1.0
+                smooth += self.parts[e] * (gap - self.own[e, self.size - 1 - k])
             else:
-                gap = self.chances[e, k - 1] if k > 0 else 0.0
-                smooth += self.parts[e] * (self.chances[e, k] - gap)
+                gap = self.own[e, k - 1] if k > 0 else 0.0
+                smooth += self.parts[e] * (self.own[e, k] - gap)
         if smooth + rise > 0.0:
             part = (smooth * part + self.price_chance(price) - start) / (smooth + rise)
         return before + (self.chance_of(k) - before) * min(part, 1.0)
@@ -820,10 +829,10 @@ class LawCore:
         """Return the chance by the laws of prices, times their weight."""
         j: cython.Py_ssize_t = place_in(self.prices, self.size, price, False)
         if j == self.size:
-            return self.line[2, self.size - 1]
+            return self.price_law[self.size - 1]
         low: cython.double = self.prices[j - 1] if j > 0 else 0.0
-        before: cython.double = self.line[2, j - 1] if j > 0 else 0.0
-        return before + (self.line[2, j] - before) * (price - low) / (self.prices[j] - low)
+        before: cython.double = self.price_law[j - 1] if j > 0 else 0.0
+        return before + (self.price_law[j] - before) * (price - low) / (self.prices[j] - low)
 
     def correct(
         self,
@@ -988,7 +997,7 @@ class LawCore:
             self.rows[m, 1] = self.first_row(pool) + self.node_of(band, depth)
 
     def read_law(self, context):
-        """Set the laws at a context, and return its band."""
+        """Set the law at a context, and return its band."""
         return self.read_chances(context, True)
 
     def read_to_choose(self, context):
@@ -996,164 +1005,148 @@ class LawCore:
         return self.read_chances(context, self.noise() != 0.0)
 
     def read_chances(self, context, with_spreads):
-        last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
-        self.value = context
-        self.set_split()
+        self.set_value(context)
         self.find_rows(band)
-        self.read_experts(0, self.size - 1, with_spreads)
+        self.find_laws(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
         if self.features > 0:
-            self.effects.apply(self.chances, self.spreads, last, 0, self.rounds[0], with_spreads)
+            self.effects.apply(self.chances, self.spreads, 0, self.rounds[0], with_spreads)
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
-            self.chances[last, k] = 1.0 if self.mirrored else 0.0
-            self.spreads[last, k] = 0.0
+            self.chances[k] = 1.0 if self.mirrored else 0.0
+            self.spreads[k] = 0.0
         return band
 
-    def mix(self, low, with_spreads):
-        """Set the mixture of the experts, from column `low` on."""
-        last: cython.Py_ssize_t = self.experts
-        for k in range(low, self.size):
-            self.chances[last, k] = 0.0
-            self.spreads[last, k] = 0.0
-        for e in range(self.experts):
-            weight = self.parts[e] if self.relative else self.weights[e]
-            for k in range(low, self.size):
-                self.chances[last, k] += weight * self.chances[e, k]
-            if with_spreads:
-                for k in range(self.size):
-                    self.spreads[last, k] += weight * self.spreads[e, k]
-
     def read_near(self, column):
-        """Set each expert's chances at one column and the one below it, as `read_law` would."""
+        """Set the laws at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
         if self.relative:
             low, column = 0, self.size - 1
         if self.features == 0:
-            self.read_experts(low, min(column, self.size - 1), False)
+            self.find_laws(low, min(column, self.size - 1), False)
             return
         if self.feedback == WON_LOST:
             low = 0  # log odds are raised from the lowest amount on
-        self.read_experts(low, self.size - 1, False)
+        self.find_laws(low, self.size - 1, False)
         self.mix(low, False)
-        self.effects.apply(self.chances, self.spreads, self.experts, low, self.rounds[0], False)
+        self.effects.apply(self.chances, self.spreads, low, self.rounds[0], False)
 
-    def read_experts(self, low, high, with_spreads):
-        """Set the chance of each expert that an amount reaches the number, in risk order.
-
-        There is an expert for each memory. Only the columns from `low` to `high` are needed; others
-        may or may not be set. Spreads are set only if `with_spreads`, which needs `low` = 0.
-        """
-        for e in range(self.experts):
-            if self.feedback == WON_LOST:
-                self.add_odds(e, low, high, with_spreads)
-                continue
-            self.set_hazards(e, low)
-            if with_spreads:
-                self.set_variances(e)
-        if self.feedback != WON_LOST:
-            self.multiply_up(low)
-            if with_spreads:
-                self.add_up()
+    def mix(self, low, with_spreads):
+        """Set the mixture of the experts, from column `low` on."""
         if self.relative:
-            self.set_parts()
+            self.mix_scales(with_spreads)
+            return
+        for e in range(self.experts):
+            weight = self.weights[e]
+            if e == 0:
+                for k in range(low, self.size):
+                    self.chances[k] = weight * self.kept_chances[self.line, e, k]
+                    self.spreads[k] = 0.0
+            else:
+                for k in range(low, self.size):
+                    self.chances[k] += weight * self.kept_chances[self.line, e, k]
+            if with_spreads:
+                for k in range(self.size):
+                    self.spreads[k] += weight * self.kept_spreads[self.line, e, k]
+
+    def find_laws(self, low, high, with_spreads):
+        """Set `line` to where the laws of all experts are kept, for the rows that were found.
+
+        There is an expert for each memory. Its law is the chance of each amount to reach the
+        number, in risk order. Only the columns from `low` to `high` are needed, and they are
+        computed again only if the law of a node has changed.
+        """
+        line: cython.Py_ssize_t = self.rows[0, 0] & (LINES - 1)
+        self.line = line
+        for e in range(self.experts):
+            pool, row = self.rows[self.pool_of(e), 0], self.rows[e, 0]
+            if self.kept[line, e, POOL] != pool or self.kept[line, e, ROW] != row:
+                self.kept[line, e, POOL], self.kept[line, e, ROW] = pool, row
+                self.kept[line, e, CHANCES] = self.kept[line, e, SPREADS] = -1
+            changed = max(self.changed[pool], self.changed[row], self.changed[self.rows[e, 1]])
+            if (
+                self.kept[line, e, CHANCES] < changed
+                or self.kept[line, e, LOW] > low
+                or self.kept[line, e, HIGH] < high
+            ):
+                self.keep_chances(e, low, high)
+            if with_spreads and self.kept[line, e, SPREADS] < changed:
+                self.keep_spreads(e)
+        if self.relative:
             self.to_shares(with_spreads)
 
-    def set_hazards(self, e, low):
+    def keep_chances(self, e, low, high):
+        line: cython.Py_ssize_t = self.line
+        product: cython.double = 1.0
+        if self.feedback == WON_LOST:
+            self.add_odds(e, low, high)
+        else:
+            high = self.size - 1
+            self.set_stays(e, low, self.kept_chances)
+            for k in range(high, low - 1, -1):
+                product *= self.kept_chances[line, e, k]
+                self.kept_chances[line, e, k] = product
+        self.kept[line, e, CHANCES] = self.changes
+        self.kept[line, e, LOW], self.kept[line, e, HIGH] = low, high
+
+    def keep_spreads(self, e):
+        line: cython.Py_ssize_t = self.line
+        own: cython.Py_ssize_t = self.rows[e, 0]
+        total: cython.double = 0.0
+        self.kept[line, e, SPREADS] = self.changes
+        if self.feedback == WON_LOST:
+            for k in range(self.size):
+                self.kept_spreads[line, e, k] = self.spread[own, k]
+            return
+        self.set_stays(e, 0, self.kept_spreads)
+        for k in range(self.size):
+            self.kept_spreads[line, e, k] = (
+                self.spread[own, k + 1]
+                * (1.0 - self.kept_spreads[line, e, k])
+                / self.kept_spreads[line, e, k]
+            )
+        for k in range(self.size - 1, -1, -1):
+            total += self.kept_spreads[line, e, k]
+            self.kept_spreads[line, e, k] = total
+
+    def set_stays(self, e, low, out):
         """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
+        line: cython.Py_ssize_t = self.line
         first: cython.Py_ssize_t = self.pool_of(e)
         pool: cython.Py_ssize_t = self.rows[first, 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
         if e == first:
             for k in range(low, self.size):
-                self.chances[e, k] = self.law[pool, k + 1]
+                out[line, e, k] = self.law[pool, k + 1]
         else:
             for k in range(low, self.size):
-                self.chances[e, k] = self.law[pool, k + 1] * (
+                out[line, e, k] = self.law[pool, k + 1] * (
                     (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
                 )
         for k in range(low, self.size):
-            self.chances[e, k] = 1.0 - min(self.chances[e, k], CERTAIN)
+            out[line, e, k] = 1.0 - min(out[line, e, k], CERTAIN)
 
-    def set_variances(self, e):
-        """Set what each column adds to the variance of one expert's law."""
-        own: cython.Py_ssize_t = self.rows[e, 0]
-        for k in range(self.size):
-            self.spreads[e, k] = (
-                self.spread[own, k + 1] * (1.0 - self.chances[e, k]) / self.chances[e, k]
-            )
-
-    def multiply_up(self, low):
-        """Replace each chance of an expert by the product of all from there on.
-
-        Three experts are done at a time: each product depends on the one before, experts do not.
-        """
-        a: cython.double
-        b: cython.double
-        c: cython.double
-        e: cython.Py_ssize_t = 0
-        while e + 3 <= self.experts:
-            a = b = c = 1.0
-            for k in range(self.size - 1, low - 1, -1):
-                a *= self.chances[e, k]
-                b *= self.chances[e + 1, k]
-                c *= self.chances[e + 2, k]
-                self.chances[e, k] = a
-                self.chances[e + 1, k] = b
-                self.chances[e + 2, k] = c
-            e += 3
-        while e < self.experts:
-            a = 1.0
-            for k in range(self.size - 1, low - 1, -1):
-                a *= self.chances[e, k]
-                self.chances[e, k] = a
-            e += 1
-
-    def add_up(self):
-        """Replace each spread of an expert by the sum of all from there on; see `multiply_up`."""
-        a: cython.double
-        b: cython.double
-        c: cython.double
-        e: cython.Py_ssize_t = 0
-        while e + 3 <= self.experts:
-            a = b = c = 0.0
-            for k in range(self.size - 1, -1, -1):
-                a += self.spreads[e, k]
-                b += self.spreads[e + 1, k]
-                c += self.spreads[e + 2, k]
-                self.spreads[e, k] = a
-                self.spreads[e + 1, k] = b
-                self.spreads[e + 2, k] = c
-            e += 3
-        while e < self.experts:
-            a = 0.0
-            for k in range(self.size - 1, -1, -1):
-                a += self.spreads[e, k]
-                self.spreads[e, k] = a
-            e += 1
-
-    def add_odds(self, e, low, high, with_spreads):
-        """Set chances and variances of an expert from sums of log odds."""
+    def add_odds(self, e, low, high):
+        """Set the chances of an expert from sums of log odds."""
         pool: cython.Py_ssize_t = self.rows[self.pool_of(e), 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
-        for k in range(high + 1):
-            self.chances[e, k] = self.law[pool, k] + self.law[own, k] - self.law[other, k]
-        if with_spreads:
-            for k in range(self.size):
-                self.spreads[e, k] = self.spread[own, k]
         highest: cython.double = -30.0
         for k in range(high + 1):
-            highest = max(highest, self.chances[e, k])
+            highest = max(highest, self.law[pool, k] + self.law[own, k] - self.law[other, k])
             if k >= low:
-                self.chances[e, k] = 1.0 / (1.0 + exp(-highest))
+                self.kept_chances[self.line, e, k] = 1.0 / (1.0 + exp(-highest))
 
     def likelihood(self, e, kind, column):
         """Return the probability of an outcome by an expert. `column` is in risk order."""
-        upper: cython.double = self.chances[e, column] if column < self.size else 1.0
-        lower: cython.double = self.chances[e, column - 1] if column > 0 else 0.0
+        line: cython.Py_ssize_t = self.line
+        upper: cython.double = self.kept_chances[line, e, column] if column < self.size else 1.0
+        lower: cython.double = self.kept_chances[line, e, column - 1] if column > 0 else 0.0
+        if self.relative:
+            upper = self.own[e, column] if column < self.size else 1.0
+            lower = self.own[e, column - 1] if column > 0 else 0.0
         if self.is_below(kind):
             return upper
         if kind == (AT_MOST if self.mirrored else ABOVE):
@@ -1162,8 +1155,8 @@ class LawCore:
 
     def chance_of(self, amount):
         if self.mirrored:
-            return 1.0 - self.chances[self.experts, self.size - 1 - amount]
-        return self.chances[self.experts, amount]
+            return 1.0 - self.chances[self.size - 1 - amount]
+        return self.chances[amount]
 
     # --- choosing ------------------------------------------------------------------------------
 
@@ -1176,7 +1169,6 @@ class LawCore:
         earned: cython.double
         missed: cython.double
         moved: cython.double
-        mixture: cython.Py_ssize_t = self.experts
         # In a first-price auction it is good to reach the number, otherwise it is bad. If the law
         # is mirrored, its chances are those of not reaching it.
         sign: cython.double = 1.0 if (self.payoff == FIRST_PRICE) != self.mirrored else -1.0
@@ -1189,9 +1181,9 @@ class LawCore:
             if self.payoff == FIRST_PRICE and most >= 0.0 and most >= worth - self.amounts[k]:
                 break  # no higher amount can earn more, even if it always wins
             column = self.size - 1 - k if self.mirrored else k
-            chance = self.chances[mixture, column]
+            chance = self.chances[column]
             if noise != 0.0:
-                moved = sign * noise * sqrt(self.spreads[mixture, column])
+                moved = sign * noise * sqrt(self.spreads[column])
                 if self.feedback != WON_LOST:
                     moved /= 1.0 - chance + 1e-3
                 chance = chance / (chance + (1.0 - chance) * exp(-moved))
@@ -1277,10 +1269,9 @@ class LawCore:
         what could be gained.
         """
         amount: cython.Py_ssize_t
-        mixture: cython.Py_ssize_t = self.experts
-        most: cython.double = (worth - self.amounts[best]) * self.chances[mixture, best]
+        most: cython.double = (worth - self.amounts[best]) * self.chances[best]
         tried: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.untried[row]) - 1
-        upper: cython.double = self.chances[mixture, best]
+        upper: cython.double = self.chances[best]
         lowest: cython.Py_ssize_t = max(first, self.lowest)
         self.probability = 0.0
         if most <= 0.0 or self.visits[row] <= 0.0:
@@ -1300,7 +1291,7 @@ class LawCore:
                     return best
         if amount >= best or possible < factor * most:
             return best
-        cost: cython.double = most - (worth - self.amounts[amount]) * self.chances[mixture, amount]
+        cost: cython.double = most - (worth - self.amounts[amount]) * self.chances[amount]
         allowed: cython.double = self.probing * SHARE * min(possible - most, MOST * most)
         self.probability = OFTEN if allowed >= OFTEN * cost else allowed / cost
         return amount
@@ -1474,9 +1465,15 @@ class LawCore:
 
     def begin(self, row):
         """Set the law of a node that has seen nothing. Before its first round, nothing reads it."""
+        self.note_change(row)
         for j in range(self.size + 1):
             self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
+
+    def note_change(self, row):
+        """Note that the law of a node changes: see `find_laws`."""
+        self.changes += 1
+        self.changed[row] = self.changes
 
     def count(self, row, column, told, exposed, unit):
         """Count one outcome in one node.
@@ -1530,6 +1527,7 @@ class LawCore:
         base: cython.Py_ssize_t = start + ((place - 1) >> 1)
         root: cython.bint = group == pool and parent < 0
         place += start
+        self.note_change(row)
         self.since[row] = 0.0
         if root:
             self.set_flat(row)

@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
-from crossbandit.laws.law_core import LawCore
+from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
     ANY,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from crossbandit.laws.view import LawView
 
 
-class OutcomeLaw:
+class OutcomeLaw(LawParts):
     """Learns the law of one hidden number per round, given a context and classes.
 
     An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
@@ -434,6 +434,7 @@ class OutcomeLaw:
             self._join(other)
         else:
             add_counts(self._rules, self.state, other.state)
+            self.use(self.state)
 
     def _join(self, other: Self) -> None:
         """Do what `merge` does without a grid: learn what one of the two has kept, or add counts.
@@ -455,6 +456,7 @@ class OutcomeLaw:
         ends = (float(theirs.ring[2]), float(theirs.ring[3]))
         move(self._rules, theirs, ends, self._rules, target)
         add_counts(self._rules, mine, target)
+        self.use(mine)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.

@@ -22,7 +22,7 @@ from crossbandit.laws.rounds import prepared
 from crossbandit.limits import state as col
 from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
-from crossbandit.limits.settings import KINDS, CostPer, Lease, Money, ReturnOnSpend, timed
+from crossbandit.limits.settings import KINDS, Budget, CostPer, Lease, Money, ReturnOnSpend, timed
 from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
 
 if TYPE_CHECKING:
@@ -251,6 +251,8 @@ class Pacer:
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
         firsts: (limits,): the number of the first bid of each present period, or `NO_BID`.
+        planned_from: (limits, 2): where the plan begins that the status shows: the share of the
+            period's plan, and what was spent, in units.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -282,7 +284,7 @@ class Pacer:
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
-        self.limits, self.middle = list(limits), value_range[1] / 2
+        self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
         _check_limits(self.limits, grid)
         self.unit = _unit_of(grid, self.limits)
         self.rules = self._rules(grid, horizon)
@@ -293,6 +295,7 @@ class Pacer:
         self.periods = Periods(self, horizon)
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.firsts = np.full(len(self.limits), col.NO_BID)
+        self.planned_from = np.zeros((len(self.limits), 2))
 
     def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
         """Return the limits as compiled steps take them."""
@@ -885,6 +888,8 @@ class Pacer:
             "form": self._form(),
             "late": self.late.copy(),
             "firsts": self.firsts.copy(),
+            "planned_from": self.planned_from.copy(),
+            "paused": np.array([self.periods.paused]),
         }
         return lambda: {**copies, **reserved()}
 
@@ -901,6 +906,9 @@ class Pacer:
             CheckpointError: The arrays hold what is not possible.
             InvalidParameterError: The limits have other kinds or periods.
         """
+        arrays = {"paused": np.zeros(1, dtype=bool), **arrays}  # earlier versions had no pauses
+        older = "planned_from" not in arrays
+        arrays.setdefault("planned_from", np.zeros((len(self.limits), 2)))
         self._check_arrays(arrays)
         periods, reserved = self.periods, self.reserved
         for own, name in zip(self.state, self.state._fields, strict=True):
@@ -909,14 +917,54 @@ class Pacer:
             traffic.table = np.array(table)
         periods.first, periods.now = arrays["clock"].tolist()
         periods.ends, periods.left = -1.0, 0  # `move` finds them out
+        periods.paused = bool(arrays["paused"][0])
         self.late, self.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
         periods.begun = set(np.flatnonzero(self.firsts == col.NO_BID).tolist())
         reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
-        for i in np.flatnonzero(
-            self.state.money[:, col.GIVEN] > 0
-        ).tolist():  # a lease may have ended
-            periods.give(i)
+        self.planned_from = np.array(arrays["planned_from"])
+        self.planned_from[:, 1] *= 10.0 ** (int(arrays["unit"][0]) - self.unit.adjusted())
+        for i, before in enumerate(self.state.money[:, col.GIVEN].tolist()):
+            if before > 0:  # otherwise a lease or a flight has ended, or there is a pause
+                periods.give(i)
+            if older and self.rules.plans[i] == col.BY_TIME and self.state.times[i, col.END] > 0:
+                share = reserved.core.planned_until(i, max(periods.first, 0.0))
+                self.planned_from[i] = share, 0.0
+            if self.rules.kinds[i] == col.BUDGET and self.state.money[i, col.GIVEN] != before:
+                periods.plan_again(i)
+            periods.refit(i)
+
+    def change(self, limits: Sequence[Limit]) -> None:
+        """Continue under other limits of the same kinds and periods; see `restore`.
+
+        It takes effect in one step that no interrupt can part; if it raises, nothing has changed.
+
+        Args:
+            limits: The other limits, in the order of the present ones.
+
+        Raises:
+            InvalidParameterError: There is a Lease, or kinds or periods differ.
+        """
+        if any(isinstance(one, Lease) for one in limits):
+            raise InvalidParameterError("A Lease is replaced by 'renew'.")
+        highest, horizon = 2 * self.middle, self._horizon
+        new = Pacer(
+            self.rules.amounts,
+            limits,
+            value_range=(self._riskiest[0], highest),
+            horizon=horizon,
+            expires=self.expires,
+        )
+        new.restore(self.freeze()())
+        for i, (one, other) in enumerate(zip(self.limits, limits, strict=True)):
+            if isinstance(one, Budget) and isinstance(other, Budget) and one.pacing != other.pacing:
+                new.periods.spread_otherwise(i)
+        # Threads that wait for a lock may have the present objects.
+        parts = vars(new.periods) | {"_pacer": self}
+        at_once(
+            partial(vars(self.periods).update, parts),
+            partial(vars(self).update, vars(new) | {"periods": self.periods}),
+        )
 
     def _check_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise unless arrays fit the limits and hold possible numbers."""
@@ -969,12 +1017,14 @@ class Pacer:
 
     def _form(self) -> Floats:
         """Return the kinds and the periods of the limits as numbers."""
-        named = {None: -1.0, "day": -2.0, "hour": -3.0}
+        named = {None: -1.0, "day": -2.0, "hour": -3.0, "week": -1e9, "month": -2e9}
         form = []
         for limit in self.limits:
             per = limit.per
             if isinstance(limit, Lease):
                 period = float(crc32(limit.id.encode()))
+            elif per is None and timed(limit):
+                period = -3e9  # a flight
             elif isinstance(per, timedelta):
                 period = -3.0 - per.total_seconds()
             else:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.algorithms.learners.decisions import Decision, PendingDecision, learned_before
+from crossbandit.algorithms.learners.decisions import Decision, learned_before
 from crossbandit.algorithms.learners.feedback import checked_rows, joined_rows
 from crossbandit.core.blocks import LossBlock, read_only
 from crossbandit.core.steps import at_once
@@ -17,6 +16,8 @@ from crossbandit.core.validation import because_of, reject, verbatim
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.core.blocks import ContextBlock, Readout
     from crossbandit.core.forms import Context
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 class Plays(NamedTuple):
     """Decisions to be made: arrays for the results."""
 
+    baselines: Floats  # (n,): NaN where there is none
     arms: Integers  # (n,)
     probabilities: Floats  # (n,)
-    baselines: Floats  # (n,): NaN where there is none
     weights: Floats  # (n, K)
 
 
@@ -61,55 +62,6 @@ class BatchLearner(Protocol):
         """Return the step that learns from the feedback of decisions, in their order."""
 
 
-class DecisionBatch(Sequence[Decision]):
-    """The decisions of `Learner.act_many`. Each is made when it is asked for."""
-
-    def __init__(
-        self,
-        learner: Learner,
-        read: Sequence[tuple[Context, Readout]],
-        first: PendingDecision,
-        plays: Plays,
-    ) -> None:
-        self.arms, self.probabilities = plays.arms, plays.probabilities
-        self._learner = learner
-        self._read = read
-        self._first = first
-        self._plays = plays
-
-    def __len__(self) -> int:
-        return len(self._read)
-
-    @overload
-    def __getitem__(self, index: int) -> Decision: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Decision]: ...
-    def __getitem__(self, index: int | slice) -> Decision | list[Decision]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]
-        probability = float(self.probabilities[i])
-        return self._learner._decision(self.pending(i), probability)
-
-    def pending(self, i: int) -> PendingDecision:
-        """Return what learning from one of the decisions needs."""
-        context, readout = self._read[i]
-        baseline = float(self._plays.baselines[i])
-        first = self._first
-        return PendingDecision(
-            first.round + i,
-            context,
-            readout,
-            int(self.arms[i]),
-            first.learner,
-            weights=self._plays.weights[i],
-            baseline=None if math.isnan(baseline) else baseline,
-            decider=first.decider,
-            counter=first.counter + i,
-            time=first.time,
-        )
-
-
 def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
     """Return the contexts and the masks of `act_many`, as lists of the same length."""
     given = _listed("contexts", contexts)
@@ -131,17 +83,15 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
         compiled = _compiled(learner)
         if not read or compiled is None:
             return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
-        first = learner._new_decision(*read[0])
         count = len(read)
         plays = Plays(
+            baselines=np.full(count, math.nan),
             arms=np.empty(count, dtype=np.int64),
             probabilities=np.empty(count),
-            baselines=np.full(count, math.nan),
             weights=np.zeros((count, learner.problem.arms)),
         )
         compiled.play_many(*_block(learner, read), plays)
-        learner._record_many(plays.arms)
-    return DecisionBatch(learner, read, first, plays)
+        return learner.record_many(read, plays)
 
 
 def learn_many(
@@ -208,21 +158,19 @@ def _listed(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
+def _expected(learner: Learner, decisions: Any) -> list[Decision]:
     """Return what learning from each decision needs; raise if `learn` would refuse one."""
     if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
         raise DecisionError(
             f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
             f"{decisions!r}."
         )
-    own = isinstance(decisions, DecisionBatch) and decisions._learner is learner
-    pending: list[PendingDecision] = []
+    pending: list[Decision] = []
     failed: dict[int, DecisionError] = {}
     names = set()
-    for i, decision in enumerate(range(len(decisions)) if own else decisions):
+    for i, decision in enumerate(decisions):
         try:
-            read = decisions.pending(i) if own else decision
-            one = learner._unlearned(read) if own else learner._expected(read)
+            one = learner._expected(decision)
             if (one.decider, one.counter) in names:
                 raise learned_before(one.round)
         except DecisionError as error:
@@ -236,7 +184,7 @@ def _expected(learner: Learner, decisions: Any) -> list[PendingDecision]:
 
 
 def _rows(
-    learner: Learner, pending: list[PendingDecision], revealed: list[Sequence[int]], losses: Any
+    learner: Learner, pending: list[Decision], revealed: list[Sequence[int]], losses: Any
 ) -> list[Floats]:
     form = learner.problem.form
     total = sum(map(len, revealed))

@@ -16,7 +16,7 @@ from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.core.forms import LossForm
 
 _FLOAT = np.dtype(np.float64)
@@ -69,9 +69,7 @@ def listed_arms(losses: object, arms: int) -> Sequence[int]:
     return compact(sorted(int(arm) for arm in losses))
 
 
-def checked_rows(
-    form: LossForm, pending: PendingDecision, revealed: Sequence[int], losses: Any
-) -> Floats:
+def checked_rows(form: LossForm, pending: Decision, revealed: Sequence[int], losses: Any) -> Floats:
     """Return a copy of the losses of the revealed arms as rows, or raise InvalidLossesError.
 
     It is a copy, so that losses which were checked cannot change before they are used.
@@ -98,7 +96,7 @@ def checked_rows(
 
 
 def joined_rows(
-    form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
+    form: LossForm, pending: Sequence[Decision], revealed: Sequence[Sequence[int]], rows: Any
 ) -> list[Floats]:
     """Split one array with the rows of all decisions, in their order, into copies for each."""
     numbers = _numbers(rows)
@@ -156,7 +154,7 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
 
 
 def check_sizes(
-    owner: str, arms: int, estimates: Any, pending: PendingDecision, rows: Any, revealed: int
+    owner: str, arms: int, estimates: Any, pending: Decision, rows: Any, revealed: int
 ) -> None:
     """Raise if compiled code, which does not check its input, would use an index out of range."""
     weights: Any = pending.weights

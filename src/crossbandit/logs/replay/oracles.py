@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.limits.optima import Map, Terms
     from crossbandit.logs.log import Auctions
     from crossbandit.logs.replay.limits import ReplayLimits

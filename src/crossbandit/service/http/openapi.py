@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 import crossbandit
+from crossbandit.service.causes import STATUS
 from crossbandit.service.http.access import OPEN
-from crossbandit.service.http.answers import STATUS, ErrorBody
+from crossbandit.service.http.handlers import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +35,8 @@ def document(operations: Sequence[Operation]) -> bytes:
     kinds = [kind for one in operations for kind in (one.body, one.query, one.answer)]
     structs = [kind for kind in kinds if isinstance(kind, type)]
     _, schemas = msgspec.json.schema_components([*structs, ErrorBody], ref_template=_TEMPLATE)
-    for kind in _all_structs([*structs, ErrorBody]):
-        schema, texts = schemas.get(kind.__name__, {}), _described(kind)
-        schema["description"] = (kind.__doc__ or "").partition("\n")[0]
+    for schema in schemas.values():
+        texts = _described(schema)
         for name, inner in schema.get("properties", {}).items():
             if name in texts and "$ref" not in inner:
                 inner.setdefault("description", texts[name])
@@ -90,11 +91,11 @@ def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str,
     if one.query is None:
         return []
     schema = schemas.pop(one.query.__name__)
-    texts, required = _described(one.query), schema.get("required", [])
     found = []
     for name, inner in schema["properties"].items():
-        where: dict[str, Any] = {"name": name, "in": "query", "required": name in required}
-        where["description"] = texts[name]
+        where: dict[str, Any] = {"name": name, "in": "query"}
+        where["required"] = name in schema.get("required", [])
+        where["description"] = inner["description"]
         if inner.get("type") == "object":
             where["content"] = {"application/json": {"schema": inner}}
         else:
@@ -126,43 +127,11 @@ def _problems(one: Operation) -> dict[str, Any]:
     }
 
 
-def _all_structs(kinds: Sequence[Any]) -> list[Any]:
-    """Return structs, and all structs that are nested in them."""
-    found: dict[str, Any] = {}
-
-    def visit(info: Any) -> None:
-        if isinstance(info, msgspec.inspect.StructType):
-            if info.cls.__name__ not in found:
-                found[info.cls.__name__] = info.cls
-                for one in info.fields:
-                    visit(one.type)
-            return
-        for name in ("item_type", "value_type", "types", "item_types"):
-            inner = getattr(info, name, ())
-            for one in inner if isinstance(inner, tuple) else (inner,):
-                visit(one)
-
-    for kind in kinds:
-        visit(msgspec.inspect.type_info(kind))
-    return list(found.values())
-
-
-def _described(kind: Any) -> dict[str, str]:
-    """Return the descriptions under `Attributes` in the docstring of a struct, by name.
-
-    >>> _described(ErrorBody)["code"]
-    'A short name of the error. It does not change between versions.'
-    """
-    lines = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2].splitlines()
-    found: dict[str, str] = {}
-    name = ""
-    for line in lines:
-        text = line.strip()
-        if line.startswith(" " * 4) and not line.startswith(" " * 5) and ":" in text:
-            name, _, text = text.partition(":")
-            found[name] = text.strip()
-        elif name and text:
-            found[name] += f" {text}"
-        elif not text:
-            break
-    return found
+def _described(schema: dict[str, Any]) -> dict[str, str]:
+    """Shorten the description of a schema, a docstring; return those of its attributes, by name."""
+    text = inspect.cleandoc(schema["description"])
+    schema["description"] = text.partition("\n")[0]
+    described = inspect.cleandoc(text.partition("Attributes:\n")[2].partition("\n\n")[0])
+    items = re.split(r"\n(?! )", described) if described else []
+    pairs = (one.partition(": ") for one in items)
+    return {name: " ".join(words.split()) for name, _, words in pairs}

@@ -11,7 +11,7 @@ extras.require(
     "jinja2", "joblib", "pandas", "scipy", extra="studies", owner="crossbandit.verify.theory"
 )
 
-from crossbandit.verify.theory.decomposition import DeclaredDecomposition, Decomposition, decompose
+from crossbandit.verify.theory.decomposition import Decomposition, decompose
 from crossbandit.verify.theory.statements import (
     CheckProgress,
     CheckResult,
@@ -25,7 +25,6 @@ from crossbandit.verify.theory.verify import verify
 __all__ = [
     "CheckProgress",
     "CheckResult",
-    "DeclaredDecomposition",
     "Decomposition",
     "Effort",
     "Figure",

@@ -103,7 +103,6 @@ class Statement(NamedTuple):
 
     check: Check
     parts: tuple[str, ...]
-    group: str = ""  # checks of one group share results that are expensive to compute
 
     def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
         """Return the results of the check; if it raises an error, the last result says so."""
