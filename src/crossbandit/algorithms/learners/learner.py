@@ -56,10 +56,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.batches import Answers, Plays
     from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.core.blocks import ContextBlock, Rounds
+    from crossbandit.core.blocks import Rounds
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -285,7 +284,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             rows = checked_rows(self.problem.form, pending, revealed, losses)
             if self.graph_kind in {"uninformed", "unknown"}:
                 pending.graph, pending.known = known, revealed
-            self._learn_one(pending, rows, steps)
+            self._learn_all([pending], [rows], lambda _: steps)
 
     def expects(self, decision: Decision | bytes | str) -> None:
         """Check that `learn` would accept a decision now. Changes nothing.
@@ -448,7 +447,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._former_ids |= theirs
             self.learned_from.merge(other.learned_from)
             if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
-                self.start_watch(self.round)
+                self._start_watch(self.round)
 
     def _check_mergeable(self, other: Learner[AlgorithmT]) -> None:
         name = type(self.algorithm).__name__
@@ -743,7 +742,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def start_watch(self, first: int) -> FeedbackWatch:
+    def _start_watch(self, first: int) -> FeedbackWatch:
         """Watch for missing feedback from a round on."""
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
@@ -819,21 +818,38 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         rounds = own if pending.decider == self.id else self._former_ids.get(pending.decider)
         return rounds is not None and pending.counter < rounds
 
-    def _learn_one(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
-        """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
-        (marked,), counts, marks = self._marking([pending])
-        last = counts[0] - 1
-        steps = self.update_steps(marked, rows, last)
-        new = marked is not pending
-        if steps is not None:
-            counted = self.count_steps(marked, last) if new else ()
-            at_once(partial(self.set_counts, *counts), *counted, *steps, *marks, *also)
+    def _learn_all(
+        self,
+        decisions: Sequence[Decision],
+        rows: Sequence[Floats],
+        also: Callable[[int | None], Sequence[Step]],
+    ) -> None:
+        """Learn from decisions that are expected, and mark them.
+
+        All of it is one step, or each decision a step of its own if there are no steps. also:
+        returns other changes for the same step; it takes None, or the number of the decision.
+        """
+        marked, counts, marks = self._marking(decisions)
+        last, steps = self.round - 1, list[Step]()
+        for one, mark, own in zip(decisions, marked, rows, strict=True):
+            last += mark is not one
+            update = self.update_steps(mark, own, last)
+            if update is None:
+                break
+            steps += [*(self.count_steps(mark, last) if mark is not one else ()), *update]
+        else:
+            at_once(partial(self.set_counts, *counts), *steps, *marks, *also(None))
             return
+        for i, (one, own) in enumerate(zip(decisions, rows, strict=True)):
+            self._learn_alone(one, own, also(i))
+
+    def _learn_alone(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
+        (marked,), counts, marks = self._marking([pending])
         arrays = [(array, array.copy()) for array in self.state().values()]
         self._before = arrays, (self.round, self._waiting)
         try:
             self.set_counts(*counts)
-            if new:
+            if marked is not pending:
                 self.count_round(marked)
             self.update(marked, rows)
             at_once(*marks, *also, partial(setattr, self, "_before", None))
@@ -1064,17 +1080,6 @@ class CoreLearner(Learner[AlgorithmT]):
         baseline = math.nan if pending.baseline is None else pending.baseline
         learned = (weights, baseline, self.arms_of(pending), rows)
         return (partial(self.core.learn, *_round(pending), last, pending.arm, *learned),)
-
-    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
-        """Play rounds from the present one on, and fill in what was done."""
-        random = self.random_numbers(plays.arms.size)
-        self.core.play_many(contexts, numbers, self.round, random, plays)
-
-    def update_many_step(
-        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
-    ) -> Callable[[], Any]:
-        """Return the step that learns from the feedback of decisions, in their order."""
-        return partial(self.core.learn_many, contexts, numbers, last, answers)
 
     def simulate(self, rounds: Rounds) -> None:
         """Play a batch of rounds, compiled."""

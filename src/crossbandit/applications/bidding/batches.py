@@ -382,9 +382,10 @@ def _settle_by_graph(
     losses = rules.rows(numbers[rows])
     rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     try:
-        learn_many(
-            learner, decisions, rows_shown, lambda k=None: paid() if k is None else paid(rows[k])
-        )
+        also = None
+        if paid is not _nothing:
+            also = lambda k: paid() if k is None else paid(rows[k])  # noqa: E731
+        learn_many(learner, decisions, rows_shown, also)
     except DecisionError as error:
         raise because_of((rows[k] for k in error.rows), error) from None
 
