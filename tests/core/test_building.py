@@ -102,7 +102,7 @@ def test_declarations_count_for_every_core_that_is_compiled_with_them(tmp_path: 
             declarations.write("# changed\n")
         found = {core for core, one in sums().items() if one != before[core]}
         assert users <= found
-        assert "core.auctions" not in found
+        assert "core.uniforms" not in found
 
 
 def test_all_cores_are_listed_and_line_ends_do_not_matter(tmp_path: Path) -> None:

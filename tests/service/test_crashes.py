@@ -26,8 +26,8 @@ from crossbandit.service import (
     open_store,
 )
 from crossbandit.service.bidder import LiveBidder
-from crossbandit.service.contents import Row, encode
-from crossbandit.service.store import OUTCOMES, Append, SqliteSession
+from crossbandit.service.contents import Request, Row, encode
+from crossbandit.service.store import OUTCOMES, Append, Decide, Keep, NewBidder, SqliteSession
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until
 
@@ -455,3 +455,23 @@ def test_a_decision_that_is_being_written_is_in_the_state_that_replaces_its_own(
     assert decide(node, "shop", 5.0, seconds=10.0).token is not None
     node.close()
     assert state(address, "shop").entry == int(others)
+
+
+def test_a_checkpoint_that_lacks_decisions_is_not_used(address: str) -> None:
+    # Versions before each state had a fence of its own could store one.
+    session = open_store(address).session()
+    first = LiveBidder(LIMITED.build(), key=session.key())
+    session.create(NewBidder("shop", "", "", 0.0), first.policy(0.0), first.checkpoint())
+    number = session.bidders()[0].id
+    fence = session.take_leases({number: 0}, "me", None, 60.0)[number]
+    made = [first.decide(Request(5.0, None, 1e9, {}, 1e9)) for _ in range(3)]
+    rows = [Row(made[0][0].token, won=True)]
+    decide = Decide(number, fence, [row for _, row in made])
+    append = Append(number, 1, OUTCOMES, encode(rows))
+    assert session.write([decide, append], 1e9) == [True, True]
+    other = LiveBidder(number=number, key=session.key()).load(session.checkpoints(number)[0])
+    other.learn(session.entries(number, 0, 10)[0])
+    assert session.write([Keep(number, fence, None, other.checkpoint())], 1e9) == [True]
+    found = LiveBidder(number=number).restore(session)
+    session.close()
+    assert (found.entry, found.decisions, found.tally.won) == (1, 3, 1)

@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -299,7 +299,7 @@ def test_requests_for_a_node_that_does_not_answer_do_not_delay_others(
         with served(create_app(node)) as mine:
 
             async def ask(name: str) -> int:
-                with Transport(mine, timeout=60.0) as transport:
+                with closing(Transport(mine, timeout=60.0)) as transport:
                     path = f"/v1/bidders/{name}/decide"
                     answer = await asyncio.to_thread(
                         transport.request, "POST", path, {"value": 5.0}
@@ -330,7 +330,7 @@ def test_changes_of_a_locked_bidder_do_not_delay_others(
     with served(create_app(node)) as mine, ThreadPoolExecutor(40) as threads:
 
         def ask(method: str, path: str, body: Any = None) -> int:
-            with Transport(mine, timeout=60.0) as transport:
+            with closing(Transport(mine, timeout=60.0)) as transport:
                 return transport.request(method, path, body).status
 
         with locked(address, row):

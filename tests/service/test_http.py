@@ -6,6 +6,7 @@ import asyncio
 import re
 import socket
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -232,7 +233,7 @@ def test_the_answer_of_another_node_is_passed_on(
 
         elsewhere.calls = 0  # type: ignore[attr-defined]
         monkeypatch.setattr(node, "decide", elsewhere)
-        with served(create_app(node)) as first, Transport(first) as transport:
+        with served(create_app(node)) as first, closing(Transport(first)) as transport:
             answer = transport.request("POST", "/v1/bidders/limited/decide", {"value": 0.5})
         assert answer.status == 200
         assert set(answer.json()) == {"amount", "token", "reason"}
@@ -498,7 +499,7 @@ def test_headers_that_are_too_large_are_refused(
 
 
 def test_headers_are_asked_for_without_a_body(app: Starlette) -> None:
-    with served(app) as url, Transport(url) as transport:
+    with served(app) as url, closing(Transport(url)) as transport:
         answer = transport.request("HEAD", "/healthz")
         assert (answer.status, answer.content) == (200, b"")
         assert answer.headers["content-length"] == str(len(b'{"status":"ok"}'))

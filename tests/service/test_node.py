@@ -22,6 +22,7 @@ from crossbandit.service import (
     Decided,
     HeldElsewhereError,
     Node,
+    NodeOptions,
     NotReadyError,
     Outcome,
     OverloadedError,
@@ -232,7 +233,7 @@ def test_an_outcome_that_was_not_stored_is_not_held_against_another(
         with pytest.raises(StoreError):
             node.report("shop", [one]).result(30)
     with monkeypatch.context() as patched:
-        patched.setattr(node.writer, "_room", 0)
+        patched.setattr(node.writer, "_options", NodeOptions(room=0))
         with pytest.raises(OverloadedError):
             node.report("shop", [two])
     done = node.report("shop", [turned(one), turned(two)]).result(30)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crossbandit.core.blocks import ArmRanges, ranges_of_graph
 from crossbandit.core.extras import installed, pip_line, require
-from crossbandit.core.ranges import range_masses
+from crossbandit.core.losses import range_masses
 from crossbandit.core.validation import choice, integer, reject, verbatim
 from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
 from crossbandit.graphs import neighborhoods
@@ -509,7 +509,7 @@ class FeedbackGraph:
         >>> graphs.threshold(6).maximum_acyclic_bounds
         Bounds(lower=6, upper=6)
         """
-        from crossbandit.graphs.acyclic import acyclic_bounds
+        from crossbandit.graphs.independence import acyclic_bounds
 
         if "acyclic" not in self._known:
             self._known["acyclic"] = acyclic_bounds(self)

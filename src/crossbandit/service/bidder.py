@@ -55,7 +55,7 @@ from crossbandit.service.figures import (
     Minute,
     Tally,
     learned_figures,
-    with_deliveries,
+    under_delivery,
 )
 from crossbandit.service.settings import limits_of, settings_from
 from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.service.contents import Change, Request, Row
+    from crossbandit.service.contents import Request, Row
     from crossbandit.service.settings import BidderSettings
     from crossbandit.service.store import BidderRow, Session
 
@@ -194,7 +194,12 @@ class LiveBidder:
                 )
             self.time = entries.at
             if entries.kind == CHANGE:
-                self._change(change_of(entries.content))
+                change = change_of(entries.content)
+                limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
+                try:
+                    self._use(self._state().load(**limits))
+                except IMPOSSIBLE_CONTENT as error:  # they do not fit: keep the old ones
+                    self.tally.refuse(cause_of(error))
             else:
                 rows = rows_of(entries.content)
                 for start in range(0, len(rows), _AT_ONCE):
@@ -207,17 +212,12 @@ class LiveBidder:
                 try:
                     self._learn_one(row)
                 except LearnedBeforeError as error:
-                    self.tally.refuse(cause_of(self._again(row, error)))
+                    token = Token.decode(row.token, self._key)
+                    code = self.bidder.learner.seen.code(token.decider, token.counter)
+                    other = contradicts(self.bidder, self._key, row, None, code)
+                    self.tally.refuse(ReportedOtherwiseError.code if other else cause_of(error))
                 except IMPOSSIBLE_CONTENT as error:
                     self.tally.refuse(cause_of(error))
-
-    def _again(self, row: Row, error: LearnedBeforeError) -> Exception:
-        """Return the error for an outcome of a bid that was learned from before."""
-        token = Token.decode(row.token, self._key)
-        code = self.bidder.learner.seen.code(token.decider, token.counter)
-        if contradicts(self.bidder, self._key, row, None, code):
-            return ReportedOtherwiseError("Another outcome of this bid was learned before.")
-        return error
 
     def _learn_all(self, rows: Sequence[Row]) -> bool:
         """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
@@ -285,14 +285,6 @@ class LiveBidder:
             was = reaches(before, cell)
             self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
 
-    def _change(self, change: Change) -> None:
-        """Change the limits. If the new ones do not fit, keep the old ones."""
-        try:
-            limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
-            self._use(self._state().load(**limits))
-        except IMPOSSIBLE_CONTENT as error:
-            self.tally.refuse(cause_of(error))
-
     # --- deciding under limits -----------------------------------------------------------------
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
@@ -304,8 +296,12 @@ class LiveBidder:
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
             row = self._logged(request, content)
-            if request.ahead:
-                self._grant(request.ahead)
+            if request.ahead:  # so many decisions may be answered before they are in the log
+                self.granted = max(self.granted, self.decisions + request.ahead)
+                self._ask = self.decisions + request.ahead // 2  # the next block is ready in time
+                if self.bidder.spending is not None:
+                    period = self.bidder.spending.period
+                    self._asked = _Block(self.decisions - 1, self.granted, period)
             return bid, row
 
     def decide_many(self, requests: Sequence[Request]) -> tuple[Bids, list[DecisionRow]]:
@@ -355,14 +351,6 @@ class LiveBidder:
         if self.decisions < self._ask or spending is None:
             return 0
         return spending.spare(SHARE, BLOCK)
-
-    def _grant(self, count: int) -> None:
-        """Allow decisions after the last one to be answered before they are in the log."""
-        self.granted = max(self.granted, self.decisions + count)
-        self._ask = self.decisions + count // 2  # so that the next block is ready in time
-        if self.bidder.spending is not None:
-            period = self.bidder.spending.period
-            self._asked = _Block(self.decisions - 1, self.granted, period)
 
     def covered(self) -> bool:
         """Return whether the last decision may be answered although it is not in the log."""
@@ -438,45 +426,45 @@ class LiveBidder:
             )
         self._use(state.load())
         self.entry, self.decisions = checkpoint.entry, checkpoint.decisions
-        self.tally, self.granted = state.tally, state.granted
+        self.tally, self.granted, self.unlogged = state.tally, state.granted, []
         return self
 
     def restore(self, session: Session, now: float | None = None) -> LiveBidder:
-        """Read the newest readable checkpoint and the later entries of the log.
+        """Read the newest usable checkpoint, and the later entries and decisions of the log.
 
         With a time, money is reserved for decisions that may have been lost before.
         """
         self._key = session.key() if self._key is None else self._key
-        problem: CheckpointError | None = None
+        problem = CheckpointError("The bidder has no checkpoint: it was deleted.")
         for checkpoint in session.checkpoints(self.number):
             try:
                 self.load(checkpoint)
-                break
+                self._read_log(session, now)
             except CheckpointError as error:
                 problem = error
-        else:
-            raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
+            else:
+                self.ready = True
+                return self
+        raise problem
+
+    def _read_log(self, session: Session, now: float | None) -> None:
         self.kept = self.entry + self.decisions
-        decisions = session.decisions(self.number, self.decisions)
-        at = self._repeat_all(decisions, 0, now)
-        while entries := session.entries(self.number, self.entry, PIECE):
-            for one in entries:
-                self.learn(one)
-                at = self._repeat_all(decisions, at, now)
-        self.ready = True
-        return self
-
-    def _repeat_all(self, decisions: list[DecisionRow], at: int, now: float | None) -> int:
-        """Repeat the decisions that followed the last learned entry; return the next index.
-
-        After the last one come those that were lost. Their outcomes may be in the log.
-        """
-        while at < len(decisions) and decisions[at].after == self.entry:
-            self.repeat(decisions[at])
-            at += 1
-        if at == len(decisions) and now is not None:
-            self.recover(now)
-        return at
+        decisions = deque(session.decisions(self.number, self.decisions))
+        entries: deque[Entries] = deque()
+        while True:
+            while decisions and decisions[0].after == self.entry:
+                self.repeat(decisions.popleft())
+            if not decisions and now is not None:
+                self.recover(now)  # outcomes of what was lost may follow in the log
+            entries = entries or deque(session.entries(self.number, self.entry, PIECE))
+            if not entries:
+                break
+            self.learn(entries.popleft())
+        if decisions:
+            raise CheckpointError(
+                f"A checkpoint of the store lacks decision {decisions[0].number}, which was made "
+                f"after entry {decisions[0].after}. Restore the store from a backup."
+            )
 
 
 def _saved(bidder: FirstPriceBidder) -> bytes:
@@ -516,14 +504,18 @@ class KnownBidder:
         self.problem: str | None = None  # why its newest policy cannot be used
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
-        self._use(row)
+        self._read = ""
+        self.update(row)
 
-    def _use(self, row: BidderRow) -> None:
+    def update(self, row: BidderRow) -> None:
+        """Use a newer row of the store."""
         self.row = row
-        try:
-            self._settings = settings_from(row.settings)
-        except CrossbanditError as error:
-            self._settings = error
+        if row.settings != self._read:
+            self._read = row.settings
+            try:
+                self._settings = settings_from(row.settings)
+            except CrossbanditError as error:
+                self._settings = error
 
     @property
     def settings(self) -> BidderSettings:
@@ -534,12 +526,6 @@ class KnownBidder:
                 "Crossbandit that has created it, or delete it."
             )
         return self._settings
-
-    def update(self, row: BidderRow) -> None:
-        """Use a newer row of the store."""
-        if row.settings != self.row.settings:
-            self._use(row)
-        self.row = row
 
     @property
     def state(self) -> LiveBidder | None:
@@ -566,19 +552,22 @@ class KnownBidder:
             del self._minutes[next(iter(self._minutes))]
 
     def install(self, policy: PolicyRow, key: bytes | None) -> None:
-        """Use a newer policy from now on."""
-        learned = _figures.decode(policy.figures) if policy.figures else self.learned
-        if not self.settings.limited:
-            fresh = FirstPriceBidder.from_bytes(policy.content, key=key)
-            if self.decider is None:
-                self.decider = fresh
-            else:
-                self.decider.learner.follow(fresh.learner)
-        self.learned, self.policy = learned, policy
+        """Use a newer policy from now on. If it cannot be used, the present one stays in use."""
+        try:
+            learned = _figures.decode(policy.figures) if policy.figures else self.learned
+            if not self.settings.limited:
+                fresh = FirstPriceBidder.from_bytes(policy.content, key=key)
+                if self.decider is None:
+                    self.decider = fresh
+                else:
+                    self.decider.learner.follow(fresh.learner)
+            self.learned, self.policy, self.problem = learned, policy, None
+        except IMPOSSIBLE_CONTENT as error:
+            self.problem = str(error)
 
     def figures(self, now: float) -> BidderFigures:
         """Return the figures."""
-        learned = self.learned or LearnedFigures(0, self.row.created, Tally())
+        row, learned = self.row, self.learned or LearnedFigures(0, self.row.created, Tally())
         live, failure = self.state, self.failure
         problems = (failure.problem if failure else None, self.problem)
         if live is not None:
@@ -587,15 +576,15 @@ class KnownBidder:
                 tally = learned.tally.copied()
         else:
             tally = learned.tally
-        last, outcomes = max(self.row.last, learned.entry), tally.won + tally.lost
+        last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
-        limits = learned.limits if self.row.paused else with_deliveries(learned.limits)
-        behind = tuple(one.under_delivery for one in limits if one.under_delivery)
+        limits = learned.limits
+        behind = ["" if row.paused else under_delivery(one, limits) for one in limits]
         return BidderFigures(
-            name=self.row.name,
-            paused=self.row.paused,
+            name=row.name,
+            paused=row.paused,
             limited=self._limited,
-            holder=self.row.holder,
+            holder=row.holder,
             decisions=self.decisions,
             won=tally.won,
             lost=tally.lost,
@@ -604,7 +593,10 @@ class KnownBidder:
             value_won=tally.value,
             spend=tally.spend,
             surplus=tally.value - tally.spend,
-            limits=limits,
+            limits=tuple(
+                msgspec.structs.replace(one, under_delivery=words)
+                for one, words in zip(limits, behind, strict=True)
+            ),
             learned=learned.entry,
             last=last,
             lag=last - learned.entry,
@@ -612,7 +604,7 @@ class KnownBidder:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
-            alerts=learned.alerts + behind + tuple(one for one in problems if one),
+            alerts=learned.alerts + tuple(one for one in (*behind, *problems) if one),
             history=self._history(tally.minutes),
         )
 
@@ -662,23 +654,15 @@ class Directory:
                 found[row.name] = bidder
             for bidder in found.values():
                 if bidder.policy is None or bidder.policy.at != bidder.row.published:
-                    self._load(bidder)
+                    policy = self._session.policy(bidder.row.id)
+                    if policy is not None:  # otherwise it was deleted just now
+                        bidder.install(policy, self.key)
             for name, gone in self.bidders.items():
                 if gone.live is not None and found.get(name) is not gone:
                     gone.live.lost = True
             self.bidders = found
             self.ready = True
             return self.all()
-
-    def _load(self, bidder: KnownBidder) -> None:
-        policy = self._session.policy(bidder.row.id)
-        if policy is None:  # it was deleted just now
-            return
-        try:
-            bidder.install(policy, self.key)
-            bidder.problem = None
-        except IMPOSSIBLE_CONTENT as error:
-            bidder.problem = str(error)  # the policy that was in use stays in use
 
     def find(self, name: str, *, changing: bool = False) -> KnownBidder:
         """Return a bidder. If it is not known, another node may have created it: read the store.

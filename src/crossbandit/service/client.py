@@ -118,12 +118,6 @@ class Transport:
         self._closed = False
         self._process = os.getpid()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __repr__(self) -> str:
         return f"Transport({self.url!r})"  # without the token
 
@@ -139,15 +133,13 @@ class Transport:
         content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         if content is not None:
             given["Content-Type"] = "application/json"
+        request = method, self._prefix + path, content, given
         try:
             reused = self._taken()
             if reused is not None:
-                try:
-                    return self._send(reused, method, path, content, given)
-                except (RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                    pass
-            fresh = self._kind(*self._where, timeout=self._timeout)
-            return self._send(fresh, method, path, content, given)
+                with suppress(RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                    return self._send(reused, *request)
+            return self._send(self._kind(*self._where, timeout=self._timeout), *request)
         except (OSError, HTTPException) as error:
             reason = str(error) or type(error).__name__
             raise ServiceAwayError(
@@ -163,16 +155,9 @@ class Transport:
         except IndexError:
             return None
 
-    def _send(
-        self,
-        connection: HTTPConnection,
-        method: str,
-        path: str,
-        content: bytes | None,
-        headers: dict[str, str],
-    ) -> Response:
+    def _send(self, connection: HTTPConnection, *request: Any) -> Response:
         try:
-            connection.request(method, self._prefix + path, content, headers)
+            connection.request(*request)
             answer = connection.getresponse()
             found = answer.read()
         except BaseException:
@@ -248,33 +233,25 @@ class Outbox:
         self._transport, self._path = transport, bidder_path(bidder, "/outcomes")
         self._room, self._batch = room, batch
         self._stop = False
-        self._begin()
+        self.after_fork()
         know(self)
-
-    def _begin(self) -> None:
-        self._rows: deque[dict[str, Any]] = deque()
-        self._changed = threading.Condition()
-        self._error: ClientError | None = None
-        self.accepted = self.refused = 0
-        self.refusals: deque[Refused] = deque(maxlen=_KEPT)
-        self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
-        self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
         """Return its locks, for `crossbandit.core.forks`."""
         return (self._changed,)
 
     def after_fork(self) -> None:
-        """Start empty in a forked process, because its parent sends the waiting outcomes."""
-        self._begin()
+        """Start empty, also in a forked process, because its parent sends the waiting outcomes."""
+        self._rows: deque[dict[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self.error: ClientError | None = None  # of the last attempt; None if it succeeded
+        self.accepted = self.refused = 0
+        self.refusals: deque[Refused] = deque(maxlen=_KEPT)
+        self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
+        self._thread.start()
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def error(self) -> ClientError | None:
-        """The error of the last attempt; None if it succeeded."""
-        return self._error
 
     def put(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add outcomes, all or none."""
@@ -297,7 +274,7 @@ class Outbox:
             goal = self.accepted + self.refused + len(self._rows)
             while self.accepted + self.refused < goal:
                 left = until - time.monotonic()
-                hopeless = isinstance(self._error, RefusedError) and self._error.code in _HOPELESS
+                hopeless = isinstance(self.error, RefusedError) and self.error.code in _HOPELESS
                 if left <= 0 or hopeless or not self._thread.is_alive():
                     raise self._unsent()
                 self._changed.wait(left)
@@ -320,7 +297,7 @@ class Outbox:
         )
 
     def _last_error(self) -> str:
-        return f" The last attempt failed: {self._error}" if self._error else ""
+        return f" The last attempt failed: {self.error}" if self.error else ""
 
     def _work(self) -> None:
         wait = _FIRST_WAIT
@@ -335,7 +312,7 @@ class Outbox:
                 self._send(rows)
                 wait = _FIRST_WAIT
             except ClientError as error:
-                self._error = error
+                self.error = error
                 with self._changed:
                     self._changed.notify_all()
                     if not self._stop:
@@ -361,7 +338,7 @@ class Outbox:
 
     def _settle(self, count: int, refused: list[Refused]) -> None:
         with self._changed:
-            self._error = None
+            self.error = None
             for _ in range(count):
                 self._rows.popleft()
             self.refusals.extend(refused)
@@ -424,28 +401,23 @@ class PolicyPoller:
         self._snapshot: FirstPriceBidder | None = None
         self._tag = ""
         self._confirmed: float | None = None
-        self._known = threading.Event()
-        self._stop = threading.Event()
-        self._begin()
+        self._known, self._stop = threading.Event(), threading.Event()
+        self.after_fork()
         know(self)
-
-    def _begin(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
-        self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
         """Return its locks, for `crossbandit.core.forks`: it has none."""
         return ()
 
     def after_fork(self) -> None:
-        """Continue to ask for snapshots in a forked process."""
-        known, stop = self._known.is_set(), self._stop.is_set()
-        self._known, self._stop = threading.Event(), threading.Event()
-        if known:
-            self._known.set()
-        if stop:
-            self._stop.set()
-        self._begin()
+        """Begin to ask for snapshots, also in a forked process."""
+        before = self._known, self._stop
+        self._known, self._stop = after = threading.Event(), threading.Event()
+        for old, new in zip(before, after, strict=True):
+            if old.is_set():
+                new.set()
+        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
+        self._thread.start()
 
     @property
     def age(self) -> float | None:
@@ -477,7 +449,13 @@ class PolicyPoller:
                 self.error = None
             except RefusedError as error:
                 self.error = error
-                self._take_refusal(error)
+                if error.code == LIMITED:
+                    self._decide_there()
+                    self._refusal = self.decider = None
+                    self._known.set()
+                elif error.status < 500 and error.code != "too-many-requests":  # it lasts
+                    self._refusal, self.decider = error, None
+                    self._known.set()
             except CheckpointError as error:
                 self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
             except ClientError as error:  # the present snapshot stays in use
@@ -517,16 +495,6 @@ class PolicyPoller:
         self.local = True
         digits = self._tag.strip('"').partition("-")[0]
         self.version = int(digits) if digits.isdigit() else None
-
-    def _take_refusal(self, error: RefusedError) -> None:
-        if error.code == LIMITED:
-            self._decide_there()
-            self._refusal = self.decider = None
-        elif error.status >= 500 or error.code == "too-many-requests":
-            return  # a temporary problem
-        else:
-            self._refusal, self.decider = error, None
-        self._known.set()
 
     def _decide_there(self) -> None:
         self._snapshot, self._tag, self.local, self.version = None, "", False, None

@@ -164,7 +164,6 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
 
     _Key = tuple[str, int]  # the decider and its number of the decision
-    _Result = tuple[bool, float | None, float | None]  # won, highest competing bid, reserve
 
 _ROOM = 20_000
 
@@ -177,12 +176,12 @@ class LatestOutcomes:
 
     def __init__(self, room: int = _ROOM) -> None:
         self._room, self._lock = room, Lock()
-        self._found: dict[_Key, _Result] = {}
+        self._found: dict[_Key, Row] = {}
 
     def add(self, key: _Key, row: Row) -> None:
         """Remember an outcome."""
         with self._lock:
-            self._found[key] = row.won, row.highest_competing_bid, row.reserve
+            self._found[key] = msgspec.structs.replace(row, token=b"")  # to save memory
             if len(self._found) > self._room:
                 del self._found[next(iter(self._found))]
 
@@ -195,10 +194,7 @@ class LatestOutcomes:
     def find(self, key: _Key, row: Row) -> Row | None:
         """Return the outcome that was reported before; None if none is remembered."""
         found = self._found.get(key)
-        if found is None:
-            return None
-        won, price, reserve = found
-        return msgspec.structs.replace(row, won=won, highest_competing_bid=price, reserve=reserve)
+        return found and msgspec.structs.replace(found, token=row.token)
 
 
 def contradicts(

@@ -13,6 +13,7 @@ import os
 import secrets
 import time
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -34,7 +35,7 @@ from crossbandit.service.causes import (
 )
 from crossbandit.service.contents import encode
 from crossbandit.service.figures import Histogram, learned_figures
-from crossbandit.service.store import OUTCOMES, Append, Decide, Keep
+from crossbandit.service.store import LEASE, OUTCOMES, Append, Decide, Keep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Sequence
@@ -133,15 +134,30 @@ def is_gone(holder: str) -> bool:
 # --- the two threads -----------------------------------------------------------------------------
 
 
-class Timing(NamedTuple):
-    """When a node reads, publishes and keeps; see `Node`."""
+@dataclass(frozen=True)
+class NodeOptions:
+    """When a node reads, publishes and keeps, and how much may wait.
 
-    lease: float
-    poll: float
-    publish: float
-    checkpoint_entries: int
-    checkpoint_seconds: float
-    retention: float | None
+    Attributes:
+        lease: How many seconds a lease lasts. If its node stops, another node takes over
+            when the lease has expired. The locks of a node that stops end before.
+        poll: Seconds between two reads of what other nodes have stored.
+        publish: The least number of seconds between two policies of a bidder.
+        checkpoint_entries: A checkpoint is made after this many entries.
+        checkpoint_seconds: A checkpoint is made after this many seconds, if there are new entries.
+        retention: How many seconds to keep entries that no recovery needs; None for ever.
+        room: How many outcomes may wait to be stored.
+        clock: Returns the time in seconds since 1970.
+    """
+
+    lease: float = LEASE
+    poll: float = 1.0
+    publish: float = 1.0
+    checkpoint_entries: int = 100_000
+    checkpoint_seconds: float = 300.0
+    retention: float | None = 7 * 86_400.0
+    room: int = 500_000
+    clock: Callable[[], float] = time.time
 
 
 class LearnerThread:
@@ -150,9 +166,9 @@ class LearnerThread:
     writer: Writer  # The thread that writes. Set it before the start.
 
     def __init__(
-        self, session: Session, directory: Directory, leases: Leases | None, timing: Timing
+        self, session: Session, directory: Directory, leases: Leases | None, options: NodeOptions
     ) -> None:
-        self._session, self._directory, self._timing = session, directory, timing
+        self._session, self._directory, self._options = session, directory, options
         self._leases = leases  # without leases, it does not learn
         self.problem: str | None = None
         self._grown: set[int] = set()
@@ -221,14 +237,16 @@ class LearnerThread:
                 self._trouble(error)
             except Exception:  # noqa: BLE001 - nobody would notice that the thread has ended
                 _log.exception("The leases could not be kept")
-            self._look.wait(min(self._timing.poll, self._timing.lease / 3))
+            self._look.wait(min(self._options.poll, self._options.lease / 3))
 
     # --- learning ------------------------------------------------------------------------------
 
     def _run(self) -> None:
         pruned = time.monotonic()
         while not self._closing.is_set():
-            self._wake.wait(self._next_due())
+            now = time.monotonic()
+            due = [one.publish_at - now for one in self._states() if one.news and not one.lost]
+            self._wake.wait(max(min([self._options.poll, *due]), 0.001))
             self._wake.clear()
             with self._lock:
                 grown, self._grown = self._grown, set()
@@ -238,9 +256,14 @@ class LearnerThread:
                 live = bidder.live
                 if live is not None and not live.lost:
                     self._guarded(bidder, live, partial(self._step, grown=live.number in grown))
-            if self._timing.retention is not None and time.monotonic() > pruned + _PRUNE:
+            kept = self._options.retention
+            if kept is not None and time.monotonic() > pruned + _PRUNE:
                 pruned = time.monotonic()
-                self._prune(self._timing.retention)
+                try:
+                    for live in self._states():
+                        self._session.prune(live.number, self._directory.clock() - kept)
+                except CrossbanditError as error:
+                    self._trouble(error)
 
     def _guarded(
         self, bidder: KnownBidder, live: LiveBidder, step: Callable[[LiveBidder], None]
@@ -253,23 +276,19 @@ class LearnerThread:
             live.lost = True
             self._trouble(error)
         except Exception as error:  # noqa: BLE001 - the bidder is restored from the store
-            live.lost = True
-            self._fail(bidder, error)
-
-    @staticmethod
-    def _fail(bidder: KnownBidder, error: Exception) -> None:
-        """Give up the lease of a bidder for a while. The other bidders are not concerned."""
-        before, expected = bidder.failure, isinstance(error, CrossbanditError)
-        rest = 1.0 if before is None else min(2 * before.rest, _LONGEST)
-        reason = str(error) if expected else repr(error)
-        problem = f"It does not learn. The node tries to restore it within a minute. {reason}"
-        bidder.failure = LearningFailure(problem, rest, time.monotonic() + rest)
-        if before is None or before.problem != problem:
-            trace = None if expected else error
-            _log.error("The bidder %r has a problem. %s", bidder.row.name, problem, exc_info=trace)
+            live.lost, before = True, bidder.failure
+            expected = isinstance(error, CrossbanditError)
+            reason, trace = (str(error), None) if expected else (repr(error), error)
+            problem = f"It does not learn. The node tries to restore it within a minute. {reason}"
+            rest = 1.0 if before is None else min(2 * before.rest, _LONGEST)
+            # Its lease is given up for a while. The other bidders are not concerned.
+            bidder.failure = LearningFailure(problem, rest, time.monotonic() + rest)
+            if before is None or before.problem != problem:
+                name = bidder.row.name
+                _log.error("The bidder %r has a problem. %s", name, problem, exc_info=trace)
 
     def _step(self, live: LiveBidder, *, grown: bool) -> None:
-        timing = self._timing
+        options = self._options
         if not live.ready:
             live.restore(self._session, self._directory.clock())
             live.kept_at = time.monotonic()
@@ -281,11 +300,11 @@ class LearnerThread:
                 self.has_grown([live.number])  # there may be more
         now = time.monotonic()
         if live.news and now >= live.publish_at:
-            late = live.entry + live.decisions >= live.kept + timing.checkpoint_entries
-            late |= now >= live.kept_at + timing.checkpoint_seconds
+            late = live.entry + live.decisions >= live.kept + options.checkpoint_entries
+            late |= now >= live.kept_at + options.checkpoint_seconds
             self._keep(live, checkpoint=late)
             spent = time.monotonic() - now
-            live.publish_at = now + max(timing.publish, min(_SHARE * spent, _LATEST))
+            live.publish_at = now + max(options.publish, min(_SHARE * spent, _LATEST))
 
     def _keep(self, live: LiveBidder, *, checkpoint: bool) -> None:
         """Publish the policy, and make a checkpoint if `checkpoint` is True."""
@@ -312,18 +331,6 @@ class LearnerThread:
             if isinstance(error, StoreError) and not isinstance(error, LockedError):
                 self._trouble(error)
 
-    def _next_due(self) -> float:
-        now = time.monotonic()
-        waits = [one.publish_at - now for one in self._states() if one.news and not one.lost]
-        return max(min([self._timing.poll, *waits]), 0.001)
-
-    def _prune(self, retention: float) -> None:
-        try:
-            for live in self._states():
-                self._session.prune(live.number, self._directory.clock() - retention)
-        except CrossbanditError as error:
-            self._trouble(error)
-
     def _trouble(self, error: CrossbanditError) -> None:
         """Keep a problem, and log it once."""
         if self.problem != str(error):
@@ -338,6 +345,7 @@ class _Item(NamedTuple):
     live: LiveBidder | None = None  # the state that made the decisions or is kept
     answer: Any = None  # the result of the future
     keep: Keep | None = None
+    failed: Callable[[], object] | None = None  # called before the future has an error
 
     @property
     def key(self) -> tuple[str, int]:
@@ -360,13 +368,10 @@ class Writer:
     def __init__(
         self,
         session: Session,
-        clock: Callable[[], float],
-        room: int,
-        patience: float,
+        options: NodeOptions,
         wrote: Callable[[Iterable[int]], None],
     ) -> None:
-        self._session, self._clock, self._room, self._wrote = session, clock, room, wrote
-        self._patience = patience
+        self._session, self._options, self._wrote = session, options, wrote
         self._late: dict[int, _Late] = {}
         self._again_at = 0.0
         self._queue: SimpleQueue[_Item | None] = SimpleQueue()
@@ -389,14 +394,16 @@ class Writer:
             self._thread.join()
         self._session.close()
 
-    def report(self, bidder: int, rows: list[Row]) -> Future[None]:
-        """Add outcomes to the log of a bidder."""
-        if self.waiting + len(rows) > self._room:
+    def report(
+        self, bidder: int, rows: list[Row], answer: Any, failed: Callable[[], object]
+    ) -> Future[Any]:
+        """Add outcomes to the log of a bidder. If they are not added, `failed` is called first."""
+        if self.waiting + len(rows) > self._options.room:
             raise OverloadedError(
                 f"{self.waiting} outcomes are waiting to be stored, and there is room for "
-                f"{self._room}. Try again later, or send smaller batches."
+                f"{self._options.room}. Try again later, or send smaller batches."
             )
-        return self._put(_Item(bidder, Future(), rows))
+        return self._put(_Item(bidder, Future(), rows, answer=answer, failed=failed))
 
     def decide(self, live: LiveBidder, answer: Any = None) -> Future[Any]:
         """Log the decisions of a bidder that are not logged yet. Its lock must be held."""
@@ -426,7 +433,7 @@ class Writer:
             items, last = self._take(several)
             several = len(items) > 1
             if items:
-                self._defer(self._commit(items), time.monotonic() + self._patience)
+                self._defer(self._commit(items), time.monotonic() + self._options.lease)
             self._try_again()
             while last and self._late:
                 time.sleep(_AGAIN)
@@ -494,10 +501,10 @@ class Writer:
     def _store(self, writes: list[Write], *, wait: bool) -> list[bool | None]:
         if wait:
             try:
-                return self._session.write(writes, self._clock())
+                return self._session.write(writes, self._options.clock())
             except LockedError:  # the process that has locked a row may have been stopped
                 pass
-        return self._session.write(writes, self._clock(), wait=False)
+        return self._session.write(writes, self._options.clock(), wait=False)
 
     def _finish_all(
         self, items: list[_Item], error: ServiceError | None, done: Container[int]
@@ -532,7 +539,7 @@ class Writer:
             sizes = accumulate(len(item.rows) for item in waiting.items)
             count = 1 + sum(size < _LARGEST for size in sizes)
             self._defer(self._commit(waiting.items[:count], wait=False), waiting.until)
-            self._defer(waiting.items[count:], now + self._patience)
+            self._defer(waiting.items[count:], now + self._options.lease)
 
 
 def _write(items: list[_Item]) -> Write:
@@ -553,6 +560,8 @@ def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
         live.lost = True
     if done and live is not None and item.rows:
         live.logged = item.rows[-1].number + 1
+    if not done and item.failed is not None:
+        item.failed()
     if not item.future.set_running_or_notify_cancel():
         return
     if done:

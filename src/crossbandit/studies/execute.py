@@ -56,7 +56,24 @@ _WARM: set[tuple[str, str]] = set()
 
 def run_batch(cells: Sequence[Cell], *, modules: tuple[str, ...]) -> list[CellResult | CellFailure]:
     """Run cells one after the other. A cell that fails does not stop the next."""
-    return [_run(cell, modules) for cell in cells]
+    results: list[CellResult | CellFailure] = []
+    for cell in cells:
+        try:
+            load_modules(modules)
+            results.append(_simulate(cell))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+            frame = (own or frames)[-1]  # the last outside this package, if any
+            results.append(
+                failure(
+                    cell,
+                    "".join(traceback.format_exception_only(error)).strip(),
+                    location=f"{frame.filename}, line {frame.lineno}, in {frame.name}",
+                    traceback="".join(traceback.format_exception(error)),
+                )
+            )
+    return results
 
 
 def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
@@ -73,27 +90,6 @@ def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") 
         traceback=traceback,
         provenance=provenance(),
     )
-
-
-def _run(cell: Cell, modules: tuple[str, ...]) -> CellResult | CellFailure:
-    try:
-        load_modules(modules)
-        return _simulate(cell)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
-        return failure(
-            cell,
-            "".join(traceback.format_exception_only(error)).strip(),
-            location=_location(error),
-            traceback="".join(traceback.format_exception(error)),
-        )
-
-
-def _location(error: BaseException) -> str:
-    """Return the file and line that raised an error: the last outside this package, if any."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    frame = (own or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
 
 
 def _simulate(cell: Cell) -> CellResult:

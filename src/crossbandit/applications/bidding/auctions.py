@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit import graphs
+from crossbandit.applications.bidding.bid_core import write_auctions
 from crossbandit.applications.money import MOST_BIDS, AmountRules, bid_grid
-from crossbandit.core.auctions import write_auctions
 from crossbandit.core.blocks import block_of_rows
 from crossbandit.core.validation import array, boolean, choice, integer, number, reject
 

@@ -13,6 +13,7 @@ import numpy as np
 from crossbandit.algorithms.learners.batches import learn_many
 from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
+from crossbandit.applications.bidding.bid_core import plain_numbers
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
 from crossbandit.applications.bidding.inputs import (
     column_of,
@@ -23,7 +24,6 @@ from crossbandit.applications.bidding.inputs import (
     price_of,
     rules_of,
 )
-from crossbandit.core.auctions import plain_numbers
 from crossbandit.core.validation import because_of, reject
 from crossbandit.errors import (
     CrossbanditError,

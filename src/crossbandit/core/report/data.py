@@ -266,23 +266,20 @@ class Chart:
 
 def _series(one: Series, places: tuple[float, ...], digits: int) -> dict[str, Any]:
     """Return a series as JSON. If its places are those of the chart, they are left out."""
+    halves = None
+    if one.half_widths is not None and any(map(math.isfinite, one.half_widths)):
+        halves = _rounded(one.half_widths)
     return {
         "name": one.name,
         "x": None if tuple(one.x) == places else _rounded(one.x, digits),
         "y": _rounded(one.y),
-        "half": _half_widths(one),
+        "half": halves,
         "ends": None if one.ends is None else [_rounded(pair) for pair in one.ends],
         "reference": one.reference,
         "dashed": one.dashed,
         "others": None if one.others is None else [_rounded(values) for values in one.others],
         "details": None if one.details is None else [list(texts) for texts in one.details],
     }
-
-
-def _half_widths(one: Series) -> list[float | None] | None:
-    if one.half_widths is None or not any(map(math.isfinite, one.half_widths)):
-        return None
-    return _rounded(one.half_widths)
 
 
 def _rounded(values: Iterable[float], digits: int = _DIGITS) -> list[float | None]:

@@ -83,7 +83,12 @@ def draw_figure(
     across = min(len(charts), columns or (1 if rows_only else 2))
     down = -(-len(charts) // across)
     width = 7.2 if across == 1 and rows_only else 4.6 * across + 0.4
-    height = max(_height(chart) for chart in charts)
+    heights = [
+        1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series)
+        for chart in charts
+        if chart.shape is Shape.ROWS
+    ]
+    height = max([3.4, *heights])
     names = dict.fromkeys(s.name for chart in charts for s in chart.series if not s.reference)
     styles = {name: style(i) for i, name in enumerate(names)}
     with mpl.rc_context(_STYLE):
@@ -102,12 +107,6 @@ def draw_figure(
             else:
                 axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
     return figure
-
-
-def _height(chart: Chart) -> float:
-    if chart.shape is not Shape.ROWS:
-        return 3.4
-    return max(3.4, 1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series))
 
 
 def figure_files(

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.core.blocks import Rounds, read_only
-from crossbandit.core.losses import best_arms, losses_of
-from crossbandit.core.ranges import first_unobservable
+from crossbandit.core.losses import best_arms, first_unobservable, losses_of
 from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.environment import (
     availability,

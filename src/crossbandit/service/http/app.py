@@ -193,7 +193,12 @@ class Endpoint:
 
     async def _answer(self, operation: Operation | None, scope: Any, receive: Any) -> Answer:
         if operation is None:
-            raise self._no_such_method(scope["method"])
+            allowed = ", ".join([*self.operations, *(["HEAD"] if "GET" in self.operations else [])])
+            raise Refusal(
+                "method-not-allowed",
+                f"This path takes {allowed}. Got {scope['method']}.",
+                headers=[(b"allow", allowed.encode())],
+            )
         headers = dict(scope["headers"])
         self.gate.check(operation.method, headers, operation.role)
         query = None if operation.query is None else parsed_query(scope, operation.query)
@@ -220,14 +225,6 @@ class Endpoint:
         if isinstance(done, Answer):
             return done
         return Answer(b"" if done is None else to_json(done), status=operation.status)
-
-    def _no_such_method(self, method: str) -> Refusal:
-        allowed = ", ".join([*self.operations, *(["HEAD"] if "GET" in self.operations else [])])
-        return Refusal(
-            "method-not-allowed",
-            f"This path takes {allowed}. Got {method}.",
-            headers=[(b"allow", allowed.encode())],
-        )
 
 
 def parsed_query(scope: Any, kind: Any) -> Any:

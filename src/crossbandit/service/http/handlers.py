@@ -301,6 +301,7 @@ class Operation:
     path: str  # the path, with `{name}` for the bidder
     role: str  # the role that it needs; "read" for any token, "open" for none
     handler: Callable[[Any, Call], Any]
+    threaded: bool  # whether the handler runs in a thread
     summary: str  # one sentence for the documentation
     body: Any = None  # the type of the body, or None
     query: Any = None  # the type of the query, or None
@@ -313,22 +314,22 @@ class Operation:
         """The decoder of the body."""
         return msgspec.json.Decoder(self.body).decode
 
-    @cached_property
-    def threaded(self) -> bool:
-        """Whether the handler runs in a thread."""
-        return not iscoroutinefunction(self.handler)
-
 
 # Routes are searched in this order, so the most frequent requests come first.
 OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Handler], _Handler]:
-    """Add a handler to the operations; a decorator. The summary is the docstring of the handler."""
+    """Add a handler to the operations; a decorator. The summary is the docstring of the handler.
+
+    A path without a slash at its beginning is one of a bidder.
+    """
+    whole = path if path.startswith("/") else f"{BIDDER}/{path}".rstrip("/")
 
     def register(handler: _Handler) -> _Handler:
         summary = (handler.__doc__ or "").partition("\n")[0]
-        OPERATIONS.append(Operation(method, path, role, handler, summary, **more))
+        threaded = not iscoroutinefunction(handler)
+        OPERATIONS.append(Operation(method, whole, role, handler, threaded, summary, **more))
         return handler
 
     return register
@@ -344,18 +345,13 @@ class OtherNode:
     """
 
     def __init__(self, url: str) -> None:
-        self._transport = Transport(url, timeout=_TIMEOUT)
-        self._threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
+        self.transport = Transport(url, timeout=_TIMEOUT)
+        self.threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
 
-    async def post(self, path: str, content: bytes, headers: dict[str, str]) -> Response:
+    async def post(self, *request: Any) -> Response:
         """Send a request, and return the answer."""
-        sent = self._threads.submit(self._transport.request, "POST", path, content, headers)
+        sent = self.threads.submit(self.transport.request, "POST", *request)
         return await asyncio.wait_for(asyncio.wrap_future(sent), _TIMEOUT)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._transport.close()
 
 
 @dataclass
@@ -426,13 +422,14 @@ class Service:
     def close(self) -> None:
         """Close the connections to other nodes."""
         for other in self.others.values():
-            other.close()
+            other.threads.shutdown(wait=False, cancel_futures=True)
+            other.transport.close()
 
 
 # --- decisions and outcomes ----------------------------------------------------------------------
 
 
-@operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
+@operation("POST", "decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
 async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
     body, settings = call.body, service.node.settings(call.name)
@@ -444,7 +441,7 @@ async def decide(service: Service, call: Call) -> Any:
 
 @operation(
     "POST",
-    f"{BIDDER}/outcome",
+    "outcome",
     REPORT,
     body=Outcome,
     answer=Reported,
@@ -458,7 +455,7 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
+@operation("POST", "outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
     """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
@@ -475,9 +472,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
-@operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING
-)
+@operation("POST", "decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING)
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""
     body, node = call.body, service.node
@@ -489,11 +484,7 @@ async def decide_many(service: Service, call: Call) -> Any:
 
 
 @operation(
-    "GET",
-    f"{BIDDER}/snapshot",
-    DECIDE,
-    answer="application/octet-stream",
-    codes=("limited", *DECIDING),
+    "GET", "snapshot", DECIDE, answer="application/octet-stream", codes=("limited", *DECIDING)
 )
 async def snapshot(service: Service, call: Call) -> Answer:
     """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
@@ -570,7 +561,7 @@ _STORE = ("store-unavailable",)
 _NOT_READY = ("not-ready", "store-unavailable")
 
 
-@operation("GET", f"{BIDDER}/policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
+@operation("GET", "policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
 def policy(service: Service, call: Call) -> Policy:
     """Get the probability of each bid."""
     asked = call.query
@@ -580,9 +571,7 @@ def policy(service: Service, call: Call) -> Policy:
     return Policy(maker.bids.tolist(), chances.tolist())
 
 
-@operation(
-    "GET", f"{BIDDER}/price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING
-)
+@operation("GET", "price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING)
 def price_law(service: Service, call: Call) -> PriceLaw:
     """Get the law of the highest competing bid."""
     check_classes(service.node.settings(call.name), call.query.classes)
@@ -590,20 +579,19 @@ def price_law(service: Service, call: Call) -> PriceLaw:
     return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
 
 
-@operation("GET", f"{BIDDER}/figures", READ, answer=BidderFigures, codes=_NOT_READY)
+@operation("GET", "figures", READ, answer=BidderFigures, codes=_NOT_READY)
 def figures(service: Service, call: Call) -> BidderFigures:
     """Get the figures of a bidder: what it has done and learned."""
     return service.node.figures(call.name)
 
 
 @operation("GET", "/v1/bidders", READ, answer=BidderNames, codes=_STORE)
-def bidders(service: Service, call: Call) -> BidderNames:
+def bidders(service: Service, _: Call) -> BidderNames:
     """List the bidders."""
-    del call
     return BidderNames(service.node.names())
 
 
-@operation("GET", BIDDER, READ, answer=Bidder, codes=_STORE)
+@operation("GET", "", READ, answer=Bidder, codes=_STORE)
 def bidder(service: Service, call: Call) -> Bidder:
     """Get the settings of a bidder."""
     node, name = service.node, call.name
@@ -611,13 +599,7 @@ def bidder(service: Service, call: Call) -> Bidder:
 
 
 @operation(
-    "PUT",
-    BIDDER,
-    ADMIN,
-    body=BidderSettings,
-    answer=Bidder,
-    status=201,
-    codes=("exists", *_NOT_READY),
+    "PUT", "", ADMIN, body=BidderSettings, answer=Bidder, status=201, codes=("exists", *_NOT_READY)
 )
 def create(service: Service, call: Call) -> Bidder:
     """Create a bidder. When the answer arrives, it can decide."""
@@ -625,27 +607,27 @@ def create(service: Service, call: Call) -> Bidder:
     return bidder(service, call)
 
 
-@operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
+@operation("PATCH", "", ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs."""
     service.node.change(call.name, budget=call.body.budget, target=call.body.target)
     return bidder(service, call)
 
 
-@operation("DELETE", BIDDER, ADMIN, status=204, codes=_STORE)
+@operation("DELETE", "", ADMIN, status=204, codes=_STORE)
 def delete(service: Service, call: Call) -> None:
     """Delete a bidder and everything that it has learned."""
     service.node.delete(call.name)
 
 
-@operation("POST", f"{BIDDER}/pause", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "pause", ADMIN, answer=Bidder, codes=_NOT_READY)
 def pause(service: Service, call: Call) -> Bidder:
     """Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted."""
     service.node.pause(call.name)
     return bidder(service, call)
 
 
-@operation("POST", f"{BIDDER}/resume", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "resume", ADMIN, answer=Bidder, codes=_NOT_READY)
 def resume(service: Service, call: Call) -> Bidder:
     """Resume a paused bidder."""
     service.node.resume(call.name)
@@ -653,16 +635,14 @@ def resume(service: Service, call: Call) -> Bidder:
 
 
 @operation("GET", "/healthz", OPEN, answer=Alive)
-async def healthz(service: Service, call: Call) -> Alive:
+async def healthz(*_: Any) -> Alive:
     """Check whether the process runs."""
-    del service, call
     return Alive("ok")
 
 
 @operation("GET", "/readyz", OPEN, answer=Ready, codes=_NOT_READY)
-async def readyz(service: Service, call: Call) -> Ready:
+async def readyz(service: Service, _: Call) -> Ready:
     """Check whether the service can store outcomes and decide."""
-    del call
     found = service.node.health()
     if found["store"]:
         raise Refusal(
@@ -674,15 +654,13 @@ async def readyz(service: Service, call: Call) -> Ready:
 
 
 @operation("GET", "/metrics", READ, answer="text/plain", codes=_STORE)
-def metrics(service: Service, call: Call) -> Answer:
+def metrics(service: Service, _: Call) -> Answer:
     """Get all metrics in the text format of Prometheus."""
-    del call
     families = (*service.metrics.families(), *node_families(service.node))
     return Answer(metrics_text(families), TEXT)
 
 
 @operation("GET", "/openapi.json", OPEN, answer="application/json")
-async def openapi(service: Service, call: Call) -> Answer:
+async def openapi(service: Service, _: Call) -> Answer:
     """Get this document."""
-    del call
     return Answer(service.document)

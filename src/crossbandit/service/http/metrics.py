@@ -153,7 +153,10 @@ def node_families(node: Node) -> Iterator[Family]:
     for name, kind, meaning, field in _OF_BIDDER:
         family = Family(name, kind, meaning)
         for bidder, one in found.items():
-            family.add(_value(one, field), bidder=bidder)
+            value: Any = one
+            for part in field.split("."):
+                value = getattr(value, part, None)
+            family.add(len(value) if isinstance(value, tuple) else value, bidder=bidder)
         yield family
     outcomes = Family("outcomes_total", "counter", "Outcomes that were learned.")
     refused = Family("refusals_total", "counter", "Outcomes that were not learned, by cause.")
@@ -177,13 +180,6 @@ def node_families(node: Node) -> Iterator[Family]:
     waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
     waiting.add(node.writer.waiting)
     yield from (durations, waiting)
-
-
-def _value(figures: Any, field: str) -> float | None:
-    """Return a field, the number of its elements, or None if there is no such thing."""
-    for name in field.split("."):
-        figures = getattr(figures, name, None)
-    return len(figures) if isinstance(figures, tuple) else figures
 
 
 def _figures(node: Node, name: str) -> BidderFigures | None:

@@ -12,7 +12,7 @@ import math
 import time
 from collections import deque
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -550,18 +550,16 @@ class Board:
         self._node = node
         self._clock = clock
         self._lock = Lock()
-        self._overview: tuple[float, dict[str, Any]] | None = None
         self._known: dict[str, BidderFigures] = {}
         self._tracks: dict[str, Track] = {}
-        self._beliefs: dict[str, tuple[float, str, dict[str, Any]]] = {}
+        self._made: dict[str, tuple[float, float, Any]] = {}  # when, for how long, and what
 
     def overview(self) -> dict[str, Any]:
         """Return a row for every bidder, and a summary of all."""
         with self._lock:
             now = self._clock()
-            if self._overview is None or not 0 <= now - self._overview[0] <= _FRESH:
-                self._overview = now, self._all(now)
-            return self._overview[1]
+            found: dict[str, Any] = self._fresh("", now, _FRESH, partial(self._all, now))
+            return found
 
     def _all(self, now: float) -> dict[str, Any]:
         found = {name: _known(self._node.figures, name) for name in sorted(self._node.names())}
@@ -582,18 +580,20 @@ class Board:
             figures = self._known.get(name)
             if figures is None:
                 return None
-            settings, charts = self._believed(now, name)
+            settings, charts = self._fresh(name, now, _BELIEFS_FRESH, partial(self._believed, name))
             found = detail(name, settings, figures, self._tracks[name].points(now, figures))
             return {**found, "charts": {**charts, **found["charts"]}}
 
-    def _believed(self, now: float, name: str) -> tuple[str, dict[str, Any]]:
-        fresh = self._beliefs.items()
-        kept = {key: one for key, one in fresh if 0 <= now - one[0] <= _BELIEFS_FRESH}
-        if name not in kept:
-            bidder = _known(self._node.bidder, name)
-            kept[name] = now, "" if bidder is None else about(bidder), beliefs(bidder)
-        self._beliefs = kept
-        return kept[name][1:]
+    def _believed(self, name: str) -> tuple[str, dict[str, Any]]:
+        bidder = _known(self._node.bidder, name)
+        return "" if bidder is None else about(bidder), beliefs(bidder)
+
+    def _fresh(self, name: str, now: float, seconds: float, make: Callable[[], Any]) -> Any:
+        """Return what was made for a name lately, or make it. What is too old is forgotten."""
+        self._made = {key: one for key, one in self._made.items() if 0 <= now - one[0] <= one[1]}
+        if name not in self._made:
+            self._made[name] = now, seconds, make()
+        return self._made[name][2]
 
 
 def _known(function: Callable[[str], _Found], name: str) -> _Found | None:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.verify.checks.enumeration import Course
-    from crossbandit.verify.theory.runs import EnvironmentView
+    from crossbandit.verify.theory.implementation import EnvironmentView
 
 # Depth and width of the trees. A pair has many more courses than a round.
 _SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
