@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 
 from crossbandit.algorithms.learners import files
-from crossbandit.algorithms.learners.batches import act_many, learn_many
 from crossbandit.algorithms.learners.decisions import (
     Decision,
     check_maker,
@@ -27,6 +26,8 @@ from crossbandit.algorithms.learners.feedback import (
     checked_rows,
     listed_arms,
     neighbors,
+    read_many,
+    rows_of_many,
 )
 from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
@@ -40,7 +41,7 @@ from crossbandit.core.notebook import card, counted
 from crossbandit.core.steps import at_once
 from crossbandit.core.streams import Seed, stream
 from crossbandit.core.types import Floats, Integers
-from crossbandit.core.validation import integer, reject, verbatim
+from crossbandit.core.validation import because_of, integer, reject, verbatim
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -315,7 +316,16 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        return act_many(self, contexts, available)
+        given, masks = read_many(contexts, available)
+        if self.graph_kind == "informed":
+            got = verbatim("a problem whose graph is given to act before each round; call act")
+            reject("act_many", "contexts", "those of a problem with one graph", got)
+        decisions = self.act_many_usual(given) if available is None else None
+        if decisions is not None:
+            return decisions
+        read = [self._read(context, mask) for context, mask in zip(given, masks, strict=True)]
+        with self._lock:
+            return [self.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
@@ -332,7 +342,39 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        learn_many(self, decisions, losses)
+        plain = type(decisions) is list and isinstance(losses, list | tuple | np.ndarray)
+        alike = plain and len(decisions) == len(losses)
+        if not (alike and self.learn_many_usual(decisions, losses)):
+            self.learn_many_with(lambda _: (), decisions, losses)
+
+    def learn_many_with(
+        self,
+        also: Callable[[int | None], Sequence[Step]],
+        decisions: Sequence[Decision | bytes | str],
+        losses: Any,
+    ) -> None:
+        """Do what `learn_many` does, and make other changes in the same step.
+
+        Args:
+            also: Returns the other changes. It takes None; or the number of a decision, if the
+                algorithm learns from each in a step of its own.
+            decisions: As in `learn_many`.
+            losses: As in `learn_many`.
+
+        Raises:
+            DecisionError: As in `learn_many`.
+            InvalidParameterError: Graphs change, and are not known before the feedback.
+        """
+        with self._lock:
+            self._recover()
+            pending = self._expected_all(decisions)
+            if self.graph_kind in {"uninformed", "unknown"}:
+                expected = "those of a problem that says in advance what a play reveals; call learn"
+                got = verbatim(f"those of {self.graph_kind} graphs")
+                reject("learn_many", "decisions", expected, got)
+            revealed = [self.revealed(one) for one in pending]
+            rows = rows_of_many(self.problem.form, pending, revealed, losses)
+            self._learn_all(pending, rows, also)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
@@ -763,6 +805,27 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         read = self._decoded(decision)
         pending = self._remembered(read.round, read.learner)
         return self._unlearned(read) if pending is None else pending
+
+    def _expected_all(self, decisions: Any) -> list[Decision]:
+        """Return what `_expected` returns for each; raise if it refuses one, or one comes twice."""
+        if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
+            raise DecisionError(
+                f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
+                f"{decisions!r}."
+            )
+        found: dict[tuple[str, int], Decision] = {}
+        failed: dict[int, DecisionError] = {}
+        for i, decision in enumerate(decisions):
+            try:
+                one = self._expected(decision)
+                if (one.decider, one.counter) in found:
+                    raise learned_before(one.round)
+                found[one.decider, one.counter] = one
+            except DecisionError as error:
+                failed[i] = error
+        if failed:
+            raise because_of(failed, next(iter(failed.values())))
+        return list(found.values())
 
     def _remembered(self, round_: object, learner: str) -> Decision | None:
         pending = self._pending.get(round_) if isinstance(round_, int) else None
