@@ -366,7 +366,7 @@ class AdaptiveCore(RoundCore):
             hidden: cython.double = 0.0
             for j in range(count):
                 b = self.revealed[j]
-                self.places[b] = b if by_arm else self.place + j
+                self.places[b] = b if by_arm else j
                 loss = loss_of(losses, t, self.places[b], b, self.contexts, self.i)
                 self.rows[LOSSES, b] = loss
                 if self.contexts.may_play(self.i, b):

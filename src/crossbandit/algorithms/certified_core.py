@@ -719,7 +719,7 @@ class CertifiedCore(RoundCore):
             self.counts[LATE] = 1
         for j in range(count):
             b = self.revealed[j]
-            place = b if by_arm else self.place + j
+            place = b if by_arm else j
             if not known:
                 self.add_measured(0, b, losses, t, place, self.rows[weights, b], base)
             elif e >= 0 and self.slot[e, KIND] == OPEN:
@@ -744,7 +744,7 @@ class CertifiedCore(RoundCore):
         own: cython.double = NAN
         for j in range(count):
             b = self.revealed[j]
-            loss = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
+            loss = loss_of(losses, t, b if by_arm else j, b, self.contexts, self.i)
             if not self.contexts.may_play(self.i, b):
                 continue
             if self.measured[LEARNED] == 0.0 and known == 0.0:

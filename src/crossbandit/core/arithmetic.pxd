@@ -40,7 +40,6 @@ cdef class EstimateCore:
     cdef double[:, ::1] rows
     cdef double[:, ::1] sums
     cdef long long[::1] revealed
-    cdef Py_ssize_t place
     cdef bint apart
     cdef dict arrays
     cdef tuple made_of

@@ -112,7 +112,7 @@ class EstimateCore:
         self.bias, self.rows = bias, rows
         self.sums = np.zeros((2, self.arms + 1))
         self.revealed = np.zeros(self.arms, dtype=np.int64)
-        self.apart, self.place, self.arrays = apart, 0, {}
+        self.apart, self.arrays = apart, {}
         self.now_offset, self.now_table = np.zeros(1, dtype=np.int64), np.ones((1, *shape))
         self.now_available = np.ones((1, self.arms), dtype=np.uint8)
         self.now = Contexts(
@@ -320,7 +320,7 @@ class EstimateCore:
         """
         for j in range(count):
             b = self.revealed[j]
-            place = b if by_arm else self.place + j
+            place = b if by_arm else j
             weight = self.rows[weights, b]
             self.add_loss_row(copy, b, losses, i, place, weight)
 
