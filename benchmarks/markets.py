@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,18 +18,25 @@ import numpy as np
 from benchmarks.markets_rivals import (
     adaptive,
     bands,
+    best_share,
     cells_of,
+    exact_bands,
     pooled,
     responses,
+    shrunk,
     starting_low,
     surplus,
+    without_grid,
 )
 from benchmarks.markets_worlds import (
     AUCTIONS,
     BIDS,
+    NOISES,
     OWN,
+    SCALES,
     World,
     alternating,
+    any_unit,
     atoms,
     heavy_tails,
     irrelevant_classes,
@@ -112,6 +120,7 @@ def results() -> Iterator[Result]:
     yield from _cost()
     yield from _own()
     yield from _spacing()
+    yield from _no_grid()
 
 
 def _beginnings() -> Iterator[Result]:
@@ -330,6 +339,50 @@ def _earned_on(grid: Floats, world: World, seed: int) -> float:
     bids = np.where(chosen >= 0, grid[np.maximum(chosen, 0)], 0.0)
     won = (bids >= world.prices) & (bids > 0)
     return float(np.where(won, world.values - bids, 0.0).sum())
+
+
+def _no_grid() -> Iterator[Result]:
+    """A bidder without a grid; its constants were chosen on worlds of other seeds."""
+    by_bands, first = list[float](), list[float]()
+    for noise, scale in product(NOISES, SCALES):
+        ratios = []
+        for seed in (1000, 1001):
+            world = any_unit(noise, scale, seed, 30_000)
+            earned = without_grid(world, seed)
+            best = best_share(world.values[:2_000], world.prices[:2_000])
+            ratios.append((earned.sum() / exact_bands(world), earned[:2_000].sum() / best))
+        by_bands.append(float(np.mean(ratios, axis=0)[0]))
+        first.append(float(np.mean(ratios, axis=0)[1]))
+    yield _bar("no grid, worst of 35 worlds: against hindsight by bands", min(by_bands), 0.96)
+    yield _bar(
+        "no grid, mean of 35 worlds: against hindsight by bands", float(np.mean(by_bands)), 0.96
+    )
+    title = "no grid, worst of 35 worlds: first 2,000 auctions, against the best share"
+    yield _bar(title, min(first), 0.9)
+    worlds: dict[str, Callable[[int, int], World]] = {
+        **{f"correlation {c:g}": partial(log_normal, c) for c in (0.0, 0.25, 0.6, 0.9)},
+        "drift, correlation 0.6": partial(log_normal, 0.6, drift=0.5),
+        "narrow": narrow,
+        "trap": trap,
+        "12 phases": switching,
+        **OWN,
+    }
+    for name, made in worlds.items():
+        value = ratio(partial(made, auctions=50_000), _free, _spaced, range(2))  # type: ignore[call-arg]
+        yield _bar(f"no grid, {name}: against 100 suitable bids", value, 0.998)
+    for auctions in (500, 2_000, 10_000):
+        for name, made in worlds.items():
+            value = ratio(partial(made, auctions=auctions), _free, _shrunk, range(3))  # type: ignore[call-arg]
+            title = f"no grid, first {auctions:,} auctions, {name}: against a shrunk Kaplan-Meier"
+            yield _bar(title, value, 0.997)
+
+
+def _free(world: World, seed: int) -> float:
+    return float(without_grid(world._replace(prices=np.maximum(world.prices, 1e-12)), seed).sum())
+
+
+def _shrunk(world: World, _: int) -> float:
+    return shrunk(world, bids_for_values(world.values, highest=1.0))
 
 
 def _bar(name: str, value: float, bar: float) -> Result:

@@ -11,6 +11,7 @@ from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.application import anchored_as
 from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs.log import Auctions
@@ -118,3 +119,56 @@ def shading(world: World) -> float:
         float(np.where(prices <= f * world.values, (1 - f) * world.values, 0.0).sum())
         for f in np.arange(0.1, 1.0, 0.1)
     )
+
+
+def without_grid(world: World, seed: int = 0) -> Floats:
+    """Return what a bidder without a grid earns in each auction, told prices after a loss."""
+    bidder, earned = FirstPriceBidder(seed=seed), np.zeros(world.values.size)
+    for i, (value, price) in enumerate(zip(*(c.tolist() for c in world[:2]), strict=True)):
+        bid = bidder.bid(value)
+        won = float(bid) >= price
+        bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
+        earned[i] = value - float(bid) if won else 0.0
+    return earned
+
+
+def exact_bands(world: World) -> float:
+    """Return what the best amount or the best share earns in each of 25 bands, in hindsight.
+
+    All prices are candidates. The bands have equally many auctions.
+    """
+    total = 0.0
+    for rows in np.array_split(world.values.argsort(), BANDS):
+        values, prices = world.values[rows], world.prices[rows]
+        order = prices.argsort()
+        amounts, wins = prices[order], np.arange(1, order.size + 1)
+        fixed = values[order].cumsum() - amounts * wins
+        total += max(best_share(values, prices), fixed[amounts <= values.min()].max(initial=0.0))
+    return total
+
+
+def best_share(values: Floats, prices: Floats) -> float:
+    """Return what the best fixed share of the value earns, in hindsight."""
+    order = (prices / values).argsort()
+    shares = (prices / values)[order]
+    return float(((1.0 - shares) * values[order].cumsum()).max())
+
+
+def shrunk(world: World, bids: Floats) -> float:
+    """Return what a Kaplan-Meier per band of values earns, with 30 pseudo-observations of all."""
+    cuts = np.quantile(world.values, np.linspace(0, 1, 9)[1:-1])
+    band = cuts.searchsorted(world.values, "right").tolist()
+    told, risk = np.zeros((9, bids.size + 1)), np.full((9, bids.size + 1), 1e-9)
+    total = 0.0
+    for b, value, price in zip(band, world.values.tolist(), world.prices.tolist(), strict=True):
+        pool = told[8] / risk[8]
+        stay = 1.0 - (told[b] + 30.0 * pool) / (risk[b] + 30.0)
+        chances = np.multiply.accumulate(stay[:0:-1])[::-1]
+        bid = float(bids[((value - bids) * chances).argmax()])
+        won = bid >= price
+        total += value - bid if won else 0.0
+        cell = int(bids.searchsorted(bid if won else price))
+        for row in (b, 8):
+            risk[row, cell + 1 if won else cell :] += 1.0
+            told[row, cell] += 0.0 if won else 1.0
+    return total

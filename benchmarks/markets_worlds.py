@@ -185,3 +185,43 @@ OWN: dict[str, Callable[[int, int], World]] = {
 
 def _sorted(world: World) -> World:
     return world.taken(np.argsort(world.values))
+
+
+NOISES = ("log-normal", "uniform", "gamma", "heavy", "two clusters", "round", "thin margins")
+SCALES = ("level", "proportional", "root", "correlated", "Pareto")
+
+
+def any_unit(noise: str, scale: str, seed: int, auctions: int = AUCTIONS) -> World:
+    """Values of some scale in some unit, prices that follow them or not, times some noise."""
+    generator = np.random.default_rng([seed, NOISES.index(noise), SCALES.index(scale)])
+    first, second = generator.standard_normal((2, auctions))
+    share, spread = generator.uniform(0.3, 0.8), generator.uniform(0.3, 1.0)
+    if scale == "correlated":
+        mixed = generator.uniform(0.4, 0.8)
+        second = mixed * first + np.sqrt(1 - mixed**2) * second
+    ranks = (second.argsort().argsort() + 0.5) / auctions
+    if scale == "root":
+        values = 10.0 ** generator.uniform(-2, 2, auctions)
+    elif scale == "Pareto":
+        values = generator.uniform(size=auctions) ** (-1.0 / generator.uniform(1.1, 1.6))
+    else:
+        widths = {"level": (0.4, 0.8), "proportional": (1.0, 2.0), "correlated": (0.6, 1.2)}
+        values = np.exp(generator.uniform(*widths[scale]) * first)
+    clusters = np.where(generator.random(auctions) < 0.5, generator.uniform(0.2, 0.4), 1.2)
+    factors = {
+        "uniform": 2 * ranks,
+        "gamma": np.quantile(generator.gamma(generator.integers(1, 4), size=auctions), ranks),
+        "heavy": np.quantile(np.exp(spread * generator.standard_t(3, auctions) / 2), ranks),
+        "two clusters": np.quantile(clusters, ranks) * np.exp(0.1 * first),
+        "thin margins": 1.0 + 0.1 * (ranks - 0.5),
+    }
+    prices = share * factors.get(noise, np.exp(spread * second))
+    prices *= {"proportional": values, "root": np.sqrt(values)}.get(scale, np.ones(auctions))
+    if noise == "round":
+        unit = 10.0 ** np.floor(np.log10(prices))
+        rounded = np.ceil(2 * prices / unit) * unit / 2
+        prices = np.where(generator.random(auctions) < 0.5, rounded, prices)
+        floor = np.maximum(prices, 0.3 * share)
+        prices = np.where(generator.random(auctions) < 0.2, floor, prices)
+    unit = 10.0 ** generator.uniform(-9, 9)
+    return World(unit * values, unit * prices)

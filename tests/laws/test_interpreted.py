@@ -44,8 +44,22 @@ def played() -> dict[str, Any]:
         bids = np.empty(AUCTIONS, dtype=np.int64)
         PriceEstimate(number, grid, *estimate).respond(values, cells, 1, bids)
         found[f"{feedback} response"] = bids
+        found |= _without_grid(feedback, values[:40], prices[:40])
         found[f"{feedback} estimate"] = np.concatenate(estimate)
     return found
+
+
+def _without_grid(feedback: str, values: Any, prices: Any) -> dict[str, Any]:
+    from crossbandit.laws import OutcomeLaw
+
+    law = OutcomeLaw(classes=("site",), feedback=feedback, seed=2)
+    bids = []
+    for value, price in zip(values.tolist(), prices.tolist(), strict=True):
+        bid = law.decide(value, site="ab"[value > 0.6])
+        law.learn(bid, reached=bid.amount >= price, number=price)
+        bids.append(bid.amount)
+    arrays = {f"{feedback} no grid {name}": part for name, part in law.arrays().items()}
+    return {f"{feedback} no grid": np.array(bids), **arrays}
 
 
 def _log(
