@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
     arms: int
     graphs: tuple[FeedbackGraph, ...]
-    kind: str = "fixed"  # or "by round", "by context"
+    kind: str = "fixed"  # or "by round": the graphs in turns; or "by context"
 
     @property
     def problem(self) -> Problem:
@@ -73,8 +73,8 @@ SETTINGS = {
     "strong": Setting(3, (graphs.ring(3, radius=1),)),
     "singletons": Setting(2, (graphs.singletons(2),)),
     "weak": Setting(3, (graphs.revealing_action(3),)),
-    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2))),
-    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2))),
+    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2)), "by round"),
+    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2)), "by context"),
 }
 NU = np.array([0.4, 0.6])
 CAP = 3.0
@@ -286,19 +286,32 @@ def follow(algorithm: CrossGraphCertified, environment: Any) -> None:
         assert found.certificate == pytest.approx(trace.certificate, rel=1e-9)
 
 
-def test_a_loss_counts_the_same_whenever_it_comes() -> None:
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
+def test_a_loss_counts_the_same_whenever_it_comes(setting: Setting) -> None:
     """Also while the chains of its block go on, and after its slot was given to another block."""
     for wait in (0, 1, 3, 20, 60):
-        prompt, late = skewed(graphs.singletons(3), 40), skewed(graphs.singletons(3), 40)
-        losses = [[0.7, 0.2]]
-        first = [one.act(1) for one in (prompt, late)]
+        prompt, late = skewed(setting, 40), skewed(setting, 40)
+        first = [act(one, 1, 0.1, **setting.options(40, 1)) for one in (prompt, late)]
+        losses = np.array([[0.7, 0.2], [0.4, 0.9], [0.1, 0.5]])[: len(first[0].revealed)]
         prompt.learn(first[0], losses)
         for t in range(100):
             if t == wait:
                 late.learn(first[1], losses)
             for one in (prompt, late):
-                act(one, t % 2, 0.5)
+                act(one, t % 2, 0.5, **setting.options(41 + t, t % 2))
+        assert not (cumulative(prompt)[:, list(first[0].revealed)] == 0.0).any()
         np.testing.assert_allclose(cumulative(late), cumulative(prompt), rtol=1e-12)
+
+
+def test_blocks_get_longer_as_chains_do() -> None:
+    """So the slots suffice for any horizon: N / 8 rounds with 4 slots, or twice as many."""
+    problem = Problem(graphs.singletons(3), contexts=1)
+    learner = CrossGraphCertified(block=3, slots=4).start(problem, seed=1)
+    for _ in range(20_000):
+        learner.act(0)
+    state = learner.state()
+    _, first, size = state["slot"][state["counts"][0], :3]
+    assert size / int(math.sqrt(3 * (first + 1)) / 8) in {1.0, 2.0}
 
 
 @pytest.mark.parametrize("by", ["an old snapshot", "the learner, long ago"])
@@ -450,7 +463,7 @@ def test_what_it_keeps_does_not_grow() -> None:
         ("home", (5, 1), 16),
         ("home", (5, 2), 8),
         ("slot", (3, 0), 4),
-        ("slot", (3, 2), 33),
+        ("slot", (3, 2), 2049),
         ("slot", (3, 1), 10**9),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.algorithms.learners.decisions import SCALE
-from crossbandit.algorithms.learners.missing_outcomes import (
+from crossbandit.algorithms.learners.missing import (
     Cohort,
     OutcomeWatch,
     Scores,

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.algorithms.learners.decisions import TOP
 from crossbandit.algorithms.learners.law_learner import code_of, outcome_of
-from crossbandit.algorithms.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, watched
+from crossbandit.algorithms.learners.missing import COHORT, Cohort, OutcomeWatch, watched
 from crossbandit.algorithms.learners.shell_core import is_watched
 from crossbandit.algorithms.learners.tokens import packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller

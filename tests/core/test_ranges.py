@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from crossbandit import FeedbackGraph, graphs
 from crossbandit.core.blocks import graphs_of_matrices, stacked
-from crossbandit.core.ranges import first_unobservable
+from crossbandit.core.losses import first_unobservable
 from crossbandit.core.types import Booleans, Floats
 from tests.reference.graphs import in_mass
 from tests.sources import interpreted

@@ -148,8 +148,8 @@ def run(
             if dominating:
                 far = max(N, len(dominating) / exploration(t)) * np.log(t + 8)
             wanted = B
-            if dominating:
-                wanted = min(max(B, int(len(dominating) / (4 * exploration(t)))), LONGEST)
+            if not by_round:
+                wanted = min(max(B, int((far if dominating else N) / (2 * slots))), LONGEST)
             size = min(wanted, 1 + (t + 1) // 32)
             if 2 * busy >= slots and not by_round:
                 size *= 2 if 4 * busy < 3 * slots else 4
@@ -243,8 +243,9 @@ def run(
             rest_ended = np.zeros(K)
             for i in range(now.size):
                 g = part(i, now.size)
-                others = [j for j in range(now.size) if part(j, now.size) > g]
-                others += [j for j in range(now.size) if part(j, now.size) < g]
+                kept = range(min(now.size, 4 * B))
+                others = [j for j in kept if part(j, now.size) > g]
+                others += [j for j in kept if part(j, now.size) < g]
                 for j in others:
                     Z[i] += now.rests[i]
                     now.rests[i] *= x_own[j][i]

@@ -135,8 +135,8 @@ class CertifiedCore(RoundCore):
         self.goes_on = self.keep("goes_on", np.zeros(shape, dtype=np.bool_)).view(np.uint8)
         self.slot = self.keep("slot", np.zeros((self.slots, 6), dtype=np.int64))
         self.constants = self.keep("constants", np.zeros((self.slots, 6)))
-        self.longest = self.memory // 8 if dominating.size > 0 else self.block
-        self.own = self.keep("own", np.zeros((4 * self.longest, arms)))
+        self.longest = self.block if self.by_round else self.memory // 8
+        self.own = self.keep("own", np.zeros((4 * self.block, arms)))
         self.used = self.keep("used", np.zeros((self.parts, arms), dtype=np.bool_)).view(np.uint8)
         self.part_weights = np.zeros((2, self.parts, arms))
         self.counts = self.keep("counts", np.array([-1, -1, 0, 0, 0]))
@@ -163,13 +163,11 @@ class CertifiedCore(RoundCore):
         return length * log(count)
 
     def block_at(self, round_):
-        """Return the usual number of rounds in a block; longer if chains must be long."""
-        if self.dominating.shape[0] == 0:
-            return self.block
-        members: cython.double = self.dominating.shape[0]
-        wanted: cython.longlong = cython.cast(
-            cython.longlong, members / (4.0 * self.explored_at(round_))
-        )
+        """Return the usual number of rounds in a block: enough for the slots to suffice."""
+        length: cython.double = self.cap_at(round_)
+        if self.dominating.shape[0] > 0:
+            length = self.far_at(round_)
+        wanted: cython.longlong = cython.cast(cython.longlong, length / (2.0 * self.slots))
         return min(max(self.block, wanted), self.longest)
 
     def explored_at(self, round_):
@@ -330,7 +328,7 @@ class CertifiedCore(RoundCore):
         self.measured[EXPLORED] += self.explore(self.constants[e, RHO], CHOSEN)
         self.weigh_here()
         place: cython.Py_ssize_t = self.counts[FILLED]
-        for a in range(self.arms):
+        for a in range(self.arms if place < self.own.shape[0] else 0):
             if self.by_round:
                 self.own[place, a] = self.rows[CHOSEN, a]
             else:
@@ -665,18 +663,21 @@ class CertifiedCore(RoundCore):
     def weigh_part(self, e, begin, end, rounds):
         """Set the weights of the rounds from `begin` to `end`, of which `rounds` were played here.
 
-        Chains use the contexts after the part first, and then those before it.
+        Chains use the contexts after the part first, and then those before it: of a long block,
+        only those of its first rounds.
         """
-        size: cython.Py_ssize_t = self.slot[e, SIZE]
-        g = self.part_of(begin, size)
+        g = self.part_of(begin, self.slot[e, SIZE])
         k: cython.Py_ssize_t = self.chain_of(e, g)
         cap: cython.double = self.constants[e, CAP]
         least: cython.double = 1.0 / (cap * cap)
+        kept: cython.Py_ssize_t = min(self.slot[e, SIZE], self.own.shape[0])
+        first: cython.Py_ssize_t = min(begin, kept)
+        last: cython.Py_ssize_t = min(end, kept)
         for a in range(self.arms):
             total: cython.double = 0.0
             product: cython.double = 1.0
-            for after in range(size - end + begin):
-                place = end + after if end + after < size else end + after - size
+            for after in range(kept - last + first):
+                place = last + after if last + after < kept else last + after - kept
                 total += product
                 if self.by_round:
                     product *= self.missed(k, a, self.own, place)

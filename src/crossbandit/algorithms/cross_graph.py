@@ -17,7 +17,6 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, PairShell, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
 from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
@@ -28,7 +27,7 @@ from crossbandit.algorithms.learners.estimator import (
     no_share,
 )
 from crossbandit.algorithms.learners.feedback import neighbors
-from crossbandit.algorithms.learners.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
     TunedAlgorithm,

@@ -9,7 +9,7 @@ import numpy as np
 
 from crossbandit.algorithms.certified_core import CertifiedCore, CertifiedParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
+from crossbandit.algorithms.learners.learner import CoreLearner
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, exploring_arms
 from crossbandit.core.forms import zeros
 from crossbandit.core.streams import Seed, fixed, stream
@@ -89,7 +89,7 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         new, old, filled, late, played = state["counts"].tolist()
         slot, home = state["slot"], state["home"]
         kinds, firsts, sizes = slot[:, 0], slot[:, 1], slot[:, 2]
-        longest = len(state["own"])
+        longest = 4 * _LONGEST
         ranges = {
             "key": 0 <= state["key"][0] < 2**31,
             "counts": (min(new, old) >= -1 and max(new, old) < slots and late in {0, 1}),
@@ -163,7 +163,7 @@ class CrossGraphCertified(CheckedAlgorithm):
 
     Args:
         block: The least number of rounds in a block, after the first ones. A block has at least
-            alpha rounds, too.
+            alpha rounds, too, and as many as are needed for chains to fit into the slots.
         slots: For how many blocks a policy is kept. If many are needed, blocks get longer. For a
             fixed graph, the memory is that of twice as many tables of estimates, however long it
             runs.

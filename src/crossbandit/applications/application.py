@@ -310,23 +310,14 @@ class Application(ABC):
         self.restore({**values, **arrays})
 
 
-def usual_algorithm(feedback: str) -> Algorithm:
-    """Return the default algorithm for bids with a feedback graph, with anchors if they help.
+def anchored_as(algorithm: Algorithm, *, helps: bool) -> Algorithm:
+    """Return `algorithm`, with anchors if they help and it leaves the choice to the application.
 
-    They help with feedback after a loss: then a bid reveals the next higher bid, and the two mostly
-    win and lose together.
+    They help where a play reveals the next amount as well, such as a higher bid: neighbouring
+    amounts mostly win and lose together. See docs/explanation/the-adaptive-learner.md.
     """
-    return algorithms.CrossGraphAdaptive(anchored=feedback == "after-loss")
-
-
-def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
-    """Return `algorithm`, with the default's choice of `anchored` if its own is None."""
-    if (
-        isinstance(algorithm, algorithms.CrossGraphAdaptive)
-        and isinstance(default, algorithms.CrossGraphAdaptive)
-        and algorithm.anchored is None
-    ):
-        return replace(algorithm, anchored=default.anchored)
+    if isinstance(algorithm, algorithms.CrossGraphAdaptive) and algorithm.anchored is None:
+        return replace(algorithm, anchored=helps)
     return algorithm
 
 
@@ -335,12 +326,12 @@ def start_learner(
     algorithm: Algorithm | str | None,
     problem: Problem,
     seed: Seed,
-    default: Algorithm | None = None,
     *,
+    anchored: bool = False,
     expected: str = "None, or an Algorithm such as CrossGraph()",
 ) -> Learner:
-    """Start the learner of an application."""
-    if default is None:
-        default = algorithms.CrossGraphAdaptive()
-    given = default if algorithm is None else as_algorithm(owner, algorithm, expected)
-    return anchored_as(default, given).start(problem, seed=seed)
+    """Start the learner of an application. anchored: whether anchors help, see `anchored_as`."""
+    given: Algorithm = algorithms.CrossGraphCertified()
+    if algorithm is not None:
+        given = as_algorithm(owner, algorithm, expected)
+    return anchored_as(given, helps=anchored).start(problem, seed=seed)

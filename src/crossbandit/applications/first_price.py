@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.missing_outcomes import MISSING
+from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
-from crossbandit.applications.application import usual_algorithm
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
@@ -187,9 +185,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             algorithm,
             problem,
             seed,
-            partial(usual_algorithm, feedback),
             context_range=self.value_range,
             feedback=feedback,
+            anchored=feedback == "after-loss",
             payoff="first-price",
             ties=self.rules.ties,
             classes=classes,

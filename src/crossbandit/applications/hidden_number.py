@@ -18,11 +18,11 @@ from crossbandit.errors import DecisionError, InvalidContextError, InvalidParame
 from crossbandit.laws import OutcomeLaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.algorithms.learners.law_learner import Money
-    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.missing import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
@@ -147,10 +147,10 @@ class HiddenNumberApplication(Application):
         algorithm: Algorithm | str | None,
         problem: Problem,
         seed: Seed,
-        usual: Callable[[], Algorithm],
         *,
         context_range: tuple[float, float],
         feedback: str,
+        anchored: bool,
         payoff: str,
         ties: str,
         classes: Sequence[str],
@@ -159,9 +159,9 @@ class HiddenNumberApplication(Application):
         law_by_default: bool = False,
         missing: str = "refuse",
     ) -> None:
-        """Set `classes` and `learner`. usual: makes the default algorithm if the law is not used.
+        """Set `classes` and `learner`.
 
-        reserved: names of arguments, which classes must not have.
+        anchored: see `anchored_as`. reserved: names of arguments, which classes must not have.
         """
         owner = type(self).__name__
         if isinstance(classes, str):
@@ -180,7 +180,7 @@ class HiddenNumberApplication(Application):
             if guarded:
                 reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
             self.learner = start_learner(
-                owner, algorithm, problem, seed, usual(), expected=_EXPECTED
+                owner, algorithm, problem, seed, anchored=anchored, expected=_EXPECTED
             )
             return
         low, high = context_range

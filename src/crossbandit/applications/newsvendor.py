@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.algorithms.learners.law_learner import Round
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, pending_decision
@@ -153,7 +151,7 @@ class Newsvendor(HiddenNumberApplication):
         classes: Names of categorical features, such as ("shop",), for the law; `order` then takes
             a level of each.
         horizon: The number of orders to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
             or "law", to learn the law of the demand given the price and the classes.
         seed: The seed of the random choices.
 
@@ -166,9 +164,8 @@ class Newsvendor(HiddenNumberApplication):
     >>> for _ in range(3_000):
     ...     order = newsvendor.order(price=rng.uniform(2, 4), cost=rng.uniform(1, 2))
     ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
-    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.orders for cost in (1, 2)]
-    >>> np.round(usual)  # of the 10 to 20 that are wanted
-    array([18., 15.])
+    >>> round(newsvendor.policy(4, 2) @ newsvendor.orders)  # of the 10 to 20 that are wanted
+    15
     """
 
     kind: ClassVar[str] = "newsvendor"
@@ -194,16 +191,14 @@ class Newsvendor(HiddenNumberApplication):
         )
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = partial(CrossGraphAdaptive, anchored=feedback == "sales")
         # A sold-out order shows that the demand is at least the order: it has not exceeded it.
         self._start(
             algorithm,
             problem,
             seed,
-            usual,
             context_range=self.rules.price_range,
             feedback="after-win" if feedback == "sales" else "always",
+            anchored=feedback == "sales",
             payoff="newsvendor",
             ties="lose",
             classes=classes,

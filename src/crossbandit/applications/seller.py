@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import InitVar, dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.algorithms.learners.law_learner import Round
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, required_action
@@ -183,7 +181,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         classes: Names of categorical features, such as ("country",), for the law; `price` then
             takes a level of each.
         horizon: The number of offers to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
             or "law", to learn the law of the willingness given the cost and the classes.
         seed: The seed of the random choices.
 
@@ -227,15 +225,13 @@ class PostedPriceSeller(HiddenNumberApplication):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = partial(CrossGraphAdaptive, anchored=reports == "after-refusal")
         self._start(
             algorithm,
             problem,
             seed,
-            usual,
             context_range=self.rules.cost_range,
             feedback=_LAW_FEEDBACK[reports],
+            anchored=reports == "after-refusal",
             payoff="posted-price",
             ties="lose",
             classes=classes,

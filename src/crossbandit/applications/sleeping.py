@@ -66,7 +66,7 @@ class SleepingArms(Application):
     ...     awake = ["van", "taxi"] if day % 3 else ["van", "bike", "taxi"]
     ...     choice = couriers.choose(awake)
     ...     couriers.settle(choice, losses={choice.arm: minutes[choice.arm]})
-    >>> couriers.policy(["van", "taxi"]).round(1), couriers.policy().round(1)
+    >>> couriers.policy(["van", "taxi"]).round(), couriers.policy().round()
     (array([0., 0., 1.]), array([0., 1., 0.]))
     """
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.core.losses import write_rows
-from crossbandit.core.ranges import list_ranges
+from crossbandit.core.losses import list_ranges, write_rows
 from crossbandit.core.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ import zlib
 
 CORES = (
     "core.arithmetic",
+    "core.locks",
     "core.losses",
-    "core.ranges",
     "core.rounds",
     "core.uniforms",
     "algorithms.adaptive_core",
@@ -26,7 +26,6 @@ CORES = (
     "algorithms.epoch_core",
     "algorithms.exponential_core",
     "algorithms.means_core",
-    "core.auctions",
     "graphs.clique_core",
     "laws.effect_core",
     "laws.guard_core",

@@ -17,9 +17,10 @@ from crossbandit.applications.spam_filter import mail_rows
 from crossbandit.core.blocks import PacedRounds
 from crossbandit.core.streams import stream, uniforms
 from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
-from crossbandit.environments.contexts import FiniteContexts, UniformVectors
 from crossbandit.environments.environment import (
     BlockEnvironment,
+    FiniteContexts,
+    UniformVectors,
     check_settings,
     checked,
     register,

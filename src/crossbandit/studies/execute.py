@@ -28,7 +28,7 @@ from crossbandit.core.progress import ProgressLine, bar, duration
 from crossbandit.core.streams import fixed
 from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.simulation import simulate
-from crossbandit.environments.simulation.simulate import play_through
+from crossbandit.environments.simulation.simulate import Options, play_through
 from crossbandit.errors import StudyError
 from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
 from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
@@ -56,7 +56,24 @@ _WARM: set[tuple[str, str]] = set()
 
 def run_batch(cells: Sequence[Cell], *, modules: tuple[str, ...]) -> list[CellResult | CellFailure]:
     """Run cells one after the other. A cell that fails does not stop the next."""
-    return [_run(cell, modules) for cell in cells]
+    results: list[CellResult | CellFailure] = []
+    for cell in cells:
+        try:
+            load_modules(modules)
+            results.append(_simulate(cell))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+            frame = (own or frames)[-1]  # the last outside this package, if any
+            results.append(
+                failure(
+                    cell,
+                    "".join(traceback.format_exception_only(error)).strip(),
+                    location=f"{frame.filename}, line {frame.lineno}, in {frame.name}",
+                    traceback="".join(traceback.format_exception(error)),
+                )
+            )
+    return results
 
 
 def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
@@ -75,27 +92,6 @@ def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") 
     )
 
 
-def _run(cell: Cell, modules: tuple[str, ...]) -> CellResult | CellFailure:
-    try:
-        load_modules(modules)
-        return _simulate(cell)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
-        return failure(
-            cell,
-            "".join(traceback.format_exception_only(error)).strip(),
-            location=_location(error),
-            traceback="".join(traceback.format_exception(error)),
-        )
-
-
-def _location(error: BaseException) -> str:
-    """Return the file and line that raised an error: the last outside this package, if any."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    frame = (own or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
-
-
 def _simulate(cell: Cell) -> CellResult:
     data = json.loads(cell.environment)
     environment = _environment(cell.environment, cell.seed if draws_table_per_seed(data) else 0)
@@ -110,10 +106,7 @@ def _simulate(cell: Cell) -> CellResult:
                 algorithm,
                 environment,
                 fixed(cell.seed),
-                compiled=None,
-                factored=None,
-                record="thin",
-                show_progress=False,
+                Options(record="thin"),
                 stopped=[False].pop,  # raises an IndexError before the second batch
             )
         _WARM.add(kind(cell.environment, cell.algorithm))

@@ -101,6 +101,10 @@ _FACTS = {
     "cores": "Cores",
     "processor": "Processor",
 }
+_MIXED = (
+    "The runs of this study were not all made with the same software and processor. They differ "
+    "in: {}. This may be the reason for differences between cells."
+)
 
 
 @dataclass(frozen=True)
@@ -163,13 +167,14 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
             cell = f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}"
             place = f" ({row['location']})" if row.get("location") else ""
             failed.append(Failure(cell, f"{row['error']}{place}", row.get("traceback") or ""))
+    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
     return Report(
         title=title or "A study",
         sweeps=(*of_paper, *study_sweeps(rest)),
         claims=tuple(judge(of_paper)) if of_paper else (),
         spreads=tuple(spreads(of_paper, summaries)),
         facts=_facts(frame, summaries, command),
-        warnings=_warnings(frame),
+        warnings=tuple([_MIXED.format(", ".join(mixed))] if mixed else []),
         failed=tuple(failed),
     )
 
@@ -649,16 +654,6 @@ def _facts(
     )
 
 
-def _warnings(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return a sentence if the runs were not all made with the same versions and processor."""
-    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
-    sentence = (
-        "The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {', '.join(mixed)}. This may be the reason for differences between cells."
-    )
-    return (sentence,) if mixed else ()
-
-
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the values of every fact about the runs, those of the version first."""
     found = fact_values(frame.get("provenance", ()))
@@ -713,14 +708,13 @@ def _tuned_table(report: Report) -> Table:
         (
             (f"{sweep.id}, " if several else "") + sweep.place(entry.setting),
             entry.method,
-            ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
+            ", ".join(
+                f"{name} = {f'{value:.4g}' if isinstance(value, float) else as_text(value)}"
+                for name, value in entry.summary.tuned.items()
+            ),
         )
         for sweep in report.sweeps
         for entry in sweep.ordered
         if entry.summary.tuned
     )
     return Table(head=("setting", "algorithm", "parameters"), rows=rows, labels=3)
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else as_text(value)

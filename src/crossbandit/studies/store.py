@@ -152,7 +152,9 @@ def opened(path: Path, *, read_only: bool) -> Iterator[ResultStore]:
             _create(path, connection)
         _check(path, connection)
         if not read_only:
-            _extend(path, connection)
+            with _clear_errors(path, "written"):
+                kind = _TABLES["cells"][_ADDED]
+                connection.execute(f"ALTER TABLE cells ADD COLUMN IF NOT EXISTS {_ADDED} {kind}")
         yield ResultStore(path, connection)
     finally:
         with suppress(duckdb.Error):  # the next opening takes the rest from the log file
@@ -232,13 +234,6 @@ def _create(path: Path, connection: Any) -> None:
                 connection.execute(f"CREATE TABLE {table} ({columns})")
             connection.execute("INSERT INTO about VALUES (?)", [FORMAT])
             connection.commit()
-
-
-def _extend(path: Path, connection: Any) -> None:
-    """Add the column that a file of an earlier version does not have."""
-    with _clear_errors(path, "written"):
-        kind = _TABLES["cells"][_ADDED]
-        connection.execute(f"ALTER TABLE cells ADD COLUMN IF NOT EXISTS {_ADDED} {kind}")
 
 
 def _check(path: Path, connection: Any) -> None:
@@ -635,18 +630,15 @@ def differences(texts: Iterable[str | None]) -> dict[str, list[str]]:
 
 def fact_values(texts: Iterable[str | None]) -> dict[str, list[str]]:
     """Return the values of every fact, each once, in the order of the cells."""
-    cells = [_facts_of(text) for text in dict.fromkeys(texts)]
+    parsed = [
+        json.loads(text) if isinstance(text, str) and text else {} for text in dict.fromkeys(texts)
+    ]
+    cells: list[dict[str, Any]] = [one if isinstance(one, dict) else {} for one in parsed]
     names = dict.fromkeys(name for cell in cells for name in cell)
     return {
         name: list(dict.fromkeys(str(cell.get(name) or _UNKNOWN) for cell in cells))
         for name in names
     }
-
-
-def _facts_of(text: object) -> dict[str, Any]:
-    """Return a JSON object; an empty one for anything else."""
-    found = json.loads(text) if text and isinstance(text, str) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _commit() -> str | None:

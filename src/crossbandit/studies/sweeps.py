@@ -34,7 +34,7 @@ from crossbandit.studies import paper
 from crossbandit.studies.plan import build_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -436,27 +436,17 @@ def paper_method(summary: Summary) -> str | None:
 
 def study_sweeps(summaries: Sequence[Summary]) -> list[Sweep]:
     """Lay out the parts of a study, in their order."""
-    parts = dict.fromkeys(summary.part for summary in summaries)
-    return [
-        sweep
-        for part in parts
-        for sweep in _part_sweeps(part, [s for s in summaries if s.part == part])
-    ]
-
-
-def _part_sweeps(part: str, summaries: Sequence[Summary]) -> Iterator[Sweep]:
-    axis = _axis(summaries)
-    if axis is None:
-        yield _sweep(part, "", summaries, None)
-        return
-    sweeps = [_sweep(part, name, inside, axis) for name, inside in _panels(summaries, axis).items()]
-    if len(sweeps) == 1:
-        yield from sweeps
-        return
-    # Panels are compared, so they have the same axes.
-    alike = [entry for sweep in sweeps for entry in sweep.entries.values()]
-    for sweep in sweeps:
-        yield replace(sweep, group=part or "panels", alike=alike)
+    found: list[Sweep] = []
+    for part in dict.fromkeys(summary.part for summary in summaries):
+        own = [summary for summary in summaries if summary.part == part]
+        axis = _axis(own)
+        panels = {"": own} if axis is None else _panels(own, axis)
+        sweeps = [_sweep(part, name, inside, axis) for name, inside in panels.items()]
+        if len(sweeps) > 1:  # panels are compared, so they have the same axes
+            alike = [entry for sweep in sweeps for entry in sweep.entries.values()]
+            sweeps = [replace(one, group=part or "panels", alike=alike) for one in sweeps]
+        found += sweeps
+    return found
 
 
 def _axis(summaries: Sequence[Summary]) -> str | None:

@@ -85,7 +85,6 @@ def test_the_compiled_way_is_taken() -> None:
 def test_a_decision_of_a_batch_is_like_any_other() -> None:
     learner = CrossGraphAdaptive().start(DENSE.problem, seed=0)
     many = learner.act_many([0, 1, 2, 3])
-    assert [one.arm for one in many] == many.arms.tolist()  # type: ignore[attr-defined]
     assert many[-1] == many[3] != many[0]
     assert list(many[1:3]) == [many[1], many[2]]
     with pytest.raises(IndexError):

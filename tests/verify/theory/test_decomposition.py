@@ -22,7 +22,12 @@ from crossbandit.verify.theory.decomposition import (
     orders,
     terms_add_up,
 )
-from crossbandit.verify.theory.runs import GraphBenchmark, PlayedPair, follow, view_environment
+from crossbandit.verify.theory.implementation import (
+    GraphBenchmark,
+    PlayedPair,
+    follow,
+    view_environment,
+)
 from crossbandit.verify.theory.statements import Check
 from crossbandit.verify.theory.verify import STATEMENTS
 from tests import cases

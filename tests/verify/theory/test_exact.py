@@ -7,8 +7,8 @@ import pytest
 
 from crossbandit.algorithms import CrossGraph, cross_graph
 from crossbandit.core.types import Floats
-from crossbandit.verify.theory import CheckResult, Effort, exact
-from crossbandit.verify.theory.runs import compiled_loop_is_algorithm_2
+from crossbandit.verify.theory import CheckResult, Effort, implementation
+from crossbandit.verify.theory.implementation import compiled_loop_is_algorithm_2
 from crossbandit.verify.theory.statements import Differences, Subject
 from crossbandit.verify.theory.verify import STATEMENTS
 from tests.verify.theory import mutants
@@ -16,7 +16,7 @@ from tests.verify.theory.mutants import Mistake
 
 
 def results(subject: Subject) -> list[CheckResult]:
-    return list(exact.learner_is_algorithm_2(subject, Effort.QUICK))
+    return list(implementation.learner_is_algorithm_2(subject, Effort.QUICK))
 
 
 def failed(subject: Subject) -> set[str]:
@@ -29,7 +29,7 @@ def test_the_real_learner_passes_and_every_check_looked_at_something() -> None:
     assert [result.statement for result in found if not result.passed] == []
     assert all(result.instances >= 1_000 for result in found)
     assert len({result.statement for result in found}) == len(found)
-    moments = [node.moment for node in exact.nodes(CrossGraph(), Effort.QUICK)]
+    moments = [node.moment for node in implementation.nodes(CrossGraph(), Effort.QUICK)]
     assert sum(moment.fallback.any() for moment in moments) > 60
     assert sum(not moment.fallback.all() for moment in moments) > 60
     late = [one for one in moments if one.epoch == 4 and one.special is not None]
@@ -37,15 +37,15 @@ def test_the_real_learner_passes_and_every_check_looked_at_something() -> None:
     assert len({one.denominators.tobytes() for one in late}) > 10
 
 
-INSTANCES = exact._INSTANCES
+INSTANCES = implementation._INSTANCES
 
 
 def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 1) -> None:
     """Look at two arms and a few epochs only: that is enough to see most mistakes."""
     instance = INSTANCES[0 if pairs == 1 else -1]
     assert instance[1] == 2 * pairs
-    monkeypatch.setattr(exact, "_INSTANCES", (instance,))
-    monkeypatch.setattr(exact, "_EPOCHS", {Effort.QUICK: epochs})
+    monkeypatch.setattr(implementation, "_INSTANCES", (instance,))
+    monkeypatch.setattr(implementation, "_EPOCHS", {Effort.QUICK: epochs})
 
 
 def test_the_law_is_exact_where_it_can_be_computed_by_hand(
@@ -53,14 +53,14 @@ def test_the_law_is_exact_where_it_can_be_computed_by_hand(
 ) -> None:
     """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
     shorten(2, monkeypatch)
-    nodes = exact.nodes(CrossGraph(), Effort.QUICK)
+    nodes = implementation.nodes(CrossGraph(), Effort.QUICK)
     (second,) = [node for node in nodes if node.moment.epoch == 2]
     law = np.zeros((2, 2))
     for one, draws in second.courses:
         side = draws.loss_side
-        of_contexts = np.prod(exact.NU[list(one.contexts)])
+        of_contexts = np.prod(implementation.NU[list(one.contexts)])
         law[one.contexts[side], one.arms[side]] += of_contexts * one.chance * draws.retained
-    np.testing.assert_allclose(law / exact.NU[:, None], 0.25, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(law / implementation.NU[:, None], 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.w, 0.25, rtol=0, atol=1e-15)
     np.testing.assert_allclose(second.moment.denominators, 0.25 + 1.5 * 0.05, rtol=0, atol=1e-15)
 
@@ -109,7 +109,7 @@ def test_an_implementation_without_numbers_is_a_verdict(
     """Its policies are not distributions, so no branch has a probability."""
     shorten(3, monkeypatch)
     subject = mutants.install(mutants.NO_NUMBERS, tmp_path, monkeypatch)
-    (check,) = [one for one in STATEMENTS if one.check is exact.learner_is_algorithm_2]
+    (check,) = [one for one in STATEMENTS if one.check is implementation.learner_is_algorithm_2]
     with np.errstate(all="ignore"):
         (result,) = check.run(subject, Effort.QUICK)
     assert not result.passed

@@ -13,7 +13,7 @@ from crossbandit.core.streams import Seed
 from crossbandit.errors import InvalidParameterError
 from crossbandit.verify import theory
 from crossbandit.verify.theory import CheckProgress, Effort, verify
-from crossbandit.verify.theory.exact import learner_is_algorithm_1
+from crossbandit.verify.theory.implementation import learner_is_algorithm_1
 from crossbandit.verify.theory.statements import proofs_of
 from crossbandit.verify.theory.verify import STATEMENTS
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +16,8 @@ from crossbandit.core.validation import because_of, reject, verbatim
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.core.blocks import ContextBlock, Readout
     from crossbandit.core.forms import Context
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 class Plays(NamedTuple):
     """Decisions to be made: arrays for the results."""
 
+    baselines: Floats  # (n,): NaN where there is none
     arms: Integers  # (n,)
     probabilities: Floats  # (n,)
-    baselines: Floats  # (n,): NaN where there is none
     weights: Floats  # (n, K)
 
 
@@ -61,55 +62,6 @@ class BatchLearner(Protocol):
         """Return the step that learns from the feedback of decisions, in their order."""
 
 
-class DecisionBatch(Sequence[Decision]):
-    """The decisions of `Learner.act_many`. Each is made when it is asked for."""
-
-    def __init__(
-        self,
-        learner: Learner,
-        read: Sequence[tuple[Context, Readout]],
-        first: Decision,
-        plays: Plays,
-    ) -> None:
-        self.arms, self.probabilities = plays.arms, plays.probabilities
-        self._learner = learner
-        self._read = read
-        self._first = first
-        self._plays = plays
-
-    def __len__(self) -> int:
-        return len(self._read)
-
-    @overload
-    def __getitem__(self, index: int) -> Decision: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Decision]: ...
-    def __getitem__(self, index: int | slice) -> Decision | list[Decision]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        i = range(len(self))[index]
-        probability = float(self.probabilities[i])
-        return self._learner._decision(self.pending(i), probability)
-
-    def pending(self, i: int) -> Decision:
-        """Return what learning from one of the decisions needs."""
-        context, readout = self._read[i]
-        baseline = float(self._plays.baselines[i])
-        first = self._first
-        return Decision(
-            first.round + i,
-            context,
-            int(self.arms[i]),
-            learner=first.learner,
-            reading=readout,
-            weights=self._plays.weights[i],
-            baseline=None if math.isnan(baseline) else baseline,
-            decider=first.decider,
-            counter=first.counter + i,
-            time=first.time,
-        )
-
-
 def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
     """Return the contexts and the masks of `act_many`, as lists of the same length."""
     given = _listed("contexts", contexts)
@@ -131,17 +83,15 @@ def act_many(learner: Learner, contexts: Any, available: Any = None) -> Sequence
         compiled = _compiled(learner)
         if not read or compiled is None:
             return [learner.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
-        first = learner._new_decision(*read[0])
         count = len(read)
         plays = Plays(
+            baselines=np.full(count, math.nan),
             arms=np.empty(count, dtype=np.int64),
             probabilities=np.empty(count),
-            baselines=np.full(count, math.nan),
             weights=np.zeros((count, learner.problem.arms)),
         )
         compiled.play_many(*_block(learner, read), plays)
-        learner._record_many(plays.arms)
-    return DecisionBatch(learner, read, first, plays)
+        return learner.record_many(read, plays)
 
 
 def learn_many(
@@ -215,14 +165,12 @@ def _expected(learner: Learner, decisions: Any) -> list[Decision]:
             f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
             f"{decisions!r}."
         )
-    own = isinstance(decisions, DecisionBatch) and decisions._learner is learner
     pending: list[Decision] = []
     failed: dict[int, DecisionError] = {}
     names = set()
-    for i, decision in enumerate(range(len(decisions)) if own else decisions):
+    for i, decision in enumerate(decisions):
         try:
-            read = decisions.pending(i) if own else decision
-            one = learner._unlearned(read) if own else learner._expected(read)
+            one = learner._expected(decision)
             if (one.decider, one.counter) in names:
                 raise learned_before(one.round)
         except DecisionError as error:

@@ -16,7 +16,13 @@ if cython.compiled:
 else:  # the .pxd names the other modules
     from math import isfinite, isnan
 
-    from crossbandit.algorithms.learners.seen_core import ON_PAGE, DecisionFields, Page, ShellCore
+    from crossbandit.algorithms.learners.seen_core import (
+        ON_PAGE,
+        DecisionFields,
+        Page,
+        ShellCore,
+        WatchCounts,
+    )
     from crossbandit.core.losses import first_beyond_box, first_loss_outside, first_outside
     from crossbandit.core.rounds import RoundCore, copy_floats
     from crossbandit.core.uniforms import Uniforms
@@ -29,29 +35,6 @@ WEIGHTS = cython.declare(cython.Py_ssize_t, 0)  # as in `RoundCore`
 GIVEN = cython.declare(cython.Py_ssize_t, 2)
 GENERATOR = cython.declare(object, np.random.Generator)
 INTEGER = cython.declare(object, np.int64)
-
-
-@cython.cclass
-class WatchCounts:
-    """How many decisions were made and answered; see `FeedbackWatch`."""
-
-    def is_latest(self, round_):
-        """Return whether a round is of the latest cohort."""
-        return self._begin <= round_ - self._start < self._end
-
-    def cohort_of(self, round_):
-        """Return the number of a round's cohort, -1 if it is not counted."""
-        times: cython.longlong = (round_ - self._start) // self._first
-        cohort: cython.Py_ssize_t = 0
-        while times > 0:
-            times >>= 1
-            cohort += 1
-        return cohort if round_ >= self._start and cohort < len(self._cohorts) else -1
-
-    def count(self, cohort, kind, arm):
-        """Count a decision of a cohort. kind: 0 if it was made, 1 if it was answered."""
-        counts: list = self._cohorts[cohort][kind]
-        counts[arm] += 1
 
 
 @cython.cclass
@@ -76,8 +59,7 @@ class GraphShell(ShellCore):
         parts = self._usual_parts() if isinstance(self.core, RoundCore) else None
         self.quick = -1 if parts is None else 1
         if parts is not None:
-            self.decision_type, self.form, self.limits = parts[:3]
-            self.remembers, self.watches, self.weighted = parts[3:]
+            self.form, self.limits, self.weighted = parts
             self.contexts, self.entries, self.least, self.most, self.shares = self.limits
             self.usual_core = self.core
             self.usual_core.make_room(self.form.columns)
@@ -92,15 +74,13 @@ class GraphShell(ShellCore):
         try:
             if self.quick < 0 or self.uniforms is None or (self.quick == 0 and not self.prepare()):
                 return None
-            watch: WatchCounts = self._watch
-            if self.watches and (watch is None or not watch.is_latest(self.round)):
-                return None
-            if self.remembers and not len(self._pending) < self._max_pending:
-                return None
             plain = self.read_usual(context)
             if plain is None:
                 return None
-            return self.decided(plain, watch)
+            one = self.make(plain, None, self.round)
+            one.form = self.form
+            self.record(one, self.play_usual(one, plain if self.contexts >= 0 else 0))
+            return one
         finally:
             lock.release()
 
@@ -140,29 +120,57 @@ class GraphShell(ShellCore):
         core.now_offset[0] = 0
         return context if plain else tuple([float(core.now_table[0, 0, v]) for v in range(width)])
 
-    def decided(self, context, watch):
-        """Make a decision in the context that was read."""
-        number: cython.longlong = self.round
+    def make(self, context, readout, number):
+        """Return a decision without an arm."""
         # This is `Decision(...)`, in a fraction of the time.
         one: DecisionFields = self.decision_type.__new__(self.decision_type)
         one.sealed = one.by_law = False
-        one.form, one.context, one.round, one.counter = self.form, context, number, number
-        one.reading = one.factors = one.baseline = one.rows = one.graph = None
+        one.context, one.reading, one.round, one.counter = context, readout, number, number
+        one.form = one.factors = one.baseline = one.rows = one.graph = None
         one.known = one.written = one.guard = None
+        one.arm, one.probability, one.revealed = -1, nan, ()
         one.learner = one.decider = self.id
-        one.time, one.key, one.remembered = self.learned_from.clock(), self._key, self.remembers
-        one.probability = self.play_usual(one, context if self.contexts >= 0 else 0)
-        one.revealed = self._revealed.get(one.arm)
+        one.time = self.learned_from.clock()
+        return one
+
+    def finish(self, one, probability):
+        """Complete what a decision shows, so that it can be given away."""
+        one.probability, one.key, one.remembered = probability, self._key, self.remembers
+        one.revealed = self._revealed.get(one.arm) if self.quick > 0 else None
         if one.revealed is None:
-            one.revealed = self.reveals(one.arm)
+            one.revealed = self.revealed(one)
         one.sealed = True
-        self.round = number + 1
+
+    def record(self, one, probability):
+        """Record that a decision was made."""
+        self.finish(one, probability)
+        self.round = one.round + 1
         self._waiting += 1
         if self.watches:
-            watch.count(len(watch._cohorts) - 1, 0, one.arm)
+            watch: WatchCounts = self._watch
+            if watch is None:
+                watch = self.start_watch(one.round)
+            if watch.is_latest(one.round):
+                watch.count(len(watch._cohorts) - 1, 0, one.arm)
+            else:
+                watch.count_decision(one.round, one.arm)
         if self.remembers:
-            self._pending[number] = one
-        return one
+            self._pending[one.round] = one
+            while len(self._pending) > self._max_pending:
+                self._last_expired = next(iter(self._pending))
+                del self._pending[self._last_expired]
+
+    def record_many(self, read, plays):
+        """Return the decisions of a batch that was played, and record them."""
+        made = []
+        baselines, arms, chances = (one.tolist() for one in plays[:3])
+        for i in range(len(arms)):
+            one: DecisionFields = self.make(read[i][0], read[i][1], self.round)
+            one.arm, one.factors = arms[i], plays[3][i]
+            one.baseline = None if isnan(baselines[i]) else baselines[i]
+            self.record(one, chances[i])
+            made.append(one)
+        return made
 
     def play_usual(self, one, context):
         """Play a round; return the probability of its arm."""

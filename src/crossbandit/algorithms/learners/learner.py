@@ -35,7 +35,7 @@ from crossbandit.algorithms.learners.shell import Shell
 from crossbandit.algorithms.learners.snapshots import Snapshot
 from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
 from crossbandit.core import record
-from crossbandit.core.forms import restricted
+from crossbandit.core.forms import reading_of, restricted
 from crossbandit.core.notebook import card, counted
 from crossbandit.core.steps import at_once
 from crossbandit.core.streams import Seed, stream
@@ -56,8 +56,10 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
+    from crossbandit.algorithms.learners.batches import Answers, Plays
     from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.core.blocks import ContextBlock, Rounds
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -149,6 +151,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
+        *("_last_expired",),
         *("_revealed", "_waiting", "_watch"),
     )
     learns = True
@@ -189,7 +192,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._watch = None  # from the first decision on, if it is needed
         self._before: _Before | None = None  # the state before an update that has not ended
         self.core = None  # that of an algorithm follows
-        self.quick = 0
+        Learner.as_copy(self)
         self._set_up()
 
     # --- what its user calls -------------------------------------------------------------------
@@ -218,13 +221,13 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
-            pending = self._new_decision(plain, readout)
+            pending = self.make(plain, readout, self.round)
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
                 pending.known = neighbors(known, pending.arm)
-            self._record(pending)
-        return self._decision(pending, probability)
+            self.record(pending, probability)
+        return pending
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
         """Learn from the losses that a decision revealed.
@@ -410,7 +413,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Raises:
             DecisionError: It is damaged, or was made for another learner.
         """
-        return self._decision(self._decoded(token), math.nan)
+        pending = self._decoded(token)
+        self.finish(pending, math.nan)
+        return pending
 
     def merge(self, other: Learner[AlgorithmT]) -> None:
         """Add what another learner has learned. This needs an algorithm that keeps only sums.
@@ -443,7 +448,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._former_ids |= theirs
             self.learned_from.merge(other.learned_from)
             if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
-                self._start_watch(self.round)
+                self.start_watch(self.round)
 
     def _check_mergeable(self, other: Learner[AlgorithmT]) -> None:
         name = type(self.algorithm).__name__
@@ -717,7 +722,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
 
     def as_copy(self) -> None:
         """Find out again what is usual."""
-        self.quick = 0
+        self.quick, self.decision_type = 0, Decision
+        self.remembers = self.algorithm.needs_memory
+        self.watches = self.needs_all_feedback
 
     def _usual_parts(self) -> tuple[Any, ...] | None:
         """Return what `GraphShell` needs to know; None if no round of this learner is usual."""
@@ -727,8 +734,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         if not (self.usual and fixed and small):
             return None
         weighted = getattr(self, "weighted", True)
-        needs = (self.algorithm.needs_memory, self.needs_all_feedback, weighted)
-        return Decision, form, form.limits(), *needs
+        return form, form.limits(), weighted
 
     def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
         plain, readout = self.problem.form.read(context)
@@ -737,45 +743,10 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def _new_decision(self, context: Context, readout: Readout) -> Decision:
-        number, now = self.round, float(self.learned_from.clock())
-        return Decision(
-            number, context, -1, learner=self.id, reading=readout, counter=number, time=now
-        )
-
-    def _record(self, pending: Decision) -> None:
-        """Record that a decision was made."""
-        self.round = pending.round + 1
-        self._waiting += 1
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(pending.round)
-            watch.count_decision(pending.round, pending.arm)
-        if not self.algorithm.needs_memory:
-            return
-        self._pending[pending.round] = pending
-        while len(self._pending) > self._max_pending:
-            self._last_expired = next(iter(self._pending))
-            del self._pending[self._last_expired]
-
-    def _record_many(self, arms: Integers) -> None:
-        """Record that decisions were made that need no memory."""
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(self.round)
-            for round_, arm in enumerate(arms.tolist(), self.round):
-                watch.count_decision(round_, arm)
-        self.round += arms.size
-        self._waiting += arms.size
-
-    def _start_watch(self, first: int) -> FeedbackWatch:
+    def start_watch(self, first: int) -> FeedbackWatch:
         """Watch for missing feedback from a round on."""
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
-
-    def _decision(self, pending: Decision, probability: float) -> Decision:
-        pending.revealed, pending.probability = self.revealed(pending), probability
-        pending.key, pending.remembered = self._key, self.algorithm.needs_memory
-        pending.sealed = True
-        return pending
 
     def _expected(self, decision: Decision | bytes | str) -> Decision:
         """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
@@ -1032,3 +1003,101 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._former_ids[self.id] = self.round
         self.id = new_id()
         self.generator = np.random.default_rng()
+
+
+class CoreLearner(Learner[AlgorithmT]):
+    """A learner whose steps are in a core. `act`, `learn` and the compiled loops call the same."""
+
+    stored: ClassVar[tuple[str, ...]] = ()  # the arrays that `state` returns; all if empty
+    weighted: ClassVar[bool] = True
+    usual: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        core: Any,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
+    ) -> None:
+        super().__init__(algorithm, problem, seed=seed, graph=graph)
+        self.core = core
+
+    def random_numbers(self, rounds: int | None = None) -> Any:
+        """Return the random numbers of one round, or of many: by default one for each."""
+        numbers = self.generator.random(rounds)
+        return numbers if rounds is None else numbers[:, None]
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        policy: Floats = self.core.policy(self.round, _number(context), reading_of(readout))
+        return policy
+
+    def play(self, pending: Decision) -> float:
+        pending.arm, probability, baseline = self.core.play(
+            *_round(pending), pending.graph, self.random_numbers()
+        )
+        pending.baseline = None if math.isnan(baseline) else baseline
+        if self.weighted:
+            pending.weights = self.core.state()["weights"].copy()
+        return float(probability)
+
+    def count_round(self, pending: Decision) -> None:
+        at_once(*self.count_steps(pending, self.round - 1))
+
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
+        return (partial(self.core.count_round, *_round(pending), pending.graph, last),)
+
+    def update(self, pending: Decision, rows: Floats) -> None:
+        at_once(*self.core_steps(pending, rows, self.round - 1))
+
+    def update_steps(
+        self, pending: Decision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]]:
+        return self.core_steps(pending, rows, last)
+
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
+        """Return the steps of the core that learn from a decision."""
+        weights = pending.weights if self.weighted else self.core.state()["weights"]
+        if weights is None:
+            return ()
+        baseline = math.nan if pending.baseline is None else pending.baseline
+        learned = (weights, baseline, self.arms_of(pending), rows)
+        return (partial(self.core.learn, *_round(pending), last, pending.arm, *learned),)
+
+    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
+        """Play rounds from the present one on, and fill in what was done."""
+        random = self.random_numbers(plays.arms.size)
+        self.core.play_many(contexts, numbers, self.round, random, plays)
+
+    def update_many_step(
+        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
+    ) -> Callable[[], Any]:
+        """Return the step that learns from the feedback of decisions, in their order."""
+        return partial(self.core.learn_many, contexts, numbers, last, answers)
+
+    def simulate(self, rounds: Rounds) -> None:
+        """Play a batch of rounds, compiled."""
+        count = rounds.arms.size
+        self.core.simulate(rounds, self.round, self.random_numbers(count), rounds.settling())
+        self.round += count
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        arrays: dict[str, npt.NDArray[Any]] = self.core.state()
+        return {name: arrays[name] for name in self.stored or arrays}
+
+
+def _number(context: Context) -> int:
+    # A feature vector has no number: cores read it through its readout only.
+    return context if isinstance(context, int) else 0
+
+
+def _round(pending: Decision) -> tuple[int, int, tuple[Any, ...]]:
+    return pending.round, _number(pending.context), reading_of(pending.readout)
+
+
+def estimate_shape(algorithm: Algorithm, problem: Problem, *, cross: bool) -> tuple[int, int, int]:
+    """Return the shape of estimates: one copy for all contexts, or a copy for each context."""
+    if cross:
+        return 1, problem.arms, problem.form.columns
+    return algorithm.require_contexts(problem), problem.arms, 1

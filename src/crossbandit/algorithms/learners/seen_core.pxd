@@ -31,4 +31,14 @@ cdef class SeenPages:
     cdef public long long generation
     cdef public dict pages
     cdef public object clock
+    cdef public Page latest  # the page that was found last, of this decider and with this number
+    cdef public object decider
+    cdef public long long number
     cpdef Page find(self, decider, long long counter, double time)
+
+cdef class WatchCounts:
+    cdef public long long _start, _first, _begin, _end
+    cdef public list _cohorts
+    cdef bint is_latest(self, long long round_) noexcept
+    cdef Py_ssize_t cohort_of(self, long long round_) except -2
+    cdef count(self, Py_ssize_t cohort, Py_ssize_t kind, Py_ssize_t arm)

@@ -100,7 +100,11 @@ class SeenPages:
 
     def find(self, decider, counter, time):
         """Return the page of a decision in the usual case; None if more has to be looked at."""
-        page: Page = self.pages.get((decider, counter >> SHIFT))
+        number: cython.longlong = counter >> SHIFT
+        page: Page = self.latest
+        if page is None or decider is not self.decider or number != self.number:
+            page = self.pages.get((decider, number))
+            self.latest, self.decider, self.number = page, decider, number
         if page is None or page.generation != self.generation or time <= self.dropped:
             return None
         now: cython.double = self.clock()
@@ -109,3 +113,26 @@ class SeenPages:
             return None
         page.newest = max(page.newest, time)
         return page
+
+
+@cython.cclass
+class WatchCounts:
+    """How many decisions were made and answered; see `FeedbackWatch`."""
+
+    def is_latest(self, round_):
+        """Return whether a round is of the latest cohort."""
+        return self._begin <= round_ - self._start < self._end
+
+    def cohort_of(self, round_):
+        """Return the number of a round's cohort, -1 if it is not counted."""
+        times: cython.longlong = (round_ - self._start) // self._first
+        cohort: cython.Py_ssize_t = 0
+        while times > 0:
+            times >>= 1
+            cohort += 1
+        return cohort if round_ >= self._start and cohort < len(self._cohorts) else -1
+
+    def count(self, cohort, kind, arm):
+        """Count a decision of a cohort. kind: 0 if it was made, 1 if it was answered."""
+        counts: list = self._cohorts[cohort][kind]
+        counts[arm] += 1

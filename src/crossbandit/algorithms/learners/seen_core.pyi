@@ -61,4 +61,14 @@ class SeenPages:
     generation: int
     pages: dict[tuple[str, int], Page]
     clock: Callable[[], float]
+    latest: Page | None
+    decider: str | None
+    number: int
     def find(self, decider: str, counter: int, time: float) -> Page | None: ...
+
+class WatchCounts:
+    _start: int
+    _first: int
+    _begin: int
+    _end: int
+    _cohorts: list[tuple[list[int], list[int]]]

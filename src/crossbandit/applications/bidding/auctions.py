@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit import graphs
+from crossbandit.applications.bidding.bid_core import write_auctions
 from crossbandit.applications.money import MOST_BIDS, AmountRules, bid_grid
-from crossbandit.core.auctions import write_auctions
 from crossbandit.core.blocks import block_of_rows
 from crossbandit.core.validation import array, boolean, choice, integer, number, reject
 
@@ -235,15 +235,8 @@ class AuctionRules(AmountRules):
         """Return the losses of all bids, (n, K, 2), in n auctions."""
         prices = np.ascontiguousarray(prices, dtype=np.float64)
         rows = np.empty((prices.size, self.arms, 2))
-        write_auctions(
-            self.amounts,
-            prices,
-            float(self.reserve),
-            float(self.highest_value),
-            self.scale,
-            rows,
-            ties_win=self.ties == "win",
-        )
+        money = float(self.reserve), float(self.highest_value), self.scale
+        write_auctions(self.amounts, prices, self.ties == "win", money, rows)
         return rows
 
     def contexts(self, values: npt.ArrayLike) -> Floats:

@@ -41,7 +41,7 @@ from crossbandit.core.streams import fixed
 from crossbandit.core.validation import choice, reject
 from crossbandit.graphs import loopless_clique, paper_ring
 from crossbandit.verify.theory.declared import declared_terms
-from crossbandit.verify.theory.runs import GraphBenchmark, follow, view_environment
+from crossbandit.verify.theory.implementation import GraphBenchmark, follow, view_environment
 from crossbandit.verify.theory.statements import CheckResult, Effort, Figure, Series, Shape, Subject
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats, Integers
     from crossbandit.environments import Environment
-    from crossbandit.verify.theory.runs import EnvironmentView, PlayedPair
+    from crossbandit.verify.theory.implementation import EnvironmentView, PlayedPair
 
 _ALGORITHM_2 = {
     "warm_up": "epoch 1: uniform play, nothing is learned",

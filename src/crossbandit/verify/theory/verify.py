@@ -12,7 +12,7 @@ from crossbandit.core.backends import open_pool
 from crossbandit.core.report import check_folder, csv_text, render, write_files
 from crossbandit.core.validation import integer, reject
 from crossbandit.errors import InvalidParameterError
-from crossbandit.verify.theory import decomposition, exact, rates, runs
+from crossbandit.verify.theory import decomposition, implementation, rates
 from crossbandit.verify.theory.declared import verify_declared
 from crossbandit.verify.theory.statements import (
     CheckProgress,
@@ -32,12 +32,12 @@ STATEMENTS = (
     Statement(rates.regret_has_the_rate, ("Theorem 1: the rate in T, in alpha and in M",)),
     Statement(rates.regret_is_below_the_proved_bound, ("Theorem 1: the machine-checked bound",)),
     Statement(
-        exact.learner_is_algorithm_1,
+        implementation.learner_is_algorithm_1,
         ("Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat"),
     ),
     Statement(rates.algorithm_1_has_its_bound, ("Proposition 2: bound",)),
     Statement(
-        exact.learner_is_algorithm_2,
+        implementation.learner_is_algorithm_2,
         (
             "Equation 2",
             "Equation 3",
@@ -47,7 +47,9 @@ STATEMENTS = (
         ),
     ),
     Statement(decomposition.terms_add_up, ("Section 4: pair reduction and regret decomposition",)),
-    Statement(runs.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)),
+    Statement(
+        implementation.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)
+    ),
     Statement(decomposition.false_as_printed, ("Lemma 13, proof", "Lemma 15, proof")),
 )
 
@@ -65,8 +67,7 @@ def verify(
     If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
     its estimator (`Algorithm.estimator`). Then everything that it can do on tiny instances is
     enumerated. Its policies must be FTRL on its estimates. What a round adds must have the declared
-    mean, variance and second moment, with prompt and late feedback. The terms of its regret must
-    add up, on every path and in expectation.
+    mean, variance and second moment, with prompt and late feedback.
 
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
@@ -87,8 +88,8 @@ def verify(
     >>> [result.passed for result in verify(only="Lemma 13, proof")]
     [True]
     >>> from crossbandit.algorithms import Exp3IX
-    >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
-    ['Penalty']
+    >>> [result.statement for result in verify(Exp3IX(), only="policies")]
+    ['Policies']
     """
     subject = Subject() if subject is None else subject
     if not isinstance(subject, Algorithm):
