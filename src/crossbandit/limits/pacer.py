@@ -60,14 +60,6 @@ def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
             reject(type(limit).__name__, "amount", expected, limit.amount)
 
 
-def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
-    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
-    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
-    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
-    return Decimal(1).scaleb(max(exponents))
-
-
 def _plan(limit: Limit, horizon: int | None) -> int:
     if not isinstance(limit, Money) or limit.pacing == "asap":
         return col.AT_ONCE
@@ -286,7 +278,11 @@ class Pacer:
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
         self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
         _check_limits(self.limits, grid)
-        self.unit = _unit_of(grid, self.limits)
+        # A power of ten, far below the bids, in which sums are exact.
+        budgets = [one.amount for one in self.limits if isinstance(one, Money)]
+        digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
+        digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
+        self.unit = Decimal(1).scaleb(max(digits))
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
