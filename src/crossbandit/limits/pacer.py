@@ -396,10 +396,7 @@ class Pacer:
         key: int,
         law: OutcomeLaw,
         labels: tuple[Label, ...],
-        value: float,
-        now: float,
-        first: int,
-        last: int,
+        auction: tuple[float, float, int, int],
     ) -> tuple[float, int, int]:
         """Let a law choose a bid, and reserve its money: `open`, then `reserve` or `decline`.
 
@@ -407,10 +404,8 @@ class Pacer:
             key: A unique number for the bid, if one is made.
             law: The law of prices, with the same amounts.
             labels: The classes of the auction, in the order of the law's features.
-            value: As in `open`; in the range of the law's contexts.
-            now: As in `open`.
-            first: As in `open`.
-            last: As in `open`.
+            auction: The value, in the range of the law's contexts; the time; and the lowest and the
+                highest amount that may be bid, as in `open`.
 
         Returns:
             The pseudo-value and the highest amount up to it, as `open` returns them; and the amount
@@ -418,6 +413,7 @@ class Pacer:
             made, and there is nothing to settle.
         """
         periods, reserved = self.periods, self.reserved
+        value, now, first, last = auction
         if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
             periods.now = now = float(now)
             periods.left -= 1
