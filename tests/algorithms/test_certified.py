@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
     arms: int
     graphs: tuple[FeedbackGraph, ...]
-    kind: str = "fixed"  # or "by round", "by context"
+    kind: str = "fixed"  # or "by round": the graphs in turns; or "by context"
 
     @property
     def problem(self) -> Problem:
@@ -73,8 +73,8 @@ SETTINGS = {
     "strong": Setting(3, (graphs.ring(3, radius=1),)),
     "singletons": Setting(2, (graphs.singletons(2),)),
     "weak": Setting(3, (graphs.revealing_action(3),)),
-    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2))),
-    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2))),
+    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2)), "by round"),
+    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2)), "by context"),
 }
 NU = np.array([0.4, 0.6])
 CAP = 3.0

@@ -163,7 +163,7 @@ class CertifiedCore(RoundCore):
         return length * log(count)
 
     def block_at(self, round_):
-        """Return how many rounds a block usually has: later ones may be longer."""
+        """Return the usual number of rounds in a block: enough for the slots to suffice."""
         length: cython.double = self.cap_at(round_)
         if self.dominating.shape[0] > 0:
             length = self.far_at(round_)

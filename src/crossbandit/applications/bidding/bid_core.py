@@ -16,8 +16,10 @@ if cython.compiled:
 else:
     from math import inf as INFINITY  # noqa: N812
 
+    from crossbandit.algorithms.learners.seen_core import DecisionFields
     from crossbandit.algorithms.learners.shell_core import LawShell
-    from crossbandit.laws.law_core import LawCore
+    from crossbandit.core.locks import Lock
+    from crossbandit.laws.law_core import LawCore, LawParts
     from crossbandit.limits.pace_core import PaceCore
 
     set_field = object.__setattr__  # a bid is frozen
@@ -83,16 +85,18 @@ class BidCore:
         """
         now = clock.time()
         pacer = money.pacer
-        periods, locks = pacer.periods, (money.lock, shell.deciding)
-        locks[0].acquire()
-        locks[1].acquire()
+        periods = pacer.periods
+        lock: Lock = money.lock
+        lock.acquire()
+        shell.deciding.acquire()
         try:
             reserved, jump = pacer.reserved, money.max_jump
             if not periods.now < now < periods.ends or periods.left <= 0 or periods.begun:
                 return ()
             if not reserved.free or (jump is not None and now > periods.now + jump):
                 return ()
-            law: LawCore = shell.law.core
+            parts: LawParts = shell.law
+            law: LawCore = parts.core
             core: PaceCore = reserved.core
             row: cython.Py_ssize_t = reserved.opened
             key = self.first_key(shell.id) + shell.round
@@ -111,8 +115,8 @@ class BidCore:
                 taken.append(key)
             return shell.decided(arm, 0, core.usable)
         finally:
-            locks[1].release()
-            locks[0].release()
+            shell.deciding.release()
+            lock.release()
 
     def last_amount(self, value):
         """Return the highest amount that may be bid; -1 if none, or if the value is unusual."""
@@ -136,10 +140,12 @@ class BidCore:
         """Learn from an outcome that is clearly consistent. Return False otherwise."""
         if type(bid) is not self.bid_type or shell.seen is None:
             return False
-        decision, amount, labels = bid.decision, bid.amount, bid.classes
-        if type(decision) is not self.decision_type or amount is None:
+        amount, labels = bid.amount, bid.classes
+        if type(bid.decision) is not self.decision_type or amount is None:
             return False
-        if decision.learner != shell.learner or len(labels) != shell.features:
+        decision: DecisionFields = bid.decision
+        own = decision.learner is shell.learner or decision.learner == shell.learner
+        if not own or not decision.by_law or len(labels) != shell.features:
             return False
         placed: cython.double = amount
         number: cython.double = self.least
