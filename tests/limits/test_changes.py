@@ -63,6 +63,7 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
             paused = False
         elif what < 0.08:
             amount = Fraction(rng.choice(["0.5", "1.25", "3", "7"]))
+            worst_case = rng.choice([0.0, 0.5, 1.0])
             bidder.change_limits(budget=Budget(float(amount), worst_case=worst_case))
         elif what < 0.09:
             file = io.BytesIO()

@@ -17,6 +17,7 @@ import zlib
 
 CORES = (
     "core.arithmetic",
+    "core.locks",
     "core.losses",
     "core.rounds",
     "core.uniforms",

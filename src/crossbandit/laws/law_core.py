@@ -119,6 +119,11 @@ CHANCES, LOW = cython.declare(cython.Py_ssize_t, 2), cython.declare(cython.Py_ss
 HIGH, SPREADS = cython.declare(cython.Py_ssize_t, 4), cython.declare(cython.Py_ssize_t, 5)
 
 
+@cython.cclass
+class LawParts:
+    """What machine code uses of an `OutcomeLaw`."""
+
+
 @cython.final
 @cython.cclass
 class LawCore:

@@ -28,7 +28,7 @@ from crossbandit.core.progress import ProgressLine, bar, duration
 from crossbandit.core.streams import fixed
 from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.simulation import simulate
-from crossbandit.environments.simulation.simulate import play_through
+from crossbandit.environments.simulation.simulate import Options, play_through
 from crossbandit.errors import StudyError
 from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
 from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
@@ -106,10 +106,7 @@ def _simulate(cell: Cell) -> CellResult:
                 algorithm,
                 environment,
                 fixed(cell.seed),
-                compiled=None,
-                factored=None,
-                record="thin",
-                show_progress=False,
+                Options(record="thin"),
                 stopped=[False].pop,  # raises an IndexError before the second batch
             )
         _WARM.add(kind(cell.environment, cell.algorithm))

@@ -1,4 +1,6 @@
-from crossbandit.laws.law_core cimport LawCore
+from crossbandit.core.locks cimport Lock
+from crossbandit.laws.law_core cimport LawCore, LawParts
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields
 from crossbandit.algorithms.learners.shell_core cimport LawShell
 from crossbandit.limits.pace_core cimport PaceCore
 
