@@ -257,7 +257,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
+        learner, core, spending = self.learner, self._core, self._spending
+        taken: list[int] = []
         try:
             if core is not None and reserve is at is None:
                 usual: Bid | None = core.bid(learner, spending, value, labels, taken)

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.core.forms import Readout
+from crossbandit.core.locks import Lock
 
 class GraphShell(ShellCore):
     core: Any
@@ -16,7 +16,7 @@ class GraphShell(ShellCore):
     learned_from: SeenDecisions
     quick: int
     round: int
-    _lock: RLock
+    _lock: Lock
     _max_pending: int
     _pending: dict[int, Decision]
     _revealed: dict[int, Sequence[int]]

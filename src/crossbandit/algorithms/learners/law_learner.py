@@ -506,8 +506,10 @@ class LawLearner(LawShell, Shell):
         amounts, reached, _ = outcomes
         low, high = self.law.amounts[0], self.law.amounts[-1]
         # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
-        found = np.where(reached, amounts <= high, amounts >= low)
-        found |= np.isin(reached, TOLD_AFTER[self.law.feedback])
+        after = TOLD_AFTER[self.law.feedback]
+        found = (reached & ((True in after) | (amounts <= high))) | (
+            ~reached & ((False in after) | (amounts >= low))
+        )
         known = np.flatnonzero(found)
         last = known[-SAMPLE:]
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size

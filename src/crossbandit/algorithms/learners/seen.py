@@ -75,6 +75,7 @@ class SeenDecisions(SeenPages):
         self.limit = limit
         self.clock = clock
         self.pages = {}  # by decider and number
+        self.latest, self.decider, self.number = None, None, -1
         self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be outdated
         self._ahead: set[tuple[str, int]] = set()  # pages that were dated in the future
         self._looked = -np.inf  # when pages that are not any more were last looked for
@@ -230,6 +231,7 @@ class SeenDecisions(SeenPages):
         }
         if len(pages) != len(keys):
             raise CheckpointError("Its memory of decisions has a page twice.")
+        self.latest = None
         self.pages, self.dropped = pages, max([-np.inf, *arrays["dropped"].tolist()])
         self._ahead, self._looked = set(pages), -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
@@ -255,6 +257,7 @@ class SeenDecisions(SeenPages):
             self._drop(keep=key)
         elif page.generation != self.generation:
             page = self.pages[key] = page.copied(self.generation)
+            self.latest = None
         page.newest = max(page.newest, time)
         if time > self.clock() + _SKEW:
             self._ahead.add(key)
@@ -287,6 +290,7 @@ class SeenDecisions(SeenPages):
                 heapq.heappush(self._oldest, (page.newest, *key))
             else:
                 self.dropped = max(self.dropped, page.newest)  # first: an interrupt may come
+                self.latest = None
                 del self.pages[key]
         if kept is not None:
             heapq.heappush(self._oldest, kept)

@@ -1,11 +1,11 @@
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 from crossbandit.algorithms.learners.decisions import Decision, GuardPart
 from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
+from crossbandit.core.locks import Lock
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 

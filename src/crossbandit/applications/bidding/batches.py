@@ -106,9 +106,9 @@ def outcomes_of(
     shape, after = (count,), TOLD_AFTER[feedback]
     if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
         numbers = np.empty(count)
-        settings = (False in after, True in after, rules.ties == "lose")
-        amounts = (float(rules.reserve), float(rules.least), bids.amounts)
-        if plain_numbers(*settings, *amounts, won, told, numbers) == 0:
+        told_after, strict = (False in after, True in after), rules.ties == "lose"
+        lowest = float(rules.reserve), float(rules.least)
+        if plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers) == 0:
             return Outcomes(won, told, None, numbers)
     bad = InvalidLossesError
     has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
