@@ -643,7 +643,8 @@ class Pacer:
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
-        core, steps = self.reserved.core, list[Any]()
+        core = self.reserved.core
+        steps: list[Any] = []
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS
             if won or (present and self.state.money[limit, col.SPENT] >= price):
