@@ -287,6 +287,23 @@ def follow(algorithm: CrossGraphCertified, environment: Any) -> None:
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
+def test_a_saved_learner_goes_on_in_the_middle_of_a_block(setting: Setting, tmp_path: Any) -> None:
+    learner = CrossGraphCertified().start(setting.problem, seed=3)
+    losses = np.random.default_rng(4).random((300, setting.arms, 2))
+    for t in range(300):
+        decision = learner.act(t % 2, **setting.options(t, t % 2))
+        learner.learn(decision, losses[t, list(decision.revealed)])
+        if t == 252:
+            learner.save(tmp_path / "file")
+    again: Any = load(tmp_path / "file")
+    for t in range(253, 300):
+        decision = again.act(t % 2, **setting.options(t, t % 2))
+        again.learn(decision, losses[t, list(decision.revealed)])
+    np.testing.assert_array_equal(cumulative(again), cumulative(learner))
+    assert again.certificate() == learner.certificate()
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
 def test_a_loss_counts_the_same_whenever_it_comes(setting: Setting) -> None:
     """Also while the chains of its block go on, and after its slot was given to another block."""
     for wait in (0, 1, 3, 20, 60):

@@ -19,7 +19,6 @@ from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
-from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
     amount_of,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.applications.bidding.logs import FitsBidders, Observed
     from crossbandit.applications.bidding.spending import Spending, Time
+    from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.money import Flag, Money
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
@@ -314,7 +314,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
+        learner, core, spending = self.learner, self._core, self._spending
+        taken: list[int] = []
         try:
             if self.relative:
                 return self._bid_share(value, reserve, labels)
@@ -714,6 +715,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`, or no bid is possible.
             InvalidParameterError: This bidder does not learn by the law.
         """
+        from crossbandit.applications.bidding.views import Explanation
+
         learner = self.learner if self.learner.law is not None else self._law("explain")
         bid = value if isinstance(value, Bid) else None
         labels = self._labels("explain", classes) if bid is None else bid.classes
@@ -753,6 +756,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `bid`.
         """
+        from crossbandit.applications.bidding.views import ShadingCurve
+
         if values is None:
             spread = np.geomspace if self.relative else np.linspace
             values = spread(*self.value_range, _CURVE_POINTS)

@@ -242,6 +242,21 @@ class EstimateCore:
                 best = arms[j]
         return best
 
+    def combine(self, arm, keep, out, weight, copy):
+        """Scale an arm's estimates in copy `out` by `keep`; add `weight` times those in `copy`.
+
+        The two copies may be the same.
+        """
+        self.bias[out, arm] = keep * self.bias[out, arm] + weight * self.bias[copy, arm]
+        if self.single:
+            for m in range(self.columns):
+                self.narrow[out, arm, m] *= keep
+                self.narrow[out, arm, m] += weight * self.narrow[copy, arm, m]
+        else:
+            for m in range(self.columns):
+                self.estimates[out, arm, m] *= keep
+                self.estimates[out, arm, m] += weight * self.estimates[copy, arm, m]
+
     def copy_row(self, row, out):
         for a in range(self.arms):
             self.rows[out, a] = self.rows[row, a]

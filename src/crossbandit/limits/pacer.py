@@ -60,14 +60,6 @@ def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
             reject(type(limit).__name__, "amount", expected, limit.amount)
 
 
-def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
-    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
-    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
-    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
-    return Decimal(1).scaleb(max(exponents))
-
-
 def _plan(limit: Limit, horizon: int | None) -> int:
     if not isinstance(limit, Money) or limit.pacing == "asap":
         return col.AT_ONCE
@@ -286,7 +278,12 @@ class Pacer:
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
         self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
         _check_limits(self.limits, grid)
-        self.unit = _unit_of(grid, self.limits)
+        # A power of ten, far below the bids, in which sums are exact.
+        budgets = [one.amount for one in self.limits if isinstance(one, Money)]
+        digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
+        digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
+        self.unit = Decimal(1).scaleb(max(digits))
+        self._prices = {one: in_units(one, self.unit, ROUND_CEILING) for one in grid.tolist()}
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
@@ -313,7 +310,7 @@ class Pacer:
                 aims.add(limit.aim)
         return PaceRules(
             amounts=grid,
-            prices=np.array([in_units(amount, self.unit, ROUND_CEILING) for amount in grid]),
+            prices=np.array(list(self._prices.values())),
             unit=float(self.unit),
             kinds=np.array(kinds),
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
@@ -400,10 +397,7 @@ class Pacer:
         key: int,
         law: OutcomeLaw,
         labels: tuple[Label, ...],
-        value: float,
-        now: float,
-        first: int,
-        last: int,
+        auction: tuple[float, float, int, int],
     ) -> tuple[float, int, int]:
         """Let a law choose a bid, and reserve its money: `open`, then `reserve` or `decline`.
 
@@ -411,10 +405,8 @@ class Pacer:
             key: A unique number for the bid, if one is made.
             law: The law of prices, with the same amounts.
             labels: The classes of the auction, in the order of the law's features.
-            value: As in `open`; in the range of the law's contexts.
-            now: As in `open`.
-            first: As in `open`.
-            last: As in `open`.
+            auction: The value, in the range of the law's contexts; the time; and the lowest and the
+                highest amount that may be bid, as in `open`.
 
         Returns:
             The pseudo-value and the highest amount up to it, as `open` returns them; and the amount
@@ -422,6 +414,7 @@ class Pacer:
             made, and there is nothing to settle.
         """
         periods, reserved = self.periods, self.reserved
+        value, now, first, last = auction
         if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
             periods.now = now = float(now)
             periods.left -= 1
@@ -490,9 +483,8 @@ class Pacer:
         if row is None:
             if not won:
                 return ()
-            late = in_units(amount, self.unit, ROUND_CEILING)  # it had expired
-            paid = self.corrected(key, value, amount, won=True)
-            return (partial(self.late.__iadd__, late), *paid)
+            paid = self.corrected(key, value, amount, won=True)  # it had expired
+            return (partial(self.late.__iadd__, self._price(amount)), *paid)
         return (
             *self.known(row, value, amount),
             partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
@@ -501,14 +493,19 @@ class Pacer:
             partial(reserved.free.append, row),
         )
 
+    def _price(self, amount: float) -> int:
+        """Return what an amount costs, in units, rounded up."""
+        known = self._prices.get(amount)
+        return in_units(amount, self.unit, ROUND_CEILING) if known is None else known
+
     def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
         """Return the steps that pay another amount for a win than was reserved, if it is another.
 
         More is paid even if it exceeds a budget: it is the truth.
         """
         table, core = self.reserved.table, self.reserved.core
-        price, wanted = table.prices[row, [col.COSTS, col.WANTED]].tolist()
-        paid = in_units(amount, self.unit, ROUND_CEILING)
+        price, wanted = (table.prices.item(row, one) for one in (col.COSTS, col.WANTED))
+        paid = self._price(amount)
         if wanted == 0 or paid == price:  # a bid whose price was not known costs what is told
             return []
         now = np.flatnonzero(
@@ -595,9 +592,9 @@ class Pacer:
             amount: The amount, as money; 0 if it is not known.
         """
         table, money = self.reserved.table, self.state.money
-        if table.prices[row, col.WANTED] > 0 or amount <= 0.0:
+        if table.prices.item(row, col.WANTED) > 0 or amount <= 0.0:
             return []
-        price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
+        price, core = self._price(amount), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
         at_risk = np.array([core.at_risk(i, value, price) for i in range(present.size)])
@@ -650,8 +647,8 @@ class Pacer:
             amount: The amount, as money.
             won: The right outcome: whether the bid has won.
         """
-        price = in_units(amount, self.unit, ROUND_CEILING)
-        core, steps = self.reserved.core, list[Any]()
+        price, core = self._price(amount), self.reserved.core
+        steps: list[Any] = []
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS
             if won or (present and self.state.money[limit, col.SPENT] >= price):

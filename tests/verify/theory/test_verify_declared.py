@@ -28,7 +28,7 @@ from crossbandit.algorithms.exp3 import ExponentialLearner
 from crossbandit.core.types import Floats
 from crossbandit.errors import InvalidParameterError
 from crossbandit.verify.theory import CheckProgress, CheckResult, Effort, declared, verify
-from crossbandit.verify.theory.declared import grow
+from crossbandit.verify.theory.declared import states
 from tests.verify.theory import mutants
 from tests.wrong_learners import MISTAKES, Plain, Skewed, Weighted
 
@@ -151,7 +151,7 @@ def test_a_mistake_in_the_epochs_is_found(
 def test_the_second_moment_is_that_of_a_literal_enumeration() -> None:
     """One round of Exp3IX from the start: both contexts, all arms, by hand."""
     algorithm, graph = Exp3IX(eta=0.1, gamma=0.5), graphs.threshold(3)
-    node = next(grow(algorithm, graph, 1, 1))
+    node = next(states(algorithm, graph, 1))
     mass = graph.adjacency.sum(axis=0) / 3 + 0.5
     literal = [
         sum((losses[seen] ** 2 / mass[seen] ** 2).sum() / 9 for seen in graph.adjacency)

@@ -7,7 +7,8 @@ from crossbandit.limits.pace_core cimport PaceCore
 from crossbandit.limits.pace_core cimport WANTED
 
 cdef class LawShell(ShellCore):
-    cdef public object law, guard, decision, learner, clock
+    cdef public object law, guard, learner, clock
+    cdef public type decision
     cdef public Lock deciding, learning
     cdef public long long round, declined, total
     cdef public object test, watch

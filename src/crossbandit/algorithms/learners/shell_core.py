@@ -140,7 +140,8 @@ class LawShell(ShellCore):
 
     def make(self, number, arm, score, part):
         # This is `Decision(...)`, in a third of the time.
-        made: DecisionFields = self.decision.__new__(self.decision)
+        kind: type = self.decision
+        made: DecisionFields = kind.__new__(kind)
         made.sealed, made.by_law, made.probability, made.revealed = False, True, nan, ()
         made.round, made.arm, made.score, made.total = number, arm, score, self.total
         made.counter, made.context = number, None

@@ -1,9 +1,9 @@
 """Algorithms of the FTRL kind that declare their estimator: the terms of their regret, and checks.
 
 A node is the moment before a round, or before a pair of rounds if the algorithm learns from pairs.
-From there, copies of the learner play everything that can be drawn, in every context. Only some of
-the following nodes are continued. All checks are about distributions given a node, so no check is
-weaker for it. Nothing is random, and for a right algorithm, equalities hold up to rounding.
+From there, copies of the learner play everything that can be drawn, in every context; one of them
+goes on. All checks are about distributions given a node, so no check is weaker for it, and for a
+right algorithm, equalities hold up to rounding.
 
 If policies, arms and the expectation of the estimate are those declared, then the terms of the
 regret add up, and noise has mean 0, by arithmetic. So these have no checks.
@@ -47,7 +47,6 @@ from crossbandit.verify.checks.enumeration import (
     drawn_at_edges,
     policies_of,
     prepare,
-    spread,
     tiny_graphs,
     tiny_losses,
     tiny_problem,
@@ -71,9 +70,9 @@ if TYPE_CHECKING:
     from crossbandit.verify.checks.enumeration import Course
     from crossbandit.verify.theory.implementation import EnvironmentView
 
-# Depth and width of the trees. A pair has many more courses than a round.
-_SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
-_OF_PAIRS = {Effort.QUICK: (2, 1), Effort.FULL: (4, 4)}
+# How many rounds or pairs follow one another. A pair has many more courses than a round.
+_STEPS = {Effort.QUICK: 4, Effort.FULL: 18}
+_PAIRS = {Effort.QUICK: 2, Effort.FULL: 9}
 _EDGE = 1e-9  # the distance of a probing uniform number from the end of an arm's interval
 _ROUNDING = 1e-10
 _TOLERANCE = 1e-8  # of policies on long runs
@@ -237,7 +236,7 @@ class FtrlState(NamedTuple):
         return normaliser
 
 
-# --- trees ---------------------------------------------------------------------------------------
+# --- states ---------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -284,29 +283,21 @@ class DeclaredNode:
         return float(moments.max())
 
 
-def grow(
-    algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int
-) -> Iterator[DeclaredNode]:
-    """Yield nodes of an instance: from the first round on, and after some rounds of learning.
-
-    `depth` rounds, or pairs, follow one another; `width` nodes of each level are continued, evenly
-    spread over all of them.
-    """
+def states(algorithm: Algorithm, graph: FeedbackGraph, steps: int) -> Iterator[DeclaredNode]:
+    """Yield the first nodes of an instance, and nodes after some rounds of learning."""
     prepared, declaration = prepare(algorithm, graph)
     first = algorithm.start(tiny_problem(graph, algorithm), seed=1)
-    tables = tiny_losses(graph.arms).transpose(0, 2, 1)
+    tables, drawn = tiny_losses(graph.arms).transpose(0, 2, 1), np.random.default_rng(1)
     tables[:, 1] = 1.0 - tables[:, 0]  # the contexts disagree about the best arm
     for learner in (first, prepared):
-        level = [learner]
-        for _ in range(depth):
-            following: list[Learner] = []
-            for reached in level:
-                declared = declaration.of_round(reached)
-                own = tables[reached.round : reached.round + declared.rounds]
-                node = DeclaredNode(reached, declared, own)
-                yield node
-                following += [one.learner for chance, one in node.courses if chance > 0]
-            level = spread(following, width)
+        reached = learner
+        for _ in range(steps):
+            declared = declaration.of_round(reached)
+            own = tables[reached.round : reached.round + declared.rounds]
+            node = DeclaredNode(reached, declared, own)
+            yield node
+            chances = np.array([chance for chance, _ in node.courses])
+            reached = node.courses[drawn.choice(chances.size, p=chances / chances.sum())][1].learner
 
 
 # --- the lines -----------------------------------------------------------------------------------
@@ -469,7 +460,7 @@ def verify_declared(
     An error within a check is a line that failed. Raises InvalidParameterError if the algorithm
     declares no estimator, or if no line contains `only`.
     """
-    graphs, sizes = tiny_graphs(algorithm), _SIZES[effort]
+    graphs, steps = tiny_graphs(algorithm), _STEPS[effort]
     for graph in graphs:
         declared = algorithm.estimator(tiny_problem(graph, algorithm))
         if declared is None:
@@ -477,9 +468,9 @@ def verify_declared(
             got = verbatim(f"{algorithm}, which declares none for {graph}")
             reject("verify", "subject", expected, got)
         if declared.pairs is not None:
-            sizes = _OF_PAIRS[effort]
+            steps = _PAIRS[effort]
     try:
-        nodes = [node for graph in graphs for node in grow(algorithm, graph, *sizes)]
+        nodes = [node for graph in graphs for node in states(algorithm, graph, steps)]
     except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
         return [failed(_FAILURE, error)]
     results: list[CheckResult] = []
