@@ -689,3 +689,21 @@ def damage(address: str, part: str) -> None:
             later = '{"later": 1}'
             session._rows("UPDATE bidders SET settings = ? WHERE id = ?", [later, number])
     session.close()
+
+
+def test_a_bidder_without_a_grid_decides_and_learns_over_a_restart(tmp_path: Path) -> None:
+    store = tmp_path / "service.db"
+    node = Node(open_store(store))
+    node.start()
+    node.create("free", BidderSettings(tick_size=0.01, seed=1))
+    for value in (8.0, 8000.0, 0.5) * 10:
+        made = node.decide("free", value)
+        assert 0.0 < float(made.amount or 0.0) <= value
+        price = max(0.9 * value, float(made.amount or 0.0) + 0.01)
+        lost = Outcome(made.token, won=False, highest_competing_bid=price)
+        assert node.report("free", [lost]).result().accepted == 1
+    node.close()
+    node = Node(open_store(store))
+    node.start()
+    assert float(node.decide("free", 100.0).amount or 0.0) > 50.0
+    node.close()
