@@ -50,8 +50,8 @@ def test_all_that_a_bidder_has_can_be_written(tmp_path: Path) -> None:
         ("[bidder.a]\nvalue_range = [0, 1]", "has an unknown key 'bidder'"),
         ("[bidders.a", "is not valid TOML"),
         ('[bidders."a/b"]\nvalue_range = [0, 1]', "[bidders.a/b]: The 'name' parameter of bidders"),
-        ("[bidders.a]", "[bidders.a]: Object missing required field `value_range`"),
-        ("[bidders.a]\nvalue_range = 3", "[bidders.a], key 'value_range': Expected `array`"),
+        ("[bidders.a]\nbids = 5", "'value_range' parameter of FirstPriceBidder"),
+        ("[bidders.a]\nvalue_range = 3", "[bidders.a], key 'value_range': Expected `array | null`"),
         ("[bidders.a]\nvalue_range = [0, 1]\nbid = 3", "[bidders.a]: Object contains unknown"),
         ("[bidders.a]\nvalue_range = [1, 0]", "[bidders.a]: The 'value_range' parameter"),
         (

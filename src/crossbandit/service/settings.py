@@ -170,6 +170,10 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     horizon: int | None = None
     seed: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.bids is None and self.value_range is not None:
+            msgspec.structs.force_setattr(self, "bids", 100)
+
     @property
     def limited(self) -> bool:
         """Whether the bidder has a budget or a target."""
