@@ -313,6 +313,9 @@ class OutcomeLaw(LawParts):
 
         Returns:
             What was played, by number; -1 for nothing.
+
+        Raises:
+            InvalidParameterError: The law has no grid of amounts.
         """
         if self.relative:
             reject("play", "amounts", "given: without a grid, call decide and learn", None)
@@ -394,6 +397,9 @@ class OutcomeLaw(LawParts):
             played: The numbers of the amounts played: only what they show is learned. If None, the
                 hidden numbers themselves are learned. With "won-lost" feedback it must be given.
             classes: A column of labels for every feature.
+
+        Raises:
+            InvalidParameterError: The law has no grid of amounts.
         """
         if self.relative:
             reject("warm_up", "amounts", "given: without a grid, use FirstPriceBidder", None)
@@ -467,6 +473,9 @@ class OutcomeLaw(LawParts):
         Args:
             amounts: The new amounts.
             context_range: The new range of contexts.
+
+        Raises:
+            InvalidParameterError: The law has no grid of amounts.
         """
         grid = {"amounts": amounts, "context_range": context_range}
         if self.relative:
