@@ -289,6 +289,36 @@ def test_a_flight_can_be_moved_before_it_begins() -> None:
     assert (bidder.limits[0].begins, bidder.limits[0].ends) == (START + 3 * HOUR, START + 2 * DAY)
 
 
+@pytest.mark.parametrize("per", [None, "day", "month"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_flight_cannot_begin_again_in_a_period_with_money_spent(per: Any, *, ended: bool) -> None:
+    bidder = made(Budget(20, per=per, begins=START, ends=START + 6 * HOUR))
+    paid = play(bidder, START, 7 if ended else 3)
+    assert paid > 5
+    later = {"begins": START + 10 * HOUR, "ends": START + 80 * DAY}
+    with pytest.raises(InvalidParameterError, match="cannot begin later in a period in which"):
+        bidder.change_limits(budget=Budget(20, per=per, **later))  # type: ignore[arg-type]
+    assert float(bidder.limits[0].spent) == pytest.approx(paid)
+    assert bidder.limits[0].limit.ends == START + 6 * HOUR  # type: ignore[union-attr]
+    if per is not None:
+        again = START + (DAY if per == "day" else 31 * DAY)
+        bidder.change_limits(budget=Budget(20, per=per, begins=again, ends=START + 80 * DAY))
+        assert play(bidder, again - HOUR, 1) == 0
+        assert play(bidder, again, 5) > 1
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_a_flight_that_had_ended_begins_a_new_day_with_a_new_budget(zone: str) -> None:
+    bidder = made(Budget(10, begins=START, ends=START + 6 * HOUR, timezone=zone))
+    first = play(bidder, START, 30)
+    assert 9.5 <= first <= 10
+    bidder.change_limits(budget=Budget(10, timezone=zone))  # without an end
+    assert bidder.bid(0.9, at=START + 30 * HOUR).amount is not None
+    second = play(bidder, START + 30 * HOUR, 8)
+    assert 1 < second <= 20
+    assert float(bidder.limits[0].spent) <= 10
+
+
 def test_periods_of_a_flight_begin_with_it() -> None:
     budget = Budget(5, per=timedelta(hours=7), begins=START + HOUR, ends=START + 20 * HOUR)
     hours = [(0.5, 1), (1, 8), (7.9, 8), (8, 15), (15, 20), (19, 20)]

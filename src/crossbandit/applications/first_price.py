@@ -17,7 +17,6 @@ from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
-from crossbandit.applications.bidding.views import Explanation, ShadingCurve
 from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
     amount_of,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.applications.bidding.logs import FitsBidders, Observed
     from crossbandit.applications.bidding.spending import Spending, Time
+    from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.money import Flag, Money
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
@@ -613,6 +613,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`, or no bid is possible.
             InvalidParameterError: This bidder does not learn by the law.
         """
+        from crossbandit.applications.bidding.views import Explanation
+
         learner = self.learner if self.learner.law is not None else self._law("explain")
         bid = value if isinstance(value, Bid) else None
         labels = self._labels("explain", classes) if bid is None else bid.classes
@@ -652,6 +654,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `bid`.
         """
+        from crossbandit.applications.bidding.views import ShadingCurve
+
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
         expected = "values in the bidder's range"

@@ -283,6 +283,7 @@ class Pacer:
         digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
         digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
         self.unit = Decimal(1).scaleb(max(digits))
+        self._prices = {one: in_units(one, self.unit, ROUND_CEILING) for one in grid.tolist()}
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
@@ -309,7 +310,7 @@ class Pacer:
                 aims.add(limit.aim)
         return PaceRules(
             amounts=grid,
-            prices=np.array([in_units(amount, self.unit, ROUND_CEILING) for amount in grid]),
+            prices=np.array(list(self._prices.values())),
             unit=float(self.unit),
             kinds=np.array(kinds),
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
@@ -482,9 +483,8 @@ class Pacer:
         if row is None:
             if not won:
                 return ()
-            late = in_units(amount, self.unit, ROUND_CEILING)  # it had expired
-            paid = self.corrected(key, value, amount, won=True)
-            return (partial(self.late.__iadd__, late), *paid)
+            paid = self.corrected(key, value, amount, won=True)  # it had expired
+            return (partial(self.late.__iadd__, self._price(amount)), *paid)
         return (
             *self.known(row, value, amount),
             partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
@@ -493,14 +493,19 @@ class Pacer:
             partial(reserved.free.append, row),
         )
 
+    def _price(self, amount: float) -> int:
+        """Return what an amount costs, in units, rounded up."""
+        known = self._prices.get(amount)
+        return in_units(amount, self.unit, ROUND_CEILING) if known is None else known
+
     def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
         """Return the steps that pay another amount for a win than was reserved, if it is another.
 
         More is paid even if it exceeds a budget: it is the truth.
         """
         table, core = self.reserved.table, self.reserved.core
-        price, wanted = table.prices[row, [col.COSTS, col.WANTED]].tolist()
-        paid = in_units(amount, self.unit, ROUND_CEILING)
+        price, wanted = (table.prices.item(row, one) for one in (col.COSTS, col.WANTED))
+        paid = self._price(amount)
         if wanted == 0 or paid == price:  # a bid whose price was not known costs what is told
             return []
         now = np.flatnonzero(
@@ -587,9 +592,9 @@ class Pacer:
             amount: The amount, as money; 0 if it is not known.
         """
         table, money = self.reserved.table, self.state.money
-        if table.prices[row, col.WANTED] > 0 or amount <= 0.0:
+        if table.prices.item(row, col.WANTED) > 0 or amount <= 0.0:
             return []
-        price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
+        price, core = self._price(amount), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
         at_risk = np.array([core.at_risk(i, value, price) for i in range(present.size)])
@@ -642,8 +647,7 @@ class Pacer:
             amount: The amount, as money.
             won: The right outcome: whether the bid has won.
         """
-        price = in_units(amount, self.unit, ROUND_CEILING)
-        core = self.reserved.core
+        price, core = self._price(amount), self.reserved.core
         steps: list[Any] = []
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS

@@ -356,27 +356,41 @@ class Periods:
     def refit(self, i: int) -> None:
         """Adapt the present period of a budget to a flight that has changed, if it has.
 
-        What was spent counts on, unless the next auction is in another period.
+        What was spent counts on, unless a flight had ended in an earlier period.
         """
-        limit, times = self._limits[i], self._state.times[i]
+        limit, times, money = self._limits[i], self._state.times[i], self._state.money[i]
         if not isinstance(limit, Budget) or not timed(limit) or times[col.END] == 0.0:
             return
         now, (begins, ends) = max(self.now, 0.0), limit.flight
-        if now < begins or now >= ends:
-            self._state.money[i, [col.GIVEN, col.MOST]] = 0
-            times[col.END] = begins if now < begins else _NEVER
+        if not begins <= now < ends:
+            money[[col.GIVEN, col.MOST]] = 0
+        if now >= ends:
+            times[col.END] = _NEVER
             return
-        found = period_at(limit, now, self.first)
-        if found == (times[col.START], times[col.END]):
-            return
-        before = min(max(float(times[col.START]), begins), now)
-        if limit.per is not None and period_at(limit, before, self.first) != found:
-            times[col.END] = max(now, 1e-9)  # the next auction begins a period
+        found = self._fitted(limit, now, float(times[col.START]), money)
+        if times[col.END] == _NEVER and now >= begins and limit.per is not None:
+            before = min(max(float(times[col.START]), begins), now)
+            if period_at(limit, before, self.first) != found:  # the next auction begins a period
+                found = float(times[col.START]), max(now, 1e-9)
+        if found[1] == times[col.END]:
             return
         times[[col.START, col.END]] = found
-        if not self.paused:
+        if now >= begins and not self.paused:
             self.give(i)
         self.spread_otherwise(i)
+
+    def _fitted(
+        self, limit: Budget, now: float, start: float, money: Integers
+    ) -> tuple[float, float]:
+        """Return the period of a flight; raise if it forgets the money of the one from `start`."""
+        begins, used = limit.flight[0], money[[col.SPENT, col.RESERVED]].any()
+        again = period_around(limit.per, limit.timezone, max(begins, now), begins)[0] <= start
+        if now < begins and used and again:
+            raise InvalidParameterError(
+                "A flight cannot begin later in a period in which money was spent, as that would "
+                "be forgotten. Pause the bidder, or begin in the next period."
+            )
+        return period_at(limit, now, self.first)
 
     def spread_otherwise(self, i: int) -> None:
         """Plan the rest of the present period again, by another pacing or to another end."""

@@ -27,12 +27,12 @@ def test_the_real_learner_passes_and_every_check_looked_at_something() -> None:
     """Instances have fallbacks, random denominators and random selectors."""
     found = results(CrossGraph())
     assert [result.statement for result in found if not result.passed] == []
-    assert all(result.instances >= 1_000 for result in found)
+    assert all(result.instances >= 500 for result in found)
     assert len({result.statement for result in found}) == len(found)
     moments = [node.moment for node in implementation.nodes(CrossGraph(), Effort.QUICK)]
-    assert sum(moment.fallback.any() for moment in moments) > 60
-    assert sum(not moment.fallback.all() for moment in moments) > 60
-    late = [one for one in moments if one.epoch == 4 and one.special is not None]
+    assert sum(moment.fallback.any() for moment in moments) > 20
+    assert sum(not moment.fallback.all() for moment in moments) > 15
+    late = [one for one in moments if one.epoch >= 4 and one.special is not None]
     assert len({one.special for one in late}) > 1
     assert len({one.denominators.tobytes() for one in late}) > 10
 
@@ -45,7 +45,8 @@ def shorten(epochs: int, monkeypatch: pytest.MonkeyPatch, *, pairs: int = 1) -> 
     instance = INSTANCES[0 if pairs == 1 else -1]
     assert instance[1] == 2 * pairs
     monkeypatch.setattr(implementation, "_INSTANCES", (instance,))
-    monkeypatch.setattr(implementation, "_EPOCHS", {Effort.QUICK: epochs})
+    monkeypatch.setattr(implementation, "_EPOCHS", epochs)
+    monkeypatch.setattr(implementation, "_SEEDS", {Effort.QUICK: range(3)})
 
 
 def test_the_law_is_exact_where_it_can_be_computed_by_hand(
@@ -54,7 +55,7 @@ def test_the_law_is_exact_where_it_can_be_computed_by_hand(
     """Two arms, epoch 2: r is uniform, so an arm is retained with 1/4 and observed with 1/4."""
     shorten(2, monkeypatch)
     nodes = implementation.nodes(CrossGraph(), Effort.QUICK)
-    (second,) = [node for node in nodes if node.moment.epoch == 2]
+    second = next(node for node in nodes if node.moment.epoch == 2)
     law = np.zeros((2, 2))
     for one, draws in second.courses:
         side = draws.loss_side
@@ -69,37 +70,36 @@ PLAYED = "Equation 2 (FTRL) and the played q"
 RETAINED = "Equation 3, Appendix A (retention)"
 FED = "Section 3.3 (what FTRL is fed: lhat + b)"
 
-CASES: list[tuple[Mistake, int, set[str]]] = [
-    (mutants.LATE_SNAPSHOT, 4, {PLAYED, FED}),
-    (mutants.UNMIXED_SNAPSHOT, 4, {PLAYED, FED}),
-    (mutants.SELECTOR_ON_FREQUENCY_SAMPLE, 5, {FED}),
-    (mutants.RETAINS_TOO_MUCH, 3, {RETAINED, FED}),
-    (mutants.LITTLE_EXPLORATION, 3, {FED}),
-    (mutants.NO_FALLBACK, 3, {PLAYED, RETAINED}),
+CASES: list[tuple[Mistake, set[str]]] = [
+    (mutants.LATE_SNAPSHOT, {PLAYED, FED}),
+    (mutants.UNMIXED_SNAPSHOT, {PLAYED, FED}),
+    (mutants.SELECTOR_ON_FREQUENCY_SAMPLE, {FED}),
+    (mutants.RETAINS_TOO_MUCH, {RETAINED, FED}),
+    (mutants.LITTLE_EXPLORATION, {FED}),
+    (mutants.NO_FALLBACK, {PLAYED, RETAINED}),
 ]
 
 
 # Each of these is invisible while an epoch has one pair only.
-OVER_PAIRS: list[tuple[Mistake, int, set[str]]] = [
-    (mutants.COUNTS_THE_LAST_PAIR_ONLY, 2, {FED}),
-    (mutants.DIVIDES_BY_TWO, 2, {FED}),
-    (mutants.CORRECTS_ONCE, 3, {PLAYED, FED}),
+OVER_PAIRS: list[tuple[Mistake, set[str]]] = [
+    (mutants.COUNTS_THE_LAST_PAIR_ONLY, {FED}),
+    (mutants.DIVIDES_BY_TWO, {FED}),
+    (mutants.CORRECTS_ONCE, {PLAYED, FED}),
 ]
 
 
 @pytest.mark.parametrize(
-    ("mistake", "epochs", "caught_by"), OVER_PAIRS, ids=[mistake.name for mistake, *_ in OVER_PAIRS]
+    ("mistake", "caught_by"), OVER_PAIRS, ids=[mistake.name for mistake, *_ in OVER_PAIRS]
 )
 def test_a_mistake_over_the_pairs_of_an_epoch_is_caught(
     mistake: Mistake,
-    epochs: int,
     caught_by: set[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shorten(3, monkeypatch)
+    shorten(6, monkeypatch)
     assert failed(mutants.install(mistake, tmp_path, monkeypatch)) == set()
-    shorten(epochs, monkeypatch, pairs=2)
+    shorten(6, monkeypatch, pairs=2)
     assert caught_by <= failed(mutants.install(mistake, tmp_path, monkeypatch))
 
 
@@ -117,28 +117,27 @@ def test_an_implementation_without_numbers_is_a_verdict(
 
 
 @pytest.mark.parametrize(
-    ("mistake", "epochs", "caught_by"), CASES, ids=[mistake.name for mistake, *_ in CASES]
+    ("mistake", "caught_by"), CASES, ids=[mistake.name for mistake, *_ in CASES]
 )
 def test_a_mistake_in_the_core_is_caught(
     mistake: Mistake,
-    epochs: int,
     caught_by: set[str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    shorten(epochs, monkeypatch)
+    shorten(6, monkeypatch, pairs=2)
     assert caught_by <= failed(mutants.install(mistake, tmp_path, monkeypatch))
 
 
 def test_the_kernel_without_a_mistake_passes_as_plain_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorten(3, monkeypatch)
+    shorten(6, monkeypatch)
     assert failed(mutants.install(mutants.NO_MISTAKE, tmp_path, monkeypatch)) == set()
 
 
 def test_a_missing_factor_two_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    shorten(3, monkeypatch)
+    shorten(6, monkeypatch)
 
     def halved(learner: cross_graph.EpochLearner, round_: int) -> Floats:
         del round_

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from crossbandit import laws
 from crossbandit.algorithms.learners.decisions import (
     DECLINED,
     SCALE,
@@ -40,8 +41,7 @@ from crossbandit.errors import (
     ForeignDecisionError,
     LearnedBeforeError,
 )
-from crossbandit.laws import GuardedLaw, IndependenceTest
-from crossbandit.laws.independence import SAMPLE
+from crossbandit.laws.independence import SAMPLE, IndependenceTest
 from crossbandit.laws.memory import law_arrays
 from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
@@ -181,7 +181,7 @@ class LawLearner(LawShell, Shell):
         words: tuple[str, str] = ("reached", "missed"),
         learner: str | None = None,
     ) -> None:
-        super().__init__(law, GuardedLaw(law) if guarded else None, Decision, time.time)
+        super().__init__(law, laws.GuardedLaw(law) if guarded else None, Decision, time.time)
         self._set_up()
         self.learns = learner is None
         self.learner = self.id if learner is None else learner

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import secrets
+import os
 import time as system_time
 from array import array
 from functools import partial
@@ -35,7 +35,7 @@ _SHARE = 8  # one page of so many may be dated further ahead
 
 def new_id() -> str:
     """Return an id for a learner or a decider: 16 random hexadecimal digits."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class SeenDecisions(SeenPages):

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
     from crossbandit.core.types import Booleans, Floats
-
-T = TypeVar("T")
 
 CONTEXTS = 2
 HORIZON = 60
@@ -99,12 +97,6 @@ def scripted(learner: Learner, numbers: Sequence[float], seed: int = 0) -> Learn
 def policies_of(learner: Learner, contexts: int) -> Floats:
     """Return the policies that a learner reports for the next round (contexts, arms)."""
     return np.array([learner.policy(c) for c in range(contexts)])
-
-
-def spread(items: list[T], count: int) -> list[T]:
-    """Return at most `count` items, evenly spread over the list."""
-    step = max(1, len(items) // count)
-    return items[step // 2 :: step][:count]
 
 
 def inside(policy: Floats, arm: int) -> float:

@@ -4,11 +4,10 @@
 rounds: a learner in that state, and the same state by the definition. Copies of the learner play
 every possible pair (two contexts, two arms, split, retention). The uniform number that decides
 about retention is just below or just above the definition's threshold. Nothing is read from the
-learner but policies and what it feeds to FTRL. Histories that lead to the same state of the
-definition continue as one node, and only some nodes continue: all checks are about one pair, given
-such a node. If policies and inputs are those of the definition in every branch, then so are all
-distributions. What the paper says about them (Equation 3, Appendix A, the pair reduction, the means
-in the proofs of Lemmas 11 and 12) follows from the definition, and is proved.
+learner but policies and what it feeds to FTRL. One of the branches goes on: all checks are about
+one pair, given a node. If policies and inputs are those of the definition in every branch, then so
+are all distributions. What the paper says about them (Equation 3, Appendix A, the pair reduction,
+the means in the proofs of Lemmas 11 and 12) follows from the definition, and is proved.
 
 **On runs**, with the definition computed beside the learner, from the same contexts, losses and
 uniform numbers. It also has the population quantities and the ideal trajectory, which no learner
@@ -49,7 +48,6 @@ from crossbandit.verify.checks.enumeration import (
     drawn_at_edges,
     inside,
     policies_of,
-    spread,
 )
 from crossbandit.verify.theory.definition import (
     Definition,
@@ -77,19 +75,16 @@ _PARAMETERS = EpochParameters(0.8, 0.05, 0.2, 0.1, 2)  # a rate for which the fa
 _EDGE = 1e-12
 
 
-# Each is played for some epochs. Denominators and special arm are random from epoch 4 on: before,
-# every snapshot is uniform. Epochs of two pairs show mistakes in what is summed over an epoch.
+# Denominators and special arm are random from epoch 4 on: before, every snapshot is uniform. Much
+# later, policies hardly change. Epochs of two pairs show mistakes in what is summed over an epoch.
 _INSTANCES = (
     (loopless_clique(2), 2),
     (TWO_LOOPLESS, 2),
     (threshold(3), 2),
     (loopless_clique(2), 4),
 )
-_EPOCHS = {Effort.QUICK: 4, Effort.FULL: 5}
-_WIDTH = {
-    Effort.QUICK: 16,
-    Effort.FULL: 100,
-}  # how many nodes after a number of pairs are continued
+_EPOCHS = 6
+_SEEDS = {Effort.QUICK: range(5), Effort.FULL: range(40)}  # the courses that are followed
 
 
 @dataclass(eq=False)
@@ -134,25 +129,20 @@ class PairNode:
 
 
 def nodes(subject: Subject, effort: Effort) -> Iterator[PairNode]:
-    """Yield the nodes that are played, of all instances."""
-    for graph, length in _INSTANCES:
-        parameters, pairs = _PARAMETERS._replace(epoch_length=length), length // 2 * _EPOCHS[effort]
-        losses = np.random.default_rng(0).uniform(0.2, 1, (2 * pairs, NU.size, graph.arms))
+    """Yield the nodes that are played, of all instances. One course of each goes on."""
+    for (graph, length), seed in product(_INSTANCES, _SEEDS[effort]):
+        parameters, pairs = _PARAMETERS._replace(epoch_length=length), length // 2 * _EPOCHS
+        rng = np.random.default_rng(seed)
+        losses = rng.uniform(0.2, 1, (2 * pairs, NU.size, graph.arms))
         losses[:, 1] = 1.2 - losses[:, 0]  # the contexts disagree about the best arm
-        learner = replace(subject, **parameters._asdict()).start(
-            Problem(graph, contexts=NU.size), seed=0
-        )
-        level: dict[bytes, tuple[Moment, Learner]] = {
-            b"": (Definition(graph, NU, parameters).first(), learner)
-        }
-        for pair in range(pairs):
-            reached, level = spread(list(level.values()), _WIDTH[effort]), {}
-            for moment, state in reached:
-                node = PairNode(moment, state, losses[2 * pair : 2 * pair + 2])
-                yield node
-                for one, draws in node.courses:
-                    after = moment.after(draws, node.losses)
-                    level.setdefault(after.key, (after, one.learner))
+        problem = Problem(graph, contexts=NU.size)
+        learner: Learner = replace(subject, **parameters._asdict()).start(problem, seed=0)
+        moment = Definition(graph, NU, parameters).first()
+        for first in range(0, 2 * pairs, 2):
+            node = PairNode(moment, learner, losses[first : first + 2])
+            yield node
+            course, draws = node.courses[rng.integers(len(node.courses))]
+            moment, learner = moment.after(draws, node.losses), course.learner
 
 
 def learner_is_algorithm_2(subject: Subject, effort: Effort) -> Iterator[CheckResult]:
@@ -244,7 +234,7 @@ def learner_is_algorithm_1(_subject: Subject, effort: Effort) -> Iterator[CheckR
 
 TOLERANCE = 1e-9  # of probabilities: both sides round differently, in long sums
 _PANEL = 16  # in so many contexts, whole policies are compared at each new epoch
-_SEEDS = {Effort.QUICK: range(2), Effort.FULL: range(10)}
+_RUNS = {Effort.QUICK: range(2), Effort.FULL: range(10)}
 
 
 class RoundLosses(NamedTuple):
@@ -439,7 +429,7 @@ def compiled_loop_is_algorithm_2(subject: Subject, effort: Effort) -> Iterator[C
     arms, losses = Differences(), Differences()
     for algorithm, environment in _instances(subject):
         view = view_environment("verify", environment)
-        for seed in _SEEDS[effort]:
+        for seed in _RUNS[effort]:
             run = simulate(algorithm, environment, seed=seed, show_progress=False)
             pairs = list(follow(algorithm, view, seed))
             arms.compare(run.arms, np.ravel([pair.draws.arms for pair in pairs]))
