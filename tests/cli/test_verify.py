@@ -217,7 +217,7 @@ def test_an_unknown_statement_is_a_sentence() -> None:
 
 def test_another_algorithm_is_checked_by_its_declaration(tmp_path: Path) -> None:
     given = '{"id": "exp3-ix", "gamma": 0.1}'
-    result = verify("--quick", "--algorithm", given, "--only", "noise", "--out", tmp_path)
+    result = verify("--quick", "--algorithm", given, "--only", "policies", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Exp3IX(eta=None, gamma=0.1)" in result.output
     assert "1 of 1 checks passed." in result.output

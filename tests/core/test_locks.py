@@ -17,10 +17,15 @@ def test_the_thread_that_holds_it_may_take_it_again() -> None:
         lock.acquire()
         lock.release()
     taken = []
-    other = threading.Thread(target=lambda: taken.append(lock.acquire()))
+
+    def take() -> None:
+        lock.acquire()
+        taken.append(True)
+
+    other = threading.Thread(target=take)
     other.start()
     other.join(10)
-    assert taken == [None]
+    assert taken == [True]
 
 
 def test_only_one_thread_holds_it() -> None:

@@ -27,8 +27,9 @@ def made(**settings: Any) -> FirstPriceBidder:
 
 def part_of(bid: Bid) -> GuardPart:
     assert isinstance(bid.decision, Decision)
-    assert bid.decision.guard is not None
-    return bid.decision.guard
+    part = bid.decision.guard
+    assert isinstance(part, GuardPart)
+    return part
 
 
 def guard_of(bidder: FirstPriceBidder) -> GuardedLaw:

@@ -12,9 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from crossbandit import Problem, simulate, studies
-from crossbandit.algorithms import CrossGraph, Learner
-from crossbandit.core.streams import Seed
+from crossbandit import simulate, studies
+from crossbandit.algorithms import CrossGraph
 from crossbandit.environments import paper_benchmark, stochastic
 from crossbandit.errors import InvalidParameterError, ResultsError
 from crossbandit.graphs import complete
@@ -423,46 +422,18 @@ def test_progress_counts_up(tmp_path: Path) -> None:
     assert [state.done for state in told] == sorted(state.done for state in told)
 
 
-def test_the_clock_starts_anew_when_something_had_to_be_compiled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The rate is that of the rounds since: 10 s each, after 1,000 s for every first."""
+def test_the_clock_starts_with_the_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers take 1,000 s to start; then a round takes 10 s."""
     now = 0.0
-    clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(execute, "time", clock)
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: now))
     count = execute.Count(0, 100, 100)
-    environment = '{"name":"world"}'
     told = []
-    for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
+    for seconds in (1000, 10, 10):
         now += seconds
-        cell = Cell("", "", environment, f'{{"id":"{rule}"}}', "", "", seed=0, horizon=1)
+        cell = Cell("", "", "{}", "{}", "", "", seed=0, horizon=1)
         count.add([execute.failure(cell, "")], 1)
         told.append(count.progress.seconds_left)
-    assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
-
-
-def test_seconds_are_without_loading_and_compiling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run takes a second of this clock, and what a process does first takes a thousand."""
-    now = 0.0
-    loaded: list[CrossGraph] = []
-
-    def start(self: CrossGraph, problem: Problem, *, seed: Seed) -> Learner:
-        nonlocal now
-        now += 1 if loaded else 1000
-        loaded.append(self)
-        return original(self, problem, seed=seed)
-
-    original = CrossGraph.start
-    monkeypatch.setattr(CrossGraph, "start", start)
-    clock = SimpleNamespace(perf_counter=lambda: now, monotonic=lambda: now)
-    monkeypatch.setattr(execute, "time", clock)
-    monkeypatch.setattr(execute, "_WARM", set())
-    studies.run(small(), tmp_path, jobs=1)
-    frame = studies.load(tmp_path)
-    assert set(frame["seconds"][frame["algorithm_name"] == "cross-graph"]) == {1.0}
-    assert len(loaded) == 6 + 1
+    assert told == [None, 10 * 98, 10 * 97]
 
 
 def test_progress_in_words() -> None:

@@ -531,9 +531,9 @@ def _write(frame: pd.DataFrame, path: Path, to: str) -> None:
 
 def _parameter_columns(side: str, texts: pd.Series) -> dict[str, pd.Series]:
     """Return a column for each parameter; a JSON text that recurs is read once."""
-    flat = {text: dict(_flat(side, _object(side, text))) for text in texts.unique()}
-    names = dict.fromkeys(name for parameters in flat.values() for name in parameters)
-    return {name: _column([flat[text].get(name) for text in texts], texts.index) for name in names}
+    read = {text: dict(flat(side, _object(side, text))) for text in texts.unique()}
+    names = dict.fromkeys(name for parameters in read.values() for name in parameters)
+    return {name: _column([read[text].get(name) for text in texts], texts.index) for name in names}
 
 
 def _object(side: str, text: str | None) -> dict[str, Any]:
@@ -553,16 +553,16 @@ def _object(side: str, text: str | None) -> dict[str, Any]:
     return data
 
 
-def _flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the leaves of nested objects, without the name, which has a column already."""
+def flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the leaves of nested objects by their paths; an inner object has its name, too."""
     leaves: list[tuple[str, Any]] = []
     for key, value in data.items():
+        path = f"{prefix}.{key}" if prefix else key
         if isinstance(value, dict):
-            leaves.append((f"{prefix}.{key}", value.get("name")))
-            inner = {name: leaf for name, leaf in value.items() if name != "name"}
-            leaves.extend(_flat(f"{prefix}.{key}", inner))
+            leaves.append((path, value.get("name")))
+            leaves += flat(path, {name: leaf for name, leaf in value.items() if name != "name"})
         else:
-            leaves.append((f"{prefix}.{key}", value))
+            leaves.append((path, value))
     return leaves
 
 

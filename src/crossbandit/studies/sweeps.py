@@ -32,6 +32,7 @@ from crossbandit.core.report.statistics import (
 from crossbandit.errors import InvalidInputError
 from crossbandit.studies import paper
 from crossbandit.studies.plan import build_environment
+from crossbandit.studies.store import flat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 _MOST_PANELS = 12
 
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
-_ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
 _NEEDED = (
     "part",
     "environment",
@@ -129,23 +129,24 @@ def _summary(runs: pd.DataFrame) -> Summary:
     tuned = first.get("parameters")
     tuned = json.loads(tuned) if isinstance(tuned, str) else tuned
     curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
+    parameters = _parameters(first["algorithm"])
     rounds = np.asarray(first["curve_rounds"], dtype=np.float64)
     return Summary(
         part=str(first["part"]),
         environment=str(first["environment_name"]),
         setting={
-            **_parameters(first, _ENVIRONMENT),
+            **_parameters(first["environment"]),
             "horizon": int(first["horizon"]),
         },
         algorithm=str(first["algorithm_name"]),
-        parameters=_parameters(first, _ALGORITHM),
+        parameters=parameters,
         tuned=dict(tuned) if isinstance(tuned, dict) else {},
         seeds=tuple(int(seed) for seed in runs["seed"]),
         finals=np.asarray(runs["final_regret"], dtype=np.float64),
         pseudo=np.asarray(runs.get("pseudo_regret", [math.nan] * len(runs)), dtype=np.float64),
         rounds=rounds,
         curves=curves,
-        granted=_is_granted(str(first["environment"]), str(first.get("algorithm.id"))),
+        granted=_is_granted(str(first["environment"]), str(parameters.get("id"))),
     )
 
 
@@ -164,24 +165,9 @@ def _is_granted(environment: str, id_: str) -> bool:
     return bool(graph.arms_without_self_loop)
 
 
-def _parameters(run: pd.Series[Any], prefix: str) -> dict[str, Any]:
-    """Return the parameters of this run; columns of other environments are empty here."""
-    columns = [str(name) for name in run.index if str(name).startswith(prefix)]
-    values = {name.removeprefix(prefix): _plain(run[name]) for name in columns}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as the study file has it: a column may have made an int a float."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return int(value) if value.is_integer() else value
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return None
-    return value
+def _parameters(text: str) -> dict[str, Any]:
+    """Return the parameters in the JSON of an environment or an algorithm."""
+    return {name: value for name, value in flat("", json.loads(text)) if value is not None}
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -69,7 +69,7 @@ def labelled(label: str, *, setting: str | None = None, part: str = "mine") -> S
     frame = pd.DataFrame(rows)
     if setting is not None:
         frame["environment_name"] = [setting, "another"]
-        frame["environment.name"] = ["one", "two"]
+        frame["environment"] = ['{"name": "one", "horizon": 5}', '{"name": "two", "horizon": 5}']
     return compose(frame, command="").sweeps[0]
 
 

@@ -127,6 +127,10 @@ class SeenDecisions(SeenPages):
         self._require(time)
         return self.live_page(decider, counter, time)
 
+    def page_if_live(self, decider: str, counter: int, time: float) -> Page | None:
+        """Return what `page_of` returns; None if the decision has expired."""
+        return None if self._is_expired(time) else self.live_page(decider, counter, time)
+
     def live_page(self, decider: str, counter: int, time: float) -> Page:
         """Do what `page_of` does for a decision that is known not to have expired."""
         page = self.pages.get((decider, counter >> SHIFT))
@@ -135,9 +139,12 @@ class SeenDecisions(SeenPages):
         return page
 
     def _require(self, time: float) -> None:
-        now = self.clock()
-        if time <= self.dropped or not now - self.span <= time <= self._latest(now):
+        if self._is_expired(time):
             raise self._expiry(time)
+
+    def _is_expired(self, time: float) -> bool:
+        now = self.clock()
+        return time <= self.dropped or not now - self.span <= time <= self._latest(now)
 
     def _expiry(self, time: float) -> ExpiredDecisionError:
         age = self.clock() - time

@@ -72,7 +72,7 @@ class LawShell(ShellCore):
         self.learning = self.test = self.watch = self.seen = None  # set if it learns
         self.own, self.features = set(), len(law.classes)
 
-    def decide(self, context, worth, cost, labels, first, last):
+    def act_usual(self, context, worth, cost, labels, first, last):
         """Choose an amount; not under a guard."""
         lock = self.deciding
         lock.acquire()
@@ -163,7 +163,7 @@ class LawShell(ShellCore):
                 if self.features > 0:
                     law: LawParts = self.law
                     slots = law.levels.slots(labels)
-                self.note(context, labels)
+                self.keep_round(context, labels)
                 self.add_outcome(
                     page, counter & ON_PAGE, context, slots, amount, reached, number, True, own
                 )
@@ -177,8 +177,8 @@ class LawShell(ShellCore):
             learning.release()
         return True
 
-    def note(self, context, labels):
-        """Note a round before its outcome is added: see `IndependenceTest.recent`."""
+    def keep_round(self, context, labels):
+        """Keep a round before its outcome is added: see `IndependenceTest.recent`."""
         test: TestParts = self.test
         test.ring[test.core.tested[0] % len(test.ring)] = (context, labels)
 

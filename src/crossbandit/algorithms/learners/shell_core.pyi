@@ -27,7 +27,7 @@ class LawShell(ShellCore):
     features: int
     clock: Callable[[], float]
     def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
-    def decide(
+    def act_usual(
         self,
         context: float,
         worth: float,
@@ -50,7 +50,7 @@ class LawShell(ShellCore):
         money: Any = None,
         key: Any = None,
     ) -> bool: ...
-    def note(self, context: float, labels: tuple[Label, ...]) -> None: ...
+    def keep_round(self, context: float, labels: tuple[Label, ...]) -> None: ...
     def add_outcome(
         self,
         page: Any,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.batches import read_many
+from crossbandit.algorithms.learners.feedback import read_many
 from crossbandit.algorithms.learners.files import (
     initial_state,
     read_learner,

@@ -61,7 +61,7 @@ class BidCore:
         if last < 0:
             return None
         if money is None:
-            made = shell.decide(value, value, 0.0, labels, 0, last)
+            made = shell.act_usual(value, value, 0.0, labels, 0, last)
         elif not self.is_usual(money):
             return None
         else:
@@ -176,14 +176,13 @@ class BidCore:
 def write_auctions(
     bids: cython.const[cython.double][::1],
     prices: cython.const[cython.double][::1],
-    reserve: cython.double,
-    highest_value: cython.double,
-    scale: cython.double,
-    out: cython.double[:, :, ::1],
-    *,
     ties_win: cython.bint,
+    money: tuple,
+    out: cython.double[:, :, ::1],
 ) -> None:
     """Set `out` (n, K, 2) to the rows of the bids (K,), ascending, against the prices (n,).
+
+    money: the reserve price, the highest value, and the scale.
 
     A bid b that wins earns value - b, and one that loses earns nothing. The loss of a bid is the
     highest value minus what it earns, divided by `scale`. It is linear in the features
@@ -191,6 +190,10 @@ def write_auctions(
     """
     i: cython.Py_ssize_t
     a: cython.Py_ssize_t
+    reserve: cython.double
+    highest_value: cython.double
+    scale: cython.double
+    reserve, highest_value, scale = money
     for i in range(prices.shape[0]):
         for a in range(bids.shape[0]):
             beats: cython.bint = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
@@ -203,11 +206,9 @@ def write_auctions(
 
 
 def plain_numbers(
-    after_loss: cython.bint,
-    after_win: cython.bint,
+    told_after: tuple,
     strict: cython.bint,
-    reserve: cython.double,
-    least: cython.double,
+    lowest: tuple,
     bids: cython.const[cython.double][::1],
     won,
     told: cython.const[cython.double][::1],
@@ -216,9 +217,16 @@ def plain_numbers(
     """Set `out` to the number that each bid had to reach; return how many outcomes are not plain.
 
     An outcome is plain if it is complete and agrees with itself to the last bit; nothing is set
-    where it is not. after_loss, after_win: whether the competing bid must be told. strict: whether
-    equal bids lose. bids: (n,), NaN where none was made. told: (n,), NaN where it is not known.
+    where it is not. told_after: whether the competing bid must be told after a loss, and after a
+    win. strict: whether equal bids lose. lowest: the reserve price, and the least number. bids:
+    (n,), NaN where none was made. told: (n,), NaN where it is not known.
     """
+    after_loss: cython.bint
+    after_win: cython.bint
+    reserve: cython.double
+    least: cython.double
+    after_loss, after_win = told_after
+    reserve, least = lowest
     i: cython.Py_ssize_t
     odd: cython.Py_ssize_t = 0
     wins: cython.const[cython.uchar][::1] = won.view(np.uint8)

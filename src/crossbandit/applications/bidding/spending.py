@@ -142,7 +142,7 @@ class Spending:
                         key = first_key(learner.id) + learner.round
                         taken.append(key)
                         auction = (value, now, first, last)
-                        worth, usable, arm = pacer.choose(key, learner.law, labels, *auction)
+                        worth, usable, arm = pacer.choose(key, learner.law, labels, auction)
                         if arm >= 0:
                             decision = learner.decided(arm, first, usable)
                         if arm < pacer.lowest:

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.core.report.data import TableCell
@@ -123,11 +122,6 @@ def tick_text(value: float, _: object = None) -> str:
     '\N{MINUS SIGN}12,500'
     """
     return f"{value:,.10g}".replace("-", "−")
-
-
-def time_text(seconds: float, _: object = None) -> str:
-    """Return a time in seconds since 1970 as text, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
 
 
 def percent_text(value: float, _: object = None) -> str:

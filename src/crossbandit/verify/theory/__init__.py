@@ -12,24 +12,7 @@ extras.require(
 )
 
 from crossbandit.verify.theory.decomposition import Decomposition, decompose
-from crossbandit.verify.theory.statements import (
-    CheckProgress,
-    CheckResult,
-    Effort,
-    Figure,
-    Series,
-    Shape,
-)
+from crossbandit.verify.theory.statements import CheckProgress, CheckResult, Effort
 from crossbandit.verify.theory.verify import verify
 
-__all__ = [
-    "CheckProgress",
-    "CheckResult",
-    "Decomposition",
-    "Effort",
-    "Figure",
-    "Series",
-    "Shape",
-    "decompose",
-    "verify",
-]
+__all__ = ["CheckProgress", "CheckResult", "Decomposition", "Effort", "decompose", "verify"]

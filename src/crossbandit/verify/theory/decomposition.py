@@ -36,13 +36,14 @@ from scipy.stats import ttest_1samp
 
 from crossbandit.algorithms import Algorithm, CrossGraph
 from crossbandit.algorithms.tuning import required_alpha, required_horizon
+from crossbandit.core.report import Chart, Series, Shape
 from crossbandit.core.report.statistics import half_width
 from crossbandit.core.streams import fixed
 from crossbandit.core.validation import choice, reject
 from crossbandit.graphs import loopless_clique, paper_ring
 from crossbandit.verify.theory.declared import declared_terms
 from crossbandit.verify.theory.implementation import GraphBenchmark, follow, view_environment
-from crossbandit.verify.theory.statements import CheckResult, Effort, Figure, Series, Shape, Subject
+from crossbandit.verify.theory.statements import CheckResult, Effort, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -501,7 +502,7 @@ _STACKED = {
 }
 
 
-def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Figure:
+def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]) -> Chart:
     """Return the terms, stacked, and the order of their sum, drawn through the first point.
 
     `axis` is "T" or "alpha": the number in which the decompositions differ.
@@ -518,7 +519,7 @@ def stacked_terms(title: str, axis: str, decompositions: Sequence[Decomposition]
     scale = float(decompositions[0].values("regret").mean()) / decompositions[0].order("total")
     order = tuple(scale * one.order("total") for one in decompositions)
     series.append(Series(name="predicted order", x=x, y=order, reference=True))
-    return Figure(
+    return Chart(
         title=title,
         x_label=axis,
         y_label="regret after the warm-up",

@@ -14,19 +14,13 @@ from crossbandit import graphs
 from crossbandit.algorithms import CrossGraphKnown, tuning
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.algorithms.tuning import required_alpha, required_contexts, required_horizon
+from crossbandit.core.report import Chart, Series
 from crossbandit.core.report.statistics import Estimate, half_widths, slope, slope_interval
 from crossbandit.environments import paper_benchmark
 from crossbandit.environments.simulation import simulate_many
 from crossbandit.verify.theory.decomposition import orders
 from crossbandit.verify.theory.implementation import GraphBenchmark
-from crossbandit.verify.theory.statements import (
-    PROVED_BOUND,
-    CheckResult,
-    Effort,
-    Figure,
-    Series,
-    Subject,
-)
+from crossbandit.verify.theory.statements import PROVED_BOUND, CheckResult, Effort, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -256,7 +250,7 @@ def _in_contexts(name: str, rule: Rule, sizes: _Sizes) -> CheckResult:
     )
 
 
-def _figure(title: str, axis: str, rates: Mapping[str, Rate]) -> Figure:
+def _figure(title: str, axis: str, rates: Mapping[str, Rate]) -> Chart:
     first = next(iter(rates.values()))
     order = first.orders * (first.regrets[0].mean() / first.orders[0])
     series = [
@@ -268,7 +262,7 @@ def _figure(title: str, axis: str, rates: Mapping[str, Rate]) -> Figure:
         )
         for family, rate in rates.items()
     ]
-    return Figure(
+    return Chart(
         title=title,
         x_label=axis,
         y_label="final regret",

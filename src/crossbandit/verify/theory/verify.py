@@ -67,8 +67,7 @@ def verify(
     If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
     its estimator (`Algorithm.estimator`). Then everything that it can do on tiny instances is
     enumerated. Its policies must be FTRL on its estimates. What a round adds must have the declared
-    mean, variance and second moment, with prompt and late feedback. The terms of its regret must
-    add up, on every path and in expectation.
+    mean, variance and second moment, with prompt and late feedback.
 
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
@@ -89,8 +88,8 @@ def verify(
     >>> [result.passed for result in verify(only="Lemma 13, proof")]
     [True]
     >>> from crossbandit.algorithms import Exp3IX
-    >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
-    ['Penalty']
+    >>> [result.statement for result in verify(Exp3IX(), only="policies")]
+    ['Policies']
     """
     subject = Subject() if subject is None else subject
     if not isinstance(subject, Algorithm):
