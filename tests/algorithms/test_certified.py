@@ -51,7 +51,7 @@ class Setting(NamedTuple):
 
     arms: int
     graphs: tuple[FeedbackGraph, ...]
-    kind: str = "fixed"  # or "by round", "by context"
+    kind: str = "fixed"  # or "by round": the graphs in turns; or "by context"
 
     @property
     def problem(self) -> Problem:
@@ -73,8 +73,8 @@ SETTINGS = {
     "strong": Setting(3, (graphs.ring(3, radius=1),)),
     "singletons": Setting(2, (graphs.singletons(2),)),
     "weak": Setting(3, (graphs.revealing_action(3),)),
-    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2))),
-    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2))),
+    "by round": Setting(2, (graphs.apple_tasting(), graphs.singletons(2)), "by round"),
+    "by context": Setting(2, (graphs.singletons(2), graphs.loopless_clique(2)), "by context"),
 }
 NU = np.array([0.4, 0.6])
 CAP = 3.0
@@ -284,6 +284,23 @@ def follow(algorithm: CrossGraphCertified, environment: Any) -> None:
         found = simulate(algorithm, environment, seed=SEED, compiled=compiled)
         np.testing.assert_array_equal(found.arms, trace.arms)
         assert found.certificate == pytest.approx(trace.certificate, rel=1e-9)
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
+def test_a_saved_learner_goes_on_in_the_middle_of_a_block(setting: Setting, tmp_path: Any) -> None:
+    learner = CrossGraphCertified().start(setting.problem, seed=3)
+    losses = np.random.default_rng(4).random((300, setting.arms, 2))
+    for t in range(300):
+        decision = learner.act(t % 2, **setting.options(t, t % 2))
+        learner.learn(decision, losses[t, list(decision.revealed)])
+        if t == 252:
+            learner.save(tmp_path / "file")
+    again: Any = load(tmp_path / "file")
+    for t in range(253, 300):
+        decision = again.act(t % 2, **setting.options(t, t % 2))
+        again.learn(decision, losses[t, list(decision.revealed)])
+    np.testing.assert_array_equal(cumulative(again), cumulative(learner))
+    assert again.certificate() == learner.certificate()
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))

@@ -658,11 +658,11 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     play(application, 0)
     application.save(tmp_path / "file")
     file = files.read(tmp_path / "file")
-    learner, notes = files.graph_learner(file), file.header["notes"]
+    learner, notes = files.graph_learner(*file[1:]), file.header["notes"]
     refused = 0
     for name, wrong in [*product(notes["settings"], WRONG), ("more", 1)]:
         changed = {**notes, "settings": {**notes["settings"], name: wrong}}
-        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
+        files.save(learner, tmp_path / "file", partial(_noted, changed), "test")
         try:
             type(application).load(tmp_path / "file")
         except CheckpointError as error:
@@ -672,7 +672,7 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     settings: Any
     for settings in (None, [], "x", 1):
         changed = {**notes, "settings": settings}
-        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
+        files.save(learner, tmp_path / "file", partial(_noted, changed), "test")
         with pytest.raises(CheckpointError, match="is inconsistent"):
             type(application).load(tmp_path / "file")
 

@@ -16,7 +16,7 @@ import pytest
 
 from crossbandit.cli.serve import serve
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.client import Transport
+from crossbandit.service.client.client import Transport
 from crossbandit.service.serving import (
     bound_socket,
     default_url,

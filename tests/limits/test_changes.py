@@ -15,6 +15,7 @@ import pytest
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
+from crossbandit.limits.periods import period_at
 from crossbandit.limits.settings import limit_from_json
 from crossbandit.limits.state import BINS
 
@@ -26,6 +27,12 @@ GRID = [0.1, 0.2, 0.3, 0.45, 0.7, 1.0]
 def made(*budgets: Budget, **more: Any) -> FirstPriceBidder:
     settings = {"bids": GRID, "value_range": (0, 1), "seed": 1, "max_jump": None}
     return FirstPriceBidder(**{**settings, "budget": list(budgets), **more})
+
+
+def restarted(bidder: FirstPriceBidder) -> FirstPriceBidder:
+    file = io.BytesIO()
+    bidder.save(file)
+    return FirstPriceBidder.load(io.BytesIO(file.getvalue()))
 
 
 def play(bidder: FirstPriceBidder, begins: float, hours: float, each: float = 60.0) -> float:
@@ -63,11 +70,10 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
             paused = False
         elif what < 0.08:
             amount = Fraction(rng.choice(["0.5", "1.25", "3", "7"]))
+            worst_case = rng.choice([0.0, 0.5, 1.0])
             bidder.change_limits(budget=Budget(float(amount), worst_case=worst_case))
         elif what < 0.09:
-            file = io.BytesIO()
-            bidder.save(file)
-            bidder = FirstPriceBidder.load(io.BytesIO(file.getvalue()))
+            bidder = restarted(bidder)
         elif what < 0.6:
             bid = bidder.bid(rng.random(), at=now)
             assert bid.amount is None or not paused
@@ -188,9 +194,7 @@ def test_a_pause_survives_a_restart_and_the_end_of_a_day() -> None:
     bidder = made(Budget(40))
     play(bidder, START, 6)
     bidder.pause()
-    file = io.BytesIO()
-    bidder.save(file)
-    other = FirstPriceBidder.load(io.BytesIO(file.getvalue()))
+    other = restarted(bidder)
     assert other.bid(0.9, at=START + DAY + 1).amount is None
     assert other.limits[0].paused
     assert other.limits[0].spent == 0
@@ -277,7 +281,19 @@ def test_a_flight_can_be_moved_before_it_begins() -> None:
     assert play(bidder, START, 2) == 0
     bidder.change_limits(budget=Budget(20, per=None, begins=START + 3 * HOUR, ends=START + 2 * DAY))
     assert play(bidder, START + 2 * HOUR, 1) == 0
+    bidder = restarted(bidder)
     assert play(bidder, START + 3 * HOUR, 3) > 1
+    spent = bidder.limits[0].spent
+    bidder = restarted(bidder)
+    assert bidder.limits[0].spent == spent
+    assert (bidder.limits[0].begins, bidder.limits[0].ends) == (START + 3 * HOUR, START + 2 * DAY)
+
+
+def test_periods_of_a_flight_begin_with_it() -> None:
+    budget = Budget(5, per=timedelta(hours=7), begins=START + HOUR, ends=START + 20 * HOUR)
+    hours = [(0.5, 1), (1, 8), (7.9, 8), (8, 15), (15, 20), (19, 20)]
+    for at, ends in hours:
+        assert period_at(budget, START + at * HOUR, START)[1] == START + ends * HOUR
 
 
 def test_settings_of_flights() -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.service import serving
-from crossbandit.service.client import Transport
+from crossbandit.service.client.client import Transport
 from tests.service.live import eventually, served
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
-from crossbandit.service.client import Transport
+from crossbandit.service.client.client import Transport
 from crossbandit.service.http import create_app
 from crossbandit.service.store import (
     OUTCOMES,

@@ -14,7 +14,7 @@ import pytest
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
 from crossbandit.service.causes import Refusal
-from crossbandit.service.client import Transport
+from crossbandit.service.client.client import Transport
 from crossbandit.service.http import Access, AccessToken, create_app
 from crossbandit.service.http.app import Gate
 from crossbandit.service.http.handlers import OPERATIONS

@@ -62,9 +62,6 @@ cdef class CertifiedCore(RoundCore):
     cdef double lot(self, long long first) noexcept nogil
     cdef Py_ssize_t part_of(self, Py_ssize_t place, Py_ssize_t size) noexcept nogil
     cdef void open_block(self) noexcept nogil
-    cdef void copy_estimates(self, Py_ssize_t copy, Py_ssize_t out) noexcept nogil
-    cdef void add_copy(self, Py_ssize_t copy, Py_ssize_t a, double weight, Py_ssize_t out) noexcept nogil
-    cdef void clear(self, Py_ssize_t copy, Py_ssize_t a) noexcept nogil
     cdef double score(self, Py_ssize_t copy, Py_ssize_t a) noexcept nogil
     cdef void measure(self, Py_ssize_t new) noexcept nogil
     cdef double base_of(self, Py_ssize_t slot) noexcept nogil

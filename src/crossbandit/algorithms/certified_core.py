@@ -163,7 +163,7 @@ class CertifiedCore(RoundCore):
         return length * log(count)
 
     def block_at(self, round_):
-        """Return how many rounds a block usually has: later ones may be longer."""
+        """Return the usual number of rounds in a block: enough for the slots to suffice."""
         length: cython.double = self.cap_at(round_)
         if self.dominating.shape[0] > 0:
             length = self.far_at(round_)
@@ -398,7 +398,8 @@ class CertifiedCore(RoundCore):
         size = min(self.block_at(first), 1 + (first + 1) // 32)
         if 2 * busy >= self.slots and not self.by_round:
             size *= 2 if 4 * busy < 3 * self.slots else 4
-        self.copy_estimates(0, 1 + e)
+        for a in range(self.arms):
+            self.combine(a, 0.0, 1 + e, 1.0, 0)
         self.slot[e, KIND], self.slot[e, FIRST], self.slot[e, SIZE] = OPEN, first, size
         self.slot[e, STEPS], self.slot[e, FOLLOWED] = 0, followed
         self.constants[e, ETA], self.constants[e, RHO] = self.rate_now(), self.rho_now()
@@ -427,35 +428,6 @@ class CertifiedCore(RoundCore):
             mixed = ((mixed ^ (mixed >> 15)) * 1103515245 + 12345) % LOTS
         number: cython.double = mixed ^ (mixed >> 15)
         return number / LOTS
-
-    def copy_estimates(self, copy, out):
-        for a in range(self.arms):
-            self.bias[out, a] = self.bias[copy, a]
-            if self.single:
-                for m in range(self.columns):
-                    self.narrow[out, a, m] = self.narrow[copy, a, m]
-            else:
-                for m in range(self.columns):
-                    self.estimates[out, a, m] = self.estimates[copy, a, m]
-
-    def add_copy(self, copy, a, weight, out):
-        """Add a multiple of the row of an arm in one copy to its row in another."""
-        self.bias[out, a] += weight * self.bias[copy, a]
-        if self.single:
-            for m in range(self.columns):
-                self.narrow[out, a, m] += weight * self.narrow[copy, a, m]
-        else:
-            for m in range(self.columns):
-                self.estimates[out, a, m] += weight * self.estimates[copy, a, m]
-
-    def clear(self, copy, a):
-        self.bias[copy, a] = 0.0
-        if self.single:
-            for m in range(self.columns):
-                self.narrow[copy, a, m] = 0.0
-        else:
-            for m in range(self.columns):
-                self.estimates[copy, a, m] = 0.0
 
     def score(self, copy, a):
         """Return what the context of the round reads from the row of an arm."""
@@ -594,7 +566,7 @@ class CertifiedCore(RoundCore):
                 self.added[k, a] += self.coming[k, a]
                 self.coming[k, a] = 0.0
                 if self.instalments[k, a] != 0.0:
-                    self.add_copy(1 + self.slots + k, a, self.instalments[k, a], 0)
+                    self.combine(a, 1.0, 0, self.instalments[k, a], 1 + self.slots + k)
                 going = going or self.goes_on[k, a] != 0
                 self.end_chain(j, k, a)
         if not going:
@@ -647,7 +619,7 @@ class CertifiedCore(RoundCore):
                     going = True
                 self.added[k, a] = 1.0 if self.slot[e, FOLLOWED] else 0.0
                 self.end_chain(e, k, a)
-                self.clear(1 + self.slots + k, a)
+                self.combine(a, 0.0, 1 + self.slots + k, 0.0, 0)
         self.slot[e, KIND] = GOING if going else ENDED
         for g in range(parts):
             self.add_part(e, g)
@@ -698,10 +670,11 @@ class CertifiedCore(RoundCore):
                 continue
             self.used[g, a] = 0
             coming = self.part_weights[1, g, a]
-            self.add_copy(part, a, self.part_weights[0, g, a] + coming * self.added[k, a], 0)
+            now: cython.double = self.part_weights[0, g, a] + coming * self.added[k, a]
+            self.combine(a, 1.0, 0, now, part)
             if coming > 0.0:
-                self.add_copy(part, a, coming, 1 + self.slots + k)
-            self.clear(part, a)
+                self.combine(a, 1.0, 1 + self.slots + k, coming, part)
+            self.combine(a, 0.0, part, 0.0, part)
 
     # --- feedback -------------------------------------------------------------------------------
 
@@ -719,7 +692,7 @@ class CertifiedCore(RoundCore):
             self.counts[LATE] = 1
         for j in range(count):
             b = self.revealed[j]
-            place = b if by_arm else self.place + j
+            place = b if by_arm else j
             if not known:
                 self.add_measured(0, b, losses, t, place, self.rows[weights, b], base)
             elif e >= 0 and self.slot[e, KIND] == OPEN:
@@ -744,7 +717,7 @@ class CertifiedCore(RoundCore):
         own: cython.double = NAN
         for j in range(count):
             b = self.revealed[j]
-            loss = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
+            loss = loss_of(losses, t, b if by_arm else j, b, self.contexts, self.i)
             if not self.contexts.may_play(self.i, b):
                 continue
             if self.measured[LEARNED] == 0.0 and known == 0.0:

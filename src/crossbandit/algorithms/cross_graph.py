@@ -158,8 +158,13 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         parameters: Any,
         seed: Seed,
     ) -> None:
-        owner = type(algorithm).__name__
-        _check_horizon(owner, problem.horizon, parameters.epoch_length)
+        owner, warm_up = type(algorithm).__name__, parameters.epoch_length
+        if problem.horizon is not None and problem.horizon < 2 * warm_up:
+            expected = (
+                f"at least {2 * warm_up} for {owner}: a warm-up epoch, in which nothing is "
+                f"learned, and one more, of {warm_up} rounds each"
+            )
+            reject("Problem", "horizon", expected, problem.horizon)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
         self.parameters = parameters
         form = problem.form
@@ -276,25 +281,22 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         self.round += rounds.arms.size
         if alone:
             i = rounds.arms.size - 1
-            readout = rounds.readout(i)
-            arm = int(rounds.arms[i])
-            self._open = Decision(self.round - 1, -1, arm, learner=self.id, reading=readout)
-            self._open.graph = self._graph_in(rounds, i)
+            self._open = self._decision_in(rounds, i, self.round - 1)
             self.update(self._open, self._rows_of(rounds, i, self._open))
 
-    def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
-        """Return the graph of a round; None if graphs do not change."""
-        if self.graph_kind == "fixed":
-            return None
-        number = int(rounds.graphs.entry[i])
-        return FeedbackGraph.from_block(rounds.graphs, number, self.problem.arms)
+    def _decision_in(self, rounds: Rounds, i: int, number: int) -> Decision:
+        """Return the decision of round i of a batch; its arm may still have to be drawn."""
+        context = int(rounds.numbers[i]) if rounds.numbers.size else -1
+        reading, arm = rounds.readout(i), int(rounds.arms[i])
+        made = Decision(number, context, arm, learner=self.id, reading=reading)
+        if self.graph_kind != "fixed":
+            entry = int(rounds.graphs.entry[i])
+            made.graph = FeedbackGraph.from_block(rounds.graphs, entry, self.problem.arms)
+        return made
 
     def _play_alone(self, rounds: Rounds) -> None:
         """Play the first of `rounds`, which ends a pair, as `act` and `learn` would."""
-        readout = rounds.readout(0)
-        number = int(rounds.numbers[0]) if rounds.numbers.size else -1
-        pending = Decision(self.round, number, -1, learner=self.id, reading=readout)
-        pending.graph = self._graph_in(rounds, 0)
+        pending = self._decision_in(rounds, 0, self.round)
         self.play(pending)
         self.round += 1
         rounds.arms[0] = pending.arm
@@ -307,15 +309,6 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         if pending.graph is not None:
             pending.known = neighbors(pending.graph, pending.arm)
         return rounds.rows(i)[list(self.revealed(pending))]
-
-
-def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
-    if horizon is not None and horizon < 2 * epoch_length:
-        expected = (
-            f"at least {2 * epoch_length} for {owner}: a warm-up epoch, in which nothing is "
-            f"learned, and one more, of {epoch_length} rounds each"
-        )
-        reject("Problem", "horizon", expected, horizon)
 
 
 @register

@@ -174,13 +174,7 @@ class EpochCore(RoundCore):
         self.epoch[0] += 1
         following: cython.Py_ssize_t = slot(self.epoch[0] + 1)
         for a in range(self.arms):
-            self.bias[following, a] = self.bias[LIVE, a]
-            if self.single:
-                for m in range(self.columns):
-                    self.narrow[following, a, m] = self.narrow[LIVE, a, m]
-            else:
-                for m in range(self.columns):
-                    self.estimates[following, a, m] = self.estimates[LIVE, a, m]
+            self.combine(a, 0.0, following, 1.0, LIVE)
 
     def set_weights(self):
         """Turn the summed masses in DENOMINATORS into W_e, and set the weights 2 / W_e.

@@ -86,6 +86,11 @@ class MeansLearner(CoreLearner[MeansAlgorithm]):
         )
         super().__init__(algorithm, problem, core, seed=seed)
 
+    def tuned(self) -> Mapping[str, Any]:
+        if not hasattr(self.algorithm, "delta"):  # then no rule sets the scale
+            return {}
+        return {"delta": self.algorithm.scale(self.problem)}
+
 
 @register
 @dataclass(frozen=True, kw_only=True)
@@ -259,21 +264,10 @@ class SuccessiveElimination(MeansAlgorithm):
 
     delta: float | None = None
 
-    def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
-        self.require_playable(problem)
-        return EliminationLearner(self, problem, seed)
-
     def scale(self, problem: Problem) -> float:
         if self.delta is not None:
             return self.delta
         return min(1.0 / required_horizon(self.id, problem), 0.5)
-
-
-class EliminationLearner(MeansLearner):
-    """A running successive elimination."""
-
-    def tuned(self) -> Mapping[str, Any]:
-        return {"delta": self.algorithm.scale(self.problem)}
 
 
 @register

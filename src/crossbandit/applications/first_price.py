@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.learners.law_learner import Round
+from crossbandit.algorithms.learners.law_learner import Payment, Round, Shown
 from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
@@ -18,7 +18,7 @@ from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.bidding.views import Explanation, ShadingCurve
-from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
     amount_of,
     as_floats,
@@ -124,6 +124,16 @@ class FirstPriceBidder(HiddenNumberApplication):
 
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
+    reserved: ClassVar[set[str]] = {
+        "value",
+        "values",
+        "reserve",
+        "reserves",
+        "prices",
+        "bids",
+        "won",
+        "at",
+    }
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
     later: ClassVar[frozenset[str]] = frozenset({"limits.paused", "limits.planned_from"})
     rules: AuctionRules
@@ -181,20 +191,16 @@ class FirstPriceBidder(HiddenNumberApplication):
                 self._spending = Spending(
                     owner, self.rules.amounts, limits, self.value_range, *times
                 )
+        form = LawForm(
+            self.value_range, feedback, "first-price", self.rules.ties, self.guarded, missing
+        )
         self._start(
-            algorithm,
+            LAW if algorithm is None else algorithm,
             problem,
             seed,
-            context_range=self.value_range,
-            feedback=feedback,
-            anchored=feedback == "after-loss",
-            payoff="first-price",
-            ties=self.rules.ties,
+            form,
             classes=classes,
-            reserved={"value", "values", "reserve", "reserves", "prices", "bids", "won", "at"},
-            guarded=guarded,
-            law_by_default=True,
-            missing=missing,
+            anchored=feedback == "after-loss",
         )
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
@@ -251,7 +257,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
+        learner, core, spending = self.learner, self._core, self._spending
+        taken: list[int] = []
         try:
             if core is not None and reserve is at is None:
                 usual: Bid | None = core.bid(learner, spending, value, labels, taken)
@@ -346,15 +353,11 @@ class FirstPriceBidder(HiddenNumberApplication):
         spending = self._spending
         self._learn(
             decision,
-            made.value,
-            made.classes,
-            amount,
-            reached=has_won,
-            number=least,
+            (made.value, made.classes),
+            Shown(amount, has_won, least),
             correction=correction,
             rules=rules,
-            money=spending,
-            key=0 if spending is None else key_of(decision),
+            payment=None if spending is None else Payment(spending, key_of(decision)),
         )
 
     def bid_many(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.algorithms.learners.law_learner import Round
+from crossbandit.algorithms.learners.law_learner import Round, Shown
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.hidden_number import HiddenNumberApplication, LawForm
 from crossbandit.applications.money import AmountRules, amount_of, check_margin, grid, span
 from crossbandit.core.validation import choice
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -170,6 +170,7 @@ class Newsvendor(HiddenNumberApplication):
 
     kind: ClassVar[str] = "newsvendor"
     words: ClassVar[tuple[str, str, str]] = ("demands", "prices", "ordering by price")
+    reserved: ClassVar[set[str]] = {"price", "cost"}
     answers: ClassVar[tuple[str, str]] = ("left something over", "sold out")
     rules: NewsvendorRules
 
@@ -192,18 +193,13 @@ class Newsvendor(HiddenNumberApplication):
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
         # A sold-out order shows that the demand is at least the order: it has not exceeded it.
-        self._start(
-            algorithm,
-            problem,
-            seed,
-            context_range=self.rules.price_range,
-            feedback="after-win" if feedback == "sales" else "always",
-            anchored=feedback == "sales",
-            payoff="newsvendor",
-            ties="lose",
-            classes=classes,
-            reserved={"price", "cost"},
+        form = LawForm(
+            self.rules.price_range,
+            "after-win" if feedback == "sales" else "always",
+            "newsvendor",
+            "lose",
         )
+        self._start(algorithm, problem, seed, form, classes=classes, anchored=feedback == "sales")
 
     @property
     def orders(self) -> Floats:
@@ -277,11 +273,8 @@ class Newsvendor(HiddenNumberApplication):
         wanted = self._demand(quantity, sales, demand)
         self._learn(
             decision,
-            made.price,
-            made.classes,
-            quantity,
-            reached=wanted < quantity,
-            number=wanted,
+            (made.price, made.classes),
+            Shown(quantity, wanted < quantity, wanted),
             correction=correction,
         )
 

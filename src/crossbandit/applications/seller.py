@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit import graphs
-from crossbandit.algorithms.learners.law_learner import Round
+from crossbandit.algorithms.learners.law_learner import Round, Shown
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, required_action
-from crossbandit.applications.hidden_number import HiddenNumberApplication
+from crossbandit.applications.hidden_number import HiddenNumberApplication, LawForm
 from crossbandit.applications.money import AmountRules, amount_of, check_margin, flag_of, grid, span
 from crossbandit.core.validation import boolean, choice
 from crossbandit.errors import InvalidContextError, InvalidLossesError
@@ -201,6 +201,7 @@ class PostedPriceSeller(HiddenNumberApplication):
 
     kind: ClassVar[str] = "posted-price-seller"
     words: ClassVar[tuple[str, str, str]] = ("valuations", "costs", "pricing by cost")
+    reserved: ClassVar[set[str]] = {"cost"}
     answers: ClassVar[tuple[str, str]] = ("were refused", "were accepted")
     rules: SellerRules
 
@@ -225,17 +226,9 @@ class PostedPriceSeller(HiddenNumberApplication):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
+        form = LawForm(self.rules.cost_range, _LAW_FEEDBACK[reports], "posted-price", "lose")
         self._start(
-            algorithm,
-            problem,
-            seed,
-            context_range=self.rules.cost_range,
-            feedback=_LAW_FEEDBACK[reports],
-            anchored=reports == "after-refusal",
-            payoff="posted-price",
-            ties="lose",
-            classes=classes,
-            reserved={"cost"},
+            algorithm, problem, seed, form, classes=classes, anchored=reports == "after-refusal"
         )
 
     @property
@@ -313,11 +306,8 @@ class PostedPriceSeller(HiddenNumberApplication):
         willing = self._willingness(made.price, willingness, sold=has_sold)
         self._learn(
             made.decision,
-            made.cost,
-            made.classes,
-            made.price,
-            reached=not has_sold,
-            number=willing,
+            (made.cost, made.classes),
+            Shown(made.price, not has_sold, willing),
             correction=correction,
         )
 

@@ -31,8 +31,8 @@ class LimitOptions:
         list[str] | None,
         typer.Option(
             metavar="AMOUNT/PERIOD",
-            help="What every strategy may spend in each period, such as 500/day. Periods: day, "
-            "hour, a number of auctions, or log. May be given several times. "
+            help="What every strategy may spend in each period, such as 500/day. Periods: hour, "
+            "day, week, month, a number of auctions, or log. May be given several times. "
             "\\[default period: log]",
         ),
     ] = None

@@ -78,12 +78,6 @@ def graphs_of_matrices(present: Booleans) -> GraphBlock:
     return GraphBlock(np.arange(rounds), *sides)
 
 
-def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> GraphBlock:
-    """Return the graphs of n rounds."""
-    out_ranges, in_ranges = (joined(side) for side in zip(*graphs, strict=True))
-    return GraphBlock(np.ascontiguousarray(entry, dtype=np.int64), out_ranges, in_ranges)
-
-
 def joined(parts: Sequence[ArmRanges]) -> ArmRanges:
     """Return the ranges of several graphs, one after the other."""
     offset = np.cumsum([0, *(part.first.size for part in parts)])

@@ -20,7 +20,7 @@ from crossbandit.algorithms.learners.problem import (
     required_graph,
     set_fields,
 )
-from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, read_only, stacked
+from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, joined, read_only
 from crossbandit.core.forms import ROUNDING, DenseForm, LinearForm
 from crossbandit.core.losses import add_totals, best_arms, first_outside, may_clip, write_rows
 from crossbandit.core.registry import Registry
@@ -756,7 +756,11 @@ def graph_block(
         distinct: dict[FeedbackGraph, int] = {}
         entry = np.array([distinct.setdefault(graph, len(distinct)) for graph in graphs])
         graphs = list(distinct)
-    return stacked([(graph.out_ranges, graph.in_ranges) for graph in graphs], entry)
+    return GraphBlock(
+        np.ascontiguousarray(entry, dtype=np.int64),
+        joined([graph.out_ranges for graph in graphs]),
+        joined([graph.in_ranges for graph in graphs]),
+    )
 
 
 def checked_graphs(environment: Any, block: object, rounds: int) -> GraphBlock:

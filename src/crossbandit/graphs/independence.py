@@ -27,7 +27,7 @@ from crossbandit.core.extras import installed
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.clique_core import CliqueSearch
 from crossbandit.graphs.domination import integer_program, set_rows
-from crossbandit.graphs.neighborhoods import Bounds, all_members, matrix_of_ranges
+from crossbandit.graphs.neighborhoods import Bounds, Found, all_members, matrix_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,29 +40,6 @@ if TYPE_CHECKING:
 TIME_LIMIT = 60.0  # seconds for the search of one graph
 
 
-class Independence(NamedTuple):
-    """An independent set, an upper bound on every other one, and whether a search found them."""
-
-    witness: tuple[int, ...]
-    upper: int
-    searched: bool
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds that the witness and the cover prove."""
-        return Bounds(len(self.witness), self.upper)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bounds meet."""
-        return len(self.witness) == self.upper
-
-    @property
-    def final(self) -> bool:
-        """Whether another search cannot improve the bounds."""
-        return self.exact or self.searched
-
-
 class _Piece(NamedTuple):
     """A connected part of the graph in which no arm is adjacent to all others."""
 
@@ -70,12 +47,12 @@ class _Piece(NamedTuple):
     closed: ArmRanges  # the neighbours of each arm and itself
 
 
-def estimate(graph: FeedbackGraph) -> Independence:
+def estimate(graph: FeedbackGraph) -> Found:
     """Return bounds without a search."""
     return _assembled(graph, cover_bounds, searched=False)
 
 
-def solve(graph: FeedbackGraph) -> Independence:
+def solve(graph: FeedbackGraph) -> Found:
     """Return the exact answer, or the best bounds after TIME_LIMIT."""
     deadline = time.monotonic() + TIME_LIMIT
 
@@ -90,14 +67,14 @@ def solve(graph: FeedbackGraph) -> Independence:
 
 def _assembled(
     graph: FeedbackGraph, settle: Callable[[ArmRanges], tuple[Integers, int]], *, searched: bool
-) -> Independence:
+) -> Found:
     witness, pieces = _split(graph)
     upper = len(witness)
     for piece in pieces:
         found, bound = settle(piece.closed)
         witness.extend(piece.arms[found].tolist())
         upper += bound
-    return Independence(tuple(sorted(witness)), upper, searched)
+    return Found(tuple(sorted(witness)), Bounds(len(witness), upper), searched)
 
 
 def _split(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
@@ -279,21 +256,14 @@ def improved(
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
     dense = 2 * edges >= _DENSE * arms * (arms - 1)
     if not dense and edges <= _PROGRAM_EDGES and installed("scipy"):
-        witness, upper = _by_programs(closed, witness, upper, deadline)
+        rows = clique_rows(closed)
+        upper = min(upper, relaxed_bound(rows, deadline))
+        if witness.size < upper and _SMALL < arms <= _PROGRAM_ARMS:
+            halfway = (time.monotonic() + deadline) / 2
+            witness, upper = by_integer_program(rows, witness, upper, halfway)
     if witness.size < upper and arms <= (_SEARCH_ARMS if dense else _PROGRAM_ARMS):
         witness, upper = by_clique_search(closed, witness, upper, deadline)
     return witness, upper
-
-
-def _by_programs(
-    closed: ArmRanges, witness: Integers, upper: int, deadline: float
-) -> tuple[Integers, int]:
-    rows = clique_rows(closed)
-    upper = min(upper, relaxed_bound(rows, deadline))
-    if witness.size == upper or not _SMALL < rows.shape[1] <= _PROGRAM_ARMS:
-        return witness, upper
-    halfway = (time.monotonic() + deadline) / 2
-    return by_integer_program(rows, witness, upper, halfway)
 
 
 def by_clique_search(

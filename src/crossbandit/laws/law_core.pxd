@@ -1,5 +1,11 @@
+from crossbandit.core.uniforms cimport Uniforms
 from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
+
+cdef class LawParts:
+    cdef public LawCore core
+    cdef public Uniforms uniforms
+    cdef public object levels
 
 cdef class LawCore:
     cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat

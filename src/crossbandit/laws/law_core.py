@@ -119,6 +119,11 @@ CHANCES, LOW = cython.declare(cython.Py_ssize_t, 2), cython.declare(cython.Py_ss
 HIGH, SPREADS = cython.declare(cython.Py_ssize_t, 4), cython.declare(cython.Py_ssize_t, 5)
 
 
+@cython.cclass
+class LawParts:
+    """What machine code uses of an `OutcomeLaw`."""
+
+
 @cython.final
 @cython.cclass
 class LawCore:
@@ -504,17 +509,17 @@ class LawCore:
         for m in range(self.memories):
             start = self.first_row(m)
             limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
-            depth = 0
-            while depth < limit:
-                if self.visits[start + self.node_of(band, depth)] < SPLIT * self.scale[m]:
+            many, enough = SPLIT * self.scale[m], MATURE * self.scale[m]
+            depth = place = 0
+            while depth < limit and self.visits[start + place] >= many:
+                child = self.node_of(band, depth + 1)
+                if self.visits[start + child] < enough:
                     break
-                if self.visits[start + self.node_of(band, depth + 1)] < MATURE * self.scale[m]:
-                    break
-                depth += 1
+                depth, place = depth + 1, child
             if m == 0:
                 pool_depth = depth
-            self.rows[m, 0] = start + self.node_of(band, depth)
-            self.rows[m, 1] = self.node_of(band, depth)
+            self.rows[m, 0] = start + place
+            self.rows[m, 1] = place
 
     def read_law(self, context):
         """Set the law at a context, and return its band."""
@@ -522,7 +527,10 @@ class LawCore:
 
     def read_to_choose(self, context):
         """Do what `read_law` does, for one choice: it needs no spreads if it is not noisy."""
-        return self.read_chances(context, self.noise() != 0.0)
+        noisy: cython.bint = self.feedback != ALWAYS
+        if self.feedback != WON_LOST and 0.26 < self.v < 0.74:  # the cosine in `noise` is below 0
+            noisy = False
+        return self.read_chances(context, noisy)
 
     def read_chances(self, context, with_spreads):
         band: cython.Py_ssize_t = self.band_of(context)
@@ -553,16 +561,13 @@ class LawCore:
         """Set the mixture of the experts, from column `low` on."""
         for e in range(self.experts):
             weight = self.weights[e]
-            if e == 0:
-                for k in range(low, self.size):
-                    self.chances[k] = weight * self.kept_chances[self.line, e, k]
-                    self.spreads[k] = 0.0
-            else:
-                for k in range(low, self.size):
-                    self.chances[k] += weight * self.kept_chances[self.line, e, k]
+            for k in range(low, self.size):
+                before = self.chances[k] if e > 0 else 0.0
+                self.chances[k] = before + weight * self.kept_chances[self.line, e, k]
             if with_spreads:
                 for k in range(self.size):
-                    self.spreads[k] += weight * self.kept_spreads[self.line, e, k]
+                    before = self.spreads[k] if e > 0 else 0.0
+                    self.spreads[k] = before + weight * self.kept_spreads[self.line, e, k]
 
     def find_laws(self, low, high, with_spreads):
         """Set `line` to where the laws of all experts are kept, for the rows that were found.
@@ -867,21 +872,20 @@ class LawCore:
         self.rounds[0] += 1.0
         for m in range(self.memories):
             self.grow(m)
-            start = self.first_row(m)
-            depth = self.depth if m == 0 else self.recent_depth
-            for level in range(depth + 1):
+            start, unit, parent = self.first_row(m), self.scale[m], -1
+            for level in range((self.depth if m == 0 else self.recent_depth) + 1):
                 place = self.node_of(band, level)
                 row = start + place
                 if self.visits[row] == 0.0:
                     self.begin(row)
-                self.count(row, column, told, exposed, self.scale[m])
+                self.count(row, column, told, exposed, unit)
                 if m == 0 and place < BROAD and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
                     self.ask(place, asked)
                     self.reached[place, asked] += reaches(kind, index, amount)
-                parent = -1 if level == 0 else start + self.node_of(band, level - 1)
-                if self.due(row, parent, self.scale[m]):
+                if self.due(row, parent, unit):
                     self.refresh(m, row, parent, place, level)
+                parent = row
         if self.features > 0 and self.rounds[0] >= SETTLED and self.effects.due[1] == 0.0:
             self.effects.settle_blocks(self.law)
 
@@ -967,7 +971,8 @@ class LawCore:
         told: 1 or 0; for odds, less what the features explain. exposed: for how many rounds at risk
         it counts.
         """
-        self.told[row, column] += unit * told
+        if told != 0.0:
+            self.told[row, column] += unit * told
         if self.feedback == WON_LOST:
             self.hidden[row, column] += unit * (1.0 - told)
         elif told == 0.0:

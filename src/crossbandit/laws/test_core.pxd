@@ -1,5 +1,9 @@
 
 
+cdef class TestParts:
+    cdef public TestCore core
+    cdef public list ring
+
 cdef class TestCore:
     cdef double[:, ::1] told, counts, shown, sums, variances, expected, risk, terms
     cdef double[:, :, ::1] usual

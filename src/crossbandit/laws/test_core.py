@@ -44,6 +44,11 @@ SPREAD = cython.declare(cython.Py_ssize_t, 8)  # a row of `terms`, after four fo
 FACTOR = cython.declare(cython.Py_ssize_t, 9)  # another one, for the means of scores
 
 
+@cython.cclass
+class TestParts:
+    """What machine code uses of an `IndependenceTest`."""
+
+
 @cython.final
 @cython.cclass
 class TestCore:

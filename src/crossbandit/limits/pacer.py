@@ -60,14 +60,6 @@ def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
             reject(type(limit).__name__, "amount", expected, limit.amount)
 
 
-def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
-    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
-    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
-    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
-    return Decimal(1).scaleb(max(exponents))
-
-
 def _plan(limit: Limit, horizon: int | None) -> int:
     if not isinstance(limit, Money) or limit.pacing == "asap":
         return col.AT_ONCE
@@ -286,7 +278,11 @@ class Pacer:
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
         self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
         _check_limits(self.limits, grid)
-        self.unit = _unit_of(grid, self.limits)
+        # A power of ten, far below the bids, in which sums are exact.
+        budgets = [one.amount for one in self.limits if isinstance(one, Money)]
+        digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
+        digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
+        self.unit = Decimal(1).scaleb(max(digits))
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
@@ -400,10 +396,7 @@ class Pacer:
         key: int,
         law: OutcomeLaw,
         labels: tuple[Label, ...],
-        value: float,
-        now: float,
-        first: int,
-        last: int,
+        auction: tuple[float, float, int, int],
     ) -> tuple[float, int, int]:
         """Let a law choose a bid, and reserve its money: `open`, then `reserve` or `decline`.
 
@@ -411,10 +404,8 @@ class Pacer:
             key: A unique number for the bid, if one is made.
             law: The law of prices, with the same amounts.
             labels: The classes of the auction, in the order of the law's features.
-            value: As in `open`; in the range of the law's contexts.
-            now: As in `open`.
-            first: As in `open`.
-            last: As in `open`.
+            auction: The value, in the range of the law's contexts; the time; and the lowest and the
+                highest amount that may be bid, as in `open`.
 
         Returns:
             The pseudo-value and the highest amount up to it, as `open` returns them; and the amount
@@ -422,6 +413,7 @@ class Pacer:
             made, and there is nothing to settle.
         """
         periods, reserved = self.periods, self.reserved
+        value, now, first, last = auction
         if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
             periods.now = now = float(now)
             periods.left -= 1
@@ -651,7 +643,8 @@ class Pacer:
             won: The right outcome: whether the bid has won.
         """
         price = in_units(amount, self.unit, ROUND_CEILING)
-        core, steps = self.reserved.core, list[Any]()
+        core = self.reserved.core
+        steps: list[Any] = []
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS
             if won or (present and self.state.money[limit, col.SPENT] >= price):

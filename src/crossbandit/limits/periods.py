@@ -318,7 +318,6 @@ class Periods:
             for i in self._budgets:
                 self._skip(i, now)
             self.turn(now)
-        self.paused = False
         for i, limit in self._budgets.items():
             begins, ends = limit.flight
             if begun:
@@ -326,6 +325,7 @@ class Periods:
             if begins <= now < ends or not begun:
                 self.give(i)
             self.plan_again(i)
+        self.paused = False  # at last: if an interrupt comes first, it can be called again
 
     def _skip(self, i: int, now: float) -> None:
         """Take the time since the latest auction for unknown, not for one without auctions."""

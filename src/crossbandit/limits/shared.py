@@ -88,7 +88,7 @@ class SharedBudget:
     def __init__(self, budget: Budget, *, max_jump: timedelta | float | None = MAX_JUMP) -> None:
         given: object = budget
         if not isinstance(given, Budget) or isinstance(given.per, int):
-            reject("SharedBudget", "budget", "a Budget per day, hour, timedelta or None", budget)
+            reject("SharedBudget", "budget", "a Budget without a period of auctions", budget)
         self.budget = budget
         self._max_jump = jump_of("SharedBudget", max_jump)
         self._lock = Lock()

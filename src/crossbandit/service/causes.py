@@ -99,34 +99,23 @@ class Refusal(ServiceError):  # noqa: N818 - it becomes an answer
         self.code, self.headers = code, headers
 
 
-# The HTTP status of each code.
-STATUS = {
-    "invalid": 400,
-    "unauthorized": 401,
-    "forbidden": 403,
-    "not-found": 404,
-    "unknown-bidder": 404,
-    "method-not-allowed": 405,
-    "too-slow": 408,
-    "exists": 409,
-    "paused": 409,
-    "learned-before": 409,
-    "reported-otherwise": 409,
-    "limited": 409,
-    "too-large": 413,
-    "not-json": 415,
-    "damaged-token": 422,
-    "foreign-token": 422,
-    "expired": 422,
-    "not-learned": 422,
-    "missing-outcomes": 422,
-    "contradiction": 422,
-    "too-many-requests": 429,
-    "error": 500,
-    "internal": 500,
-    "not-ready": 503,
-    "store-unavailable": 503,
+_WITH_STATUS = {
+    400: "invalid",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found unknown-bidder",
+    405: "method-not-allowed",
+    408: "too-slow",
+    409: "exists paused learned-before reported-otherwise limited",
+    413: "too-large",
+    415: "not-json",
+    422: "damaged-token foreign-token expired not-learned missing-outcomes contradiction",
+    429: "too-many-requests",
+    500: "error internal",
+    503: "not-ready store-unavailable",
 }
+# The HTTP status of each code.
+STATUS = {code: status for status, codes in _WITH_STATUS.items() for code in codes.split()}
 _CODES: tuple[tuple[type[CrossbanditError], str], ...] = (
     (LearnedBeforeError, "learned-before"),
     (ExpiredDecisionError, "expired"),

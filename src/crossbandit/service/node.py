@@ -31,7 +31,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client import address_parts
+from crossbandit.service.client.client import address_parts
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -568,6 +568,11 @@ class Node:
             name: The bidder.
         """
         return self.directory.find(name).figures(self.clock())
+
+    def all_figures(self) -> dict[str, BidderFigures]:
+        """Return the figures of all bidders, by name."""
+        bidders = sorted(self.directory.bidders.items())
+        return {name: one.figures(self.clock()) for name, one in bidders}
 
     def health(self) -> dict[str, Any]:
         """Return the state of this node. `GET /readyz` shows only whether it is ready."""

@@ -78,8 +78,17 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
     ends: float | None = None
 
 
+class _Target(LimitSettings, frozen=True, kw_only=True, tag_field="kind"):
+    """What the settings of all targets share."""
+
+    keep: str = "always"
+    aim: str = "value"
+    per: Period = None
+    timezone: str = "UTC"
+
+
 class ReturnOnSpendSettings(
-    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="return-on-spend"
+    _Target, frozen=True, forbid_unknown_fields=True, tag="return-on-spend"
 ):
     """A target; see `crossbandit.limits.ReturnOnSpend`.
 
@@ -93,15 +102,9 @@ class ReturnOnSpendSettings(
 
     made: ClassVar[type[ReturnOnSpend]] = ReturnOnSpend
     ratio: float
-    keep: str = "always"
-    aim: str = "value"
-    per: Period = None
-    timezone: str = "UTC"
 
 
-class CostPerSettings(
-    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="cost-per"
-):
+class CostPerSettings(_Target, frozen=True, forbid_unknown_fields=True, tag="cost-per"):
     """A target; see `crossbandit.limits.CostPer`.
 
     Attributes:
@@ -116,10 +119,6 @@ class CostPerSettings(
     made: ClassVar[type[CostPer]] = CostPer
     amount: float
     worth: float | None = None
-    keep: str = "always"
-    aim: str = "value"
-    per: Period = None
-    timezone: str = "UTC"
 
 
 TargetSettings = ReturnOnSpendSettings | CostPerSettings

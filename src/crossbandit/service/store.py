@@ -189,8 +189,15 @@ class Session(ABC):
         """Begin a transaction, on a new connection if there is none."""
 
     @abstractmethod
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        """Execute a statement and return the cursor."""
+
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement and return its rows."""
+        if self._connection is None:
+            raise self.errors[0]("the connection is closed")
+        found = self._execute(statement, values)
+        return [] if found.description is None else found.fetchall()
 
     def _lock(self, strength: str, *, wait: bool) -> str:
         """Return the end of a SELECT statement that locks its rows until the transaction ends.
@@ -571,11 +578,8 @@ class SqliteSession(Session):
         if self._connection is not None and self._connection.in_transaction:
             super()._end(commit=commit)
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._connection is None:
-            raise sqlite3.ProgrammingError("the connection is closed")
-        found: list[Any] = self._connection.execute(statement, values).fetchall()
-        return found
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        return self._connection.execute(statement, values)
 
 
 _SETTINGS = (
@@ -638,13 +642,9 @@ class PostgresqlSession(Session):
     def _lock(self, strength: str, *, wait: bool) -> str:
         return f" FOR {strength}" if wait else f" FOR {strength} SKIP LOCKED"
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._connection is None:
-            raise psycopg.OperationalError("the connection is closed")
-        found = self._connection.execute(
-            statement.replace("?", "%s").encode(), values or None, binary=True
-        )
-        return [] if found.description is None else found.fetchall()
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        marked = statement.replace("?", "%s").encode()
+        return self._connection.execute(marked, values or None, binary=True)
 
     def take_leases(
         self, wanted: Mapping[int, int], holder: str, url: str | None, seconds: float

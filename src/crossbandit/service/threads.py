@@ -512,7 +512,20 @@ class Writer:
         with self._lock:
             self.waiting -= sum(len(item.rows) for item in items)
         for item in items:
-            _finish(item, error, done=id(item) in done)
+            live, written = item.live, id(item) in done
+            # A state is wrong if one of its decisions is not in the log, or if its lease is old.
+            if not written and live is not None and (error is None or item.rows):
+                live.lost = True
+            if written and live is not None and item.rows:
+                live.logged = item.rows[-1].number + 1
+            if not written and item.failed is not None:
+                item.failed()
+            if not item.future.set_running_or_notify_cancel():
+                continue
+            if written:
+                item.future.set_result(item.answer)
+            else:
+                item.future.set_exception(error or _refusal(item))
 
     # --- locked rows ---------------------------------------------------------------------------
 
@@ -552,27 +565,8 @@ def _write(items: list[_Item]) -> Write:
     return Append(first.bidder, len(rows), OUTCOMES, encode(rows))
 
 
-def _finish(item: _Item, error: ServiceError | None, *, done: bool) -> None:
-    """Complete the future of an item."""
-    live = item.live
-    # A state is wrong if one of its decisions is not in the log, or if its lease is old.
-    if not done and live is not None and (error is None or item.rows):
-        live.lost = True
-    if done and live is not None and item.rows:
-        live.logged = item.rows[-1].number + 1
-    if not done and item.failed is not None:
-        item.failed()
-    if not item.future.set_running_or_notify_cancel():
-        return
-    if done:
-        item.future.set_result(item.answer)
-    elif error is not None:
-        item.future.set_exception(error)
-    elif live is not None:
-        item.future.set_exception(
-            NotReadyError("Another node decides for this bidder now. Try again.")
-        )
-    else:
-        item.future.set_exception(
-            UnknownBidderError("The bidder was deleted. Create it again, or drop its outcomes.")
-        )
+def _refusal(item: _Item) -> ServiceError:
+    """Return the error for an item that the store has refused."""
+    if item.live is not None:
+        return NotReadyError("Another node decides for this bidder now. Try again.")
+    return UnknownBidderError("The bidder was deleted. Create it again, or drop its outcomes.")

@@ -188,7 +188,7 @@ def test_estimates_by_propensities_are_unbiased(robust: bool) -> None:
         if found is None and robust:  # the bid was never drawn: what is expected is left
             expected = sum(
                 float((values - plan.bids)[rows] @ prices.at(plan.bids[rows]))
-                for prices, rows in groups.others(np.arange(3))
+                for prices, rows in groups.crossed(np.arange(3))
             )
         else:
             expected = found.value if found else 0.0
@@ -317,6 +317,7 @@ def test_the_errors_of_an_interval_by_hand() -> None:
         by_turns=53.0,
         narrower=57.0,
         powers=np.array([51.0, 49.5, 44.0, 43.0]),
+        steps=np.array([[[30.0, 9.0], [20.0, 16.0], [1.7, 1.0]]] * 2),  # not clearly a jump
     )
     found = sums.estimate(known)
     assert found.value == 10.0 + 50.0 - 2.0
@@ -328,6 +329,10 @@ def test_the_errors_of_an_interval_by_hand() -> None:
     assert found.high == pytest.approx(58.0 + 2.0 + np.hypot(np.hypot(5 * quantile, rest), 1.0))
     assert found.low == pytest.approx(58.0 - 1.0 - np.hypot(np.hypot(13 * quantile, rest), 7.0))
     assert found.open == 3.0
+    sums.steps[1, 2] = 3.8, 4.0
+    jumps = sums.estimate(known)
+    assert jumps.low == pytest.approx(60.0 - 30.0 - quantile * np.sqrt(9.0 + 25.0))
+    assert jumps.high == pytest.approx(60.0 + 20.0 + quantile * np.sqrt(16.0 + 25.0))
 
 
 def test_bids_that_do_not_vary_leave_bounds_only() -> None:

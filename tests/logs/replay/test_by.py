@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossbandit.core.report.data import Table
+from crossbandit.core.report.terminal import show
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.limits import Budget
 from crossbandit.logs import AuctionLog, make_log
@@ -52,6 +54,29 @@ def test_the_limits_of_parts_are_explained(log: Path) -> None:
     results = replay_by(parts, jobs=1, limits=limits, strategies=["truthful"])
     assert "The limits hold for each site by itself" in results.notes[-1]
     assert all(one.limits is not None and one.limits.total > 5 for one in results.replays.values())
+
+
+def test_the_overview_has_what_any_chart_shows_in_all_parts() -> None:
+    """A chart leaves out lines where there are too many; a strategy still played there."""
+    frame = pd.DataFrame({"value": 3.0, "market_price": 1.0, "ad": ["a"] * 40 + ["b"] * 2})
+    results = replay_by(AuctionLog(frame, by="ad"), jobs=1, seeds=1)
+    table = overview(results)
+    place = table.head.index("best response, all told")
+    amounts = [
+        one.outcome("best response, all told").mean_surplus for one in results.replays.values()
+    ]
+    texts = [float(str(row[place])) for row in table.rows]
+    assert texts == pytest.approx([*amounts, sum(amounts)], abs=0.06)
+
+
+def test_a_narrow_terminal_shows_which_part_a_line_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    amounts = tuple("1,234,567.0" for _ in range(6))
+    head = ("site", *(f"strategy {i}" for i in range(6)))
+    show(Table(head=head, rows=(("shoes", *amounts), ("books", *amounts))))
+    assert {"shoes", "books"} <= set(capsys.readouterr().out.split())
 
 
 def test_a_part_with_its_own_error_does_not_end_the_others() -> None:

@@ -501,7 +501,7 @@ def test_a_map_makes_no_bid_above_the_value() -> None:
 
 def noted(times: list[pd.Timestamp], budget: Budget) -> str:
     rng = np.random.default_rng(1)
-    values, prices = rng.uniform(0, [[1], [0.6]], (2, len(times)))
+    values, prices = rng.uniform(0, np.array([[1], [0.6]]), (2, len(times)))
     frame = pd.DataFrame({"value": values, "market_price": prices, "time": times})
     rules = ReplayRules(bids=5)
     log = AuctionLog(frame, columns={"time": "time"})

@@ -17,9 +17,9 @@ from crossbandit.service.page import (
     Board,
     Point,
     Track,
-    beliefs,
     bid_chart,
     detail,
+    drawn,
     event_stream,
     history_charts,
     known_classes,
@@ -191,7 +191,8 @@ def test_a_bidder_with_classes_that_knows_none_has_no_charts() -> None:
 def test_details_are_json_and_hold_no_nan() -> None:
     given = figures(limits=(budget(),), refused={"expired": 3, "learned-before": 0})
     found = detail("shop", "settings", given, Track().points(NOW, given))
-    charts = found["charts"] | beliefs(trained(classes=["site"]))
+    bidder = trained(classes=["site"])
+    charts = found["charts"] | drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
     json.dumps([found, charts], allow_nan=False)
     assert found["refusals"] == [["expired", "3"]]
     assert set(charts) == {"bids", "law", "surplus", "spend", "wins", "multiplier"}

@@ -118,6 +118,9 @@ class Decision(DecisionFields):
         learner: As above.
         carried: Other attributes that are not as by default.
 
+    Raises:
+        DecisionError: The round, the arm, the probability or the learner is of another type.
+
     >>> from crossbandit import CrossGraphAdaptive, Problem, graphs
     >>> learner = CrossGraphAdaptive().start(Problem(graphs.complete(2), contexts=1), seed=0)
     >>> token = learner.act(0).token
@@ -136,7 +139,14 @@ class Decision(DecisionFields):
         learner: str = "",
         **carried: Any,
     ) -> None:
-        super().__init__(round, context, arm, probability, revealed, learner, carried)
+        try:
+            super().__init__(round, context, arm, probability, revealed, learner, carried)
+        except (OverflowError, TypeError):
+            raise DecisionError(
+                "The round and the arm of a decision must be integers, its probability a number, "
+                f"and its learner the id of one. Got the round {round!r}, the arm {arm!r}, the "
+                f"probability {probability!r} and the learner {learner!r}."
+            ) from None
 
     if not TYPE_CHECKING:  # a type checker would allow every attribute
 
@@ -260,7 +270,7 @@ class Decision(DecisionFields):
         written = None if token is None else token_bytes(token)
         try:
             return _law_from_json(given) if "decider" in given else _from_json(given, written)
-        except (KeyError, OverflowError, TypeError, ValueError):
+        except (DecisionError, KeyError, TypeError, ValueError):
             expected = f"what to_json wrote, a dict with the keys {', '.join(FIELDS)}"
             reject("Decision.from_json", "data", expected, data)
 

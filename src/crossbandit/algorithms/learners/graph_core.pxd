@@ -24,6 +24,10 @@ cdef class GraphShell(ShellCore):
     cpdef act_usual(self, context)
     cdef read_usual(self, context)
     cdef read_vector(self, context)
+    cdef bint is_usual(self) except -1
+    cdef DecisionFields decided(self, context)
+    cdef bint is_learnable(self, decision, losses) except -1
+    cdef learn_read(self, DecisionFields one, losses)
     cpdef DecisionFields make(self, context, readout, long long number)
     cpdef finish(self, DecisionFields one, double probability)
     cpdef record(self, DecisionFields one, double probability)

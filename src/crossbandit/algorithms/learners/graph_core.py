@@ -72,17 +72,37 @@ class GraphShell(ShellCore):
         lock = self._lock
         lock.acquire()
         try:
-            if self.quick < 0 or self.uniforms is None or (self.quick == 0 and not self.prepare()):
+            if not self.is_usual():
                 return None
             plain = self.read_usual(context)
-            if plain is None:
-                return None
-            one = self.make(plain, None, self.round)
-            one.form = self.form
-            self.record(one, self.play_usual(one, plain if self.contexts >= 0 else 0))
-            return one
+            return None if plain is None else self.decided(plain)
         finally:
             lock.release()
+
+    def act_many_usual(self, contexts):
+        """Return the decisions of `act_usual` in many contexts; None if any is unusual."""
+        lock = self._lock
+        lock.acquire()
+        try:
+            if not self.is_usual():
+                return None
+            plain = []
+            for context in contexts:
+                one = self.read_usual(context)
+                if one is None:
+                    return None
+                plain.append(one)
+            made = []
+            for one in plain:
+                self.read_usual(one)
+                made.append(self.decided(one))
+            return made
+        finally:
+            lock.release()
+
+    def is_usual(self):
+        """Return whether a round can be usual."""
+        return self.quick >= 0 and self.uniforms is not None and (self.quick > 0 or self.prepare())
 
     def read_usual(self, context):
         """Read a context; return it in plain form, or None if it is unusual."""
@@ -120,6 +140,13 @@ class GraphShell(ShellCore):
         core.now_offset[0] = 0
         return context if plain else tuple([float(core.now_table[0, 0, v]) for v in range(width)])
 
+    def decided(self, context):
+        """Return a decision in the context that was read."""
+        one: DecisionFields = self.make(context, None, self.round)
+        one.form = self.form
+        self.record(one, self.play_usual(one, context if self.contexts >= 0 else 0))
+        return one
+
     def make(self, context, readout, number):
         """Return a decision without an arm."""
         # This is `Decision(...)`, in a fraction of the time.
@@ -149,7 +176,7 @@ class GraphShell(ShellCore):
         if self.watches:
             watch: WatchCounts = self._watch
             if watch is None:
-                watch = self.start_watch(one.round)
+                watch = self._start_watch(one.round)
             if watch.is_latest(one.round):
                 watch.count(len(watch._cohorts) - 1, 0, one.arm)
             else:
@@ -159,18 +186,6 @@ class GraphShell(ShellCore):
             while len(self._pending) > self._max_pending:
                 self._last_expired = next(iter(self._pending))
                 del self._pending[self._last_expired]
-
-    def record_many(self, read, plays):
-        """Return the decisions of a batch that was played, and record them."""
-        made = []
-        baselines, arms, chances = (one.tolist() for one in plays[:3])
-        for i in range(len(arms)):
-            one: DecisionFields = self.make(read[i][0], read[i][1], self.round)
-            one.arm, one.factors = arms[i], plays[3][i]
-            one.baseline = None if isnan(baselines[i]) else baselines[i]
-            self.record(one, chances[i])
-            made.append(one)
-        return made
 
     def play_usual(self, one, context):
         """Play a round; return the probability of its arm."""
@@ -187,40 +202,69 @@ class GraphShell(ShellCore):
         """Learn from the feedback of a decision, and mark it, in the usual case; else return False.
 
         It is unusual that the decision was not made here by `act_usual`, or was learned from
-        before, that its page must be made, and that losses are no array of floats in their range.
+        before, and that losses are no array of floats in their range.
         Nothing has changed then.
         """
-        if self.quick <= 0 or type(decision) is not self.decision_type:
-            return False
-        one: DecisionFields = decision
-        page: Page = None
-        place: cython.longlong = one.counter & ON_PAGE
         lock = self._lock
         lock.acquire()
         try:
-            if not self.is_own(one):
+            if not self.is_learnable(decision, losses):
                 return False
-            if self.remembers:
-                new: cython.bint = self._pending.get(one.round) is one
-            else:
-                page = self.learned_from.find(one.decider, one.counter, one.time)
-                new = page is not None and page.table[place] == 0
-            if not new or not self.read_feedback(one, losses):
-                return False
-            self.learn_here(one, losses)
-            self._waiting -= 1
-            if self.watches:
-                watch: WatchCounts = self._watch
-                cohort: cython.Py_ssize_t = watch.cohort_of(one.round)
-                if cohort >= 0:
-                    watch.count(cohort, 1, one.arm)
-            if self.remembers:
-                del self._pending[one.round]
-            else:
-                page.table[place] = 1
+            self.learn_read(decision, losses)
         finally:
             lock.release()
         return True
+
+    def learn_many_usual(self, decisions, losses):
+        """Do what `learn_usual` does with many decisions, if all are usual; else return False."""
+        count: cython.Py_ssize_t = len(decisions)
+        rounds = set()
+        lock = self._lock
+        lock.acquire()
+        try:
+            for i in range(count):
+                if not self.is_learnable(decisions[i], losses[i]):
+                    return False
+                rounds.add(decisions[i].round)
+            if len(rounds) < count:
+                return False
+            for i in range(count):
+                self.read_feedback(decisions[i], losses[i])
+                self.learn_read(decisions[i], losses[i])
+        finally:
+            lock.release()
+        return True
+
+    def is_learnable(self, decision, losses):
+        """Return whether a decision is usual and was not learned from; read its losses."""
+        if self.quick <= 0 or type(decision) is not self.decision_type:
+            return False
+        one: DecisionFields = decision
+        if not self.is_own(one):
+            return False
+        if self.remembers:
+            new: cython.bint = self._pending.get(one.round) is one
+        else:
+            page: Page = self.learned_from.find(one.decider, one.counter, one.time)
+            if page is None:
+                page = self.learned_from.page_if_live(one.decider, one.counter, one.time)
+            new = page is not None and page.table[one.counter & ON_PAGE] == 0
+        return new and self.read_feedback(one, losses)
+
+    def learn_read(self, one, losses):
+        """Learn from the losses that were read, and mark the decision."""
+        self.learn_here(one, losses)
+        self._waiting -= 1
+        if self.watches:
+            watch: WatchCounts = self._watch
+            cohort: cython.Py_ssize_t = watch.cohort_of(one.round)
+            if cohort >= 0:
+                watch.count(cohort, 1, one.arm)
+        if self.remembers:
+            del self._pending[one.round]
+        else:
+            page: Page = self.learned_from.find(one.decider, one.counter, one.time)
+            page.table[one.counter & ON_PAGE] = 1
 
     def is_own(self, one):
         """Return whether a decision was made here, by `act_usual`."""

@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,8 @@ from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
-from crossbandit.core.forms import Context, Readout
+from crossbandit.core.forms import Readout
+from crossbandit.core.locks import Lock
 
 class GraphShell(ShellCore):
     core: Any
@@ -16,7 +16,7 @@ class GraphShell(ShellCore):
     learned_from: SeenDecisions
     quick: int
     round: int
-    _lock: RLock
+    _lock: Lock
     _max_pending: int
     _pending: dict[int, Decision]
     _revealed: dict[int, Sequence[int]]
@@ -30,8 +30,7 @@ class GraphShell(ShellCore):
     def make(self, context: Any, readout: Readout | None, number: int) -> Decision: ...
     def finish(self, one: Decision, probability: float) -> None: ...
     def record(self, one: Decision, probability: float) -> None: ...
-    def record_many(
-        self, read: Sequence[tuple[Context, Readout]], plays: tuple[Any, ...]
-    ) -> list[Decision]: ...
     def act_usual(self, context: Any) -> Decision | None: ...
     def learn_usual(self, decision: Any, losses: Any) -> bool: ...
+    def act_many_usual(self, contexts: Any) -> list[Decision] | None: ...
+    def learn_many_usual(self, decisions: Any, losses: Any) -> bool: ...

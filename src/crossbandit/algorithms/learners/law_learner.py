@@ -47,7 +47,6 @@ from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Mapping, Sequence
     from typing import Protocol, Self
 
@@ -97,6 +96,21 @@ class Round(NamedTuple):
     worth: float  # a number that the payoff depends on; see `OutcomeLaw`
     cost: float  # another number that the payoff depends on
     labels: tuple[Label, ...]  # the classes, in the order of the law's features
+
+
+class Shown(NamedTuple):
+    """What became known after a decision."""
+
+    amount: float  # what was played
+    reached: bool  # whether it reached the number
+    number: float  # the number, or one that shows the same
+
+
+class Payment(NamedTuple):
+    """What accounts for the money of a decision, and the key under which it does."""
+
+    money: Money
+    key: int
 
 
 class Made(NamedTuple):
@@ -209,7 +223,7 @@ class LawLearner(LawShell, Shell):
     def act(self, given: Round, first: int, last: int) -> Decision:
         """Choose an amount."""
         if self.guard is None:
-            return self.decide(*given, first, last)
+            return self.act_usual(*given, first, last)
         with self.deciding:
             arm, wanted, weight = self.guard.choose(*given, first, last)
             law_amount = float(self.law.amounts[wanted])
@@ -329,13 +343,10 @@ class LawLearner(LawShell, Shell):
         decision: Any,
         context: float,
         labels: tuple[Label, ...],
-        amount: float,
+        shown: Shown,
         *,
-        reached: bool,
-        number: float,
         correction: bool = False,
-        money: Money | None = None,
-        key: int = 0,
+        payment: Payment | None = None,
     ) -> None:
         """Learn from the outcome of a decision."""
         if len(labels) != self.features:
@@ -343,57 +354,42 @@ class LawLearner(LawShell, Shell):
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
-        usual = money is None and not correction
-        if usual and self.learn_usual(decision, context, labels, amount, reached, number):
+        usual = payment is None and not correction
+        if usual and self.learn_usual(decision, context, labels, *shown):
             return
         decider, round_ = decision.decider, decision.round
         with self.learning:
             page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
             if correction:
-                given = (decision, context, labels, page.codes, at, amount, reached, number)
-                self._correct(*given, money, key)
+                self._correct(decision, context, labels, page, shown, payment)
                 return
             steps: Sequence[Step] = ()
             if page.codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                steps = self._admitted(decision, page, reached)
+                steps = self._admitted(decision, page, shown.reached)
             # The law explores by itself. Bids that the guard chose do not count as its exploration.
             part = decision.guard
             own = decider in self.own and round_ < DECLINED
-            tried = part is None or amount == part.law_amount
-            outcome = (amount, reached, number, tried, own)
-            with nullcontext() if money is None else money.lock, self.deciding:
-                paid = money.settled(key, context, *outcome[:3]) if money else ()
-                learned = self._learning(page, at, context, labels, part, outcome)
-                at_once(*learned, *steps, *paid)
+            outcome = (*shown, part is None or shown.amount == part.law_amount, own)
+            with nullcontext() if payment is None else payment.money.lock, self.deciding:
+                paid = payment.money.settled(payment.key, context, *shown) if payment else ()
+                slots = self.law.levels.slots(labels) if labels else None
+                self.keep_round(context, labels)
+                learned = partial(self.add_outcome, page, at, context, slots, *outcome)
+                at_once(learned, *self._weighing(part, shown), *steps, *paid)
         if steps:
             self.watch.warn()
 
-    def _learning(
-        self,
-        page: Page,
-        at: int,
-        context: float,
-        labels: tuple[Label, ...],
-        part: GuardPart | None,
-        outcome: tuple[float, bool, float, bool, bool],
-    ) -> Sequence[Step]:
-        """Return the steps that learn from an outcome, and remember that it was learned.
-
-        outcome: the last arguments of `add_outcome`.
-        """
-        law = self.law
-        slots = law.levels.slots(labels) if labels else None
-        self.note(context, labels)
-        learned = partial(self.add_outcome, page, at, context, slots, *outcome)
+    def _weighing(self, part: GuardPart | None, shown: Shown) -> Sequence[Step]:
+        """Return the steps by which the guard learns from an outcome."""
         if part is None or self.guard is None:
-            return (learned,)
-        amount, reached, number = outcome[:3]
-        played = part.places(law.amounts, amount)
-        kind, index, _ = law.core.shown(amount, reached, number)
+            return ()
+        played = part.places(self.law.amounts, shown.amount)
+        kind, index, _ = self.law.core.shown(*shown)
         if played is None or kind < 0:
-            return (learned,)
-        weighed = self.guard.weighing(part.worth, *played, part.weight, part.chances, kind, index)
-        return (learned, *weighed)
+            return ()
+        weight = part.weight, part.chances
+        steps: Sequence[Step] = self.guard.weighing(part.worth, *played, *weight, kind, index)
+        return steps
 
     def _admitted(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
         """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
@@ -420,20 +416,17 @@ class LawLearner(LawShell, Shell):
         decision: Decision,
         context: float,
         labels: tuple[Label, ...],
-        codes: array[int],
-        at: int,
-        amount: float,
-        reached: bool,  # noqa: FBT001
-        number: float,
-        money: Money | None,
-        key: int,
+        page: Page,
+        shown: Shown,
+        payment: Payment | None,
     ) -> None:
-        """Replace the learned outcome. codes: those of its page; at: its place there."""
+        """Replace the outcome that was learned."""
         if self.guard is not None:
             raise DecisionError(
                 "A guard cannot take an outcome back: its estimates have been used since. Leave "
                 "the first outcome, or use a bidder with guarded=False."
             )
+        codes, at = page.codes, decision.round % PAGE
         before = codes[at]
         if before < KNOWN:
             found = "was learned on other amounts" if before > HELD else "was not learned from"
@@ -442,14 +435,15 @@ class LawLearner(LawShell, Shell):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        outcome = shown_by(law, amount, reached=reached, number=number)
+        outcome = shown_by(law, shown.amount, reached=shown.reached, number=shown.number)
         steps: list[Step] = [partial(codes.__setitem__, at, code_of(outcome[0], outcome[1]))]
-        with nullcontext() if money is None else money.lock, self.deciding:
+        with nullcontext() if payment is None else payment.money.lock, self.deciding:
             if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
                 given = (context, law.levels.slots(labels), *first, *outcome)
                 steps.append(partial(law.core.correct, self.test.core, *given))
-            if money is not None:
-                steps += money.corrected(key, before, context, amount, won=reached)
+            if payment is not None:
+                value = before, context, shown.amount
+                steps += payment.money.corrected(payment.key, *value, won=shown.reached)
             at_once(*steps)
 
     def learn_many(
@@ -512,8 +506,10 @@ class LawLearner(LawShell, Shell):
         amounts, reached, _ = outcomes
         low, high = self.law.amounts[0], self.law.amounts[-1]
         # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
-        found = np.where(reached, amounts <= high, amounts >= low)
-        found |= np.isin(reached, TOLD_AFTER[self.law.feedback])
+        after = TOLD_AFTER[self.law.feedback]
+        found = (reached & ((True in after) | (amounts <= high))) | (
+            ~reached & ((False in after) | (amounts >= low))
+        )
         known = np.flatnonzero(found)
         last = known[-SAMPLE:]
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size

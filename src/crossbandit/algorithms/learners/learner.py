@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 import numpy as np
 
 from crossbandit.algorithms.learners import files
-from crossbandit.algorithms.learners.batches import act_many, learn_many
 from crossbandit.algorithms.learners.decisions import (
     Decision,
     check_maker,
@@ -27,6 +26,8 @@ from crossbandit.algorithms.learners.feedback import (
     checked_rows,
     listed_arms,
     neighbors,
+    read_many,
+    rows_of_many,
 )
 from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
@@ -40,7 +41,7 @@ from crossbandit.core.notebook import card, counted
 from crossbandit.core.steps import at_once
 from crossbandit.core.streams import Seed, stream
 from crossbandit.core.types import Floats, Integers
-from crossbandit.core.validation import integer, reject, verbatim
+from crossbandit.core.validation import because_of, integer, reject, verbatim
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -56,10 +57,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.batches import Answers, Plays
     from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.core.blocks import ContextBlock, Rounds
+    from crossbandit.core.blocks import Rounds
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -285,7 +285,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             rows = checked_rows(self.problem.form, pending, revealed, losses)
             if self.graph_kind in {"uninformed", "unknown"}:
                 pending.graph, pending.known = known, revealed
-            self._learn_one(pending, rows, steps)
+            self._learn_all([pending], [rows], lambda _: steps)
 
     def expects(self, decision: Decision | bytes | str) -> None:
         """Check that `learn` would accept a decision now. Changes nothing.
@@ -316,7 +316,16 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        return act_many(self, contexts, available)
+        given, masks = read_many(contexts, available)
+        if self.graph_kind == "informed":
+            got = verbatim("a problem whose graph is given to act before each round; call act")
+            reject("act_many", "contexts", "those of a problem with one graph", got)
+        decisions = self.act_many_usual(given) if available is None else None
+        if decisions is not None:
+            return decisions
+        read = [self._read(context, mask) for context, mask in zip(given, masks, strict=True)]
+        with self._lock:
+            return [self.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
@@ -333,7 +342,39 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        learn_many(self, decisions, losses)
+        plain = type(decisions) is list and isinstance(losses, list | tuple | np.ndarray)
+        alike = plain and len(decisions) == len(losses)
+        if not (alike and self.learn_many_usual(decisions, losses)):
+            self.learn_many_with(lambda _: (), decisions, losses)
+
+    def learn_many_with(
+        self,
+        also: Callable[[int | None], Sequence[Step]],
+        decisions: Sequence[Decision | bytes | str],
+        losses: Any,
+    ) -> None:
+        """Do what `learn_many` does, and make other changes in the same step.
+
+        Args:
+            also: Returns the other changes. It takes None; or the number of a decision, if the
+                algorithm learns from each in a step of its own.
+            decisions: As in `learn_many`.
+            losses: As in `learn_many`.
+
+        Raises:
+            DecisionError: As in `learn_many`.
+            InvalidParameterError: Graphs change, and are not known before the feedback.
+        """
+        with self._lock:
+            self._recover()
+            pending = self._expected_all(decisions)
+            if self.graph_kind in {"uninformed", "unknown"}:
+                expected = "those of a problem that says in advance what a play reveals; call learn"
+                got = verbatim(f"those of {self.graph_kind} graphs")
+                reject("learn_many", "decisions", expected, got)
+            revealed = [self.revealed(one) for one in pending]
+            rows = rows_of_many(self.problem.form, pending, revealed, losses)
+            self._learn_all(pending, rows, also)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
@@ -448,7 +489,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._former_ids |= theirs
             self.learned_from.merge(other.learned_from)
             if self.needs_all_feedback:  # earlier rounds of the two have the same numbers
-                self.start_watch(self.round)
+                self._start_watch(self.round)
 
     def _check_mergeable(self, other: Learner[AlgorithmT]) -> None:
         name = type(self.algorithm).__name__
@@ -743,7 +784,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def start_watch(self, first: int) -> FeedbackWatch:
+    def _start_watch(self, first: int) -> FeedbackWatch:
         """Watch for missing feedback from a round on."""
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
@@ -764,6 +805,27 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         read = self._decoded(decision)
         pending = self._remembered(read.round, read.learner)
         return self._unlearned(read) if pending is None else pending
+
+    def _expected_all(self, decisions: Any) -> list[Decision]:
+        """Return what `_expected` returns for each; raise if it refuses one, or one comes twice."""
+        if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
+            raise DecisionError(
+                f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
+                f"{decisions!r}."
+            )
+        found: dict[tuple[str, int], Decision] = {}
+        failed: dict[int, DecisionError] = {}
+        for i, decision in enumerate(decisions):
+            try:
+                one = self._expected(decision)
+                if (one.decider, one.counter) in found:
+                    raise learned_before(one.round)
+                found[one.decider, one.counter] = one
+            except DecisionError as error:
+                failed[i] = error
+        if failed:
+            raise because_of(failed, next(iter(failed.values())))
+        return list(found.values())
 
     def _remembered(self, round_: object, learner: str) -> Decision | None:
         pending = self._pending.get(round_) if isinstance(round_, int) else None
@@ -819,21 +881,38 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         rounds = own if pending.decider == self.id else self._former_ids.get(pending.decider)
         return rounds is not None and pending.counter < rounds
 
-    def _learn_one(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
-        """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
-        (marked,), counts, marks = self._marking([pending])
-        last = counts[0] - 1
-        steps = self.update_steps(marked, rows, last)
-        new = marked is not pending
-        if steps is not None:
-            counted = self.count_steps(marked, last) if new else ()
-            at_once(partial(self.set_counts, *counts), *counted, *steps, *marks, *also)
+    def _learn_all(
+        self,
+        decisions: Sequence[Decision],
+        rows: Sequence[Floats],
+        also: Callable[[int | None], Sequence[Step]],
+    ) -> None:
+        """Learn from decisions that are expected, and mark them.
+
+        All of it is one step, or each decision a step of its own if there are no steps. also:
+        returns other changes for the same step; it takes None, or the number of the decision.
+        """
+        marked, counts, marks = self._marking(decisions)
+        last, steps = self.round - 1, list[Step]()
+        for one, mark, own in zip(decisions, marked, rows, strict=True):
+            last += mark is not one
+            update = self.update_steps(mark, own, last)
+            if update is None:
+                break
+            steps += [*(self.count_steps(mark, last) if mark is not one else ()), *update]
+        else:
+            at_once(partial(self.set_counts, *counts), *steps, *marks, *also(None))
             return
+        for i, (one, own) in enumerate(zip(decisions, rows, strict=True)):
+            self._learn_alone(one, own, also(i))
+
+    def _learn_alone(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
+        (marked,), counts, marks = self._marking([pending])
         arrays = [(array, array.copy()) for array in self.state().values()]
         self._before = arrays, (self.round, self._waiting)
         try:
             self.set_counts(*counts)
-            if new:
+            if marked is not pending:
                 self.count_round(marked)
             self.update(marked, rows)
             at_once(*marks, *also, partial(setattr, self, "_before", None))
@@ -1064,17 +1143,6 @@ class CoreLearner(Learner[AlgorithmT]):
         baseline = math.nan if pending.baseline is None else pending.baseline
         learned = (weights, baseline, self.arms_of(pending), rows)
         return (partial(self.core.learn, *_round(pending), last, pending.arm, *learned),)
-
-    def play_many(self, contexts: ContextBlock, numbers: Integers, plays: Plays) -> None:
-        """Play rounds from the present one on, and fill in what was done."""
-        random = self.random_numbers(plays.arms.size)
-        self.core.play_many(contexts, numbers, self.round, random, plays)
-
-    def update_many_step(
-        self, contexts: ContextBlock, numbers: Integers, last: int, answers: Answers
-    ) -> Callable[[], Any]:
-        """Return the step that learns from the feedback of decisions, in their order."""
-        return partial(self.core.learn_many, contexts, numbers, last, answers)
 
     def simulate(self, rounds: Rounds) -> None:
         """Play a batch of rounds, compiled."""

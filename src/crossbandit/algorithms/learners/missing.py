@@ -167,7 +167,7 @@ def _warn(shares: Floats) -> None:
         "loss as 0, so it prefers arms whose feedback is missing. Send the feedback of every "
         "decision, or use CrossGraphAdaptive.",
         MissingFeedbackWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
 
 

@@ -31,6 +31,9 @@ cdef class SeenPages:
     cdef public long long generation
     cdef public dict pages
     cdef public object clock
+    cdef public Page latest  # the page that was found last, of this decider and with this number
+    cdef public object decider
+    cdef public long long number
     cpdef Page find(self, decider, long long counter, double time)
 
 cdef class WatchCounts:

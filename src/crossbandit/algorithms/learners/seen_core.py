@@ -100,7 +100,11 @@ class SeenPages:
 
     def find(self, decider, counter, time):
         """Return the page of a decision in the usual case; None if more has to be looked at."""
-        page: Page = self.pages.get((decider, counter >> SHIFT))
+        number: cython.longlong = counter >> SHIFT
+        page: Page = self.latest
+        if page is None or decider is not self.decider or number != self.number:
+            page = self.pages.get((decider, number))
+            self.latest, self.decider, self.number = page, decider, number
         if page is None or page.generation != self.generation or time <= self.dropped:
             return None
         now: cython.double = self.clock()

@@ -61,6 +61,9 @@ class SeenPages:
     generation: int
     pages: dict[tuple[str, int], Page]
     clock: Callable[[], float]
+    latest: Page | None
+    decider: str | None
+    number: int
     def find(self, decider: str, counter: int, time: float) -> Page | None: ...
 
 class WatchCounts:

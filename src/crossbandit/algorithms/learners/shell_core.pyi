@@ -1,11 +1,11 @@
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
 from crossbandit.algorithms.learners.decisions import Decision, GuardPart
 from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
+from crossbandit.core.locks import Lock
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 
@@ -27,7 +27,7 @@ class LawShell(ShellCore):
     features: int
     clock: Callable[[], float]
     def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
-    def decide(
+    def act_usual(
         self,
         context: float,
         worth: float,
@@ -50,7 +50,7 @@ class LawShell(ShellCore):
         money: Any = None,
         key: Any = None,
     ) -> bool: ...
-    def note(self, context: float, labels: tuple[Label, ...]) -> None: ...
+    def keep_round(self, context: float, labels: tuple[Label, ...]) -> None: ...
     def add_outcome(
         self,
         page: Any,

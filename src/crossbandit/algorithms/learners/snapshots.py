@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.batches import read_many
+from crossbandit.algorithms.learners.feedback import read_many
 from crossbandit.algorithms.learners.files import (
     initial_state,
     read_learner,
@@ -23,13 +23,12 @@ from crossbandit.core.streams import stream
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from threading import RLock
-
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.forms import Context, Readout
+    from crossbandit.core.locks import Lock
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
 
@@ -62,7 +61,7 @@ class Snapshot(Shell):
     """
 
     locks: ClassVar[tuple[str | None, ...]] = ("_lock",)
-    _lock: RLock
+    _lock: Lock
 
     def __init__(
         self, decider: Learner, learner: str, seed: Seed | None, key: bytes | None

@@ -235,15 +235,8 @@ class AuctionRules(AmountRules):
         """Return the losses of all bids, (n, K, 2), in n auctions."""
         prices = np.ascontiguousarray(prices, dtype=np.float64)
         rows = np.empty((prices.size, self.arms, 2))
-        write_auctions(
-            self.amounts,
-            prices,
-            float(self.reserve),
-            float(self.highest_value),
-            self.scale,
-            rows,
-            ties_win=self.ties == "win",
-        )
+        money = float(self.reserve), float(self.highest_value), self.scale
+        write_auctions(self.amounts, prices, self.ties == "win", money, rows)
         return rows
 
     def contexts(self, values: npt.ArrayLike) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from crossbandit.algorithms.learners.law_learner import KNOWN, LawLearner, Made, Round, reaches
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.core import forks
+from crossbandit.core.locks import Lock
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import LeaseUse, check_jump, jump_of, steady_time
@@ -142,7 +142,7 @@ class Spending:
                         key = first_key(learner.id) + learner.round
                         taken.append(key)
                         auction = (value, now, first, last)
-                        worth, usable, arm = pacer.choose(key, learner.law, labels, *auction)
+                        worth, usable, arm = pacer.choose(key, learner.law, labels, auction)
                         if arm >= 0:
                             decision = learner.decided(arm, first, usable)
                         if arm < pacer.lowest:

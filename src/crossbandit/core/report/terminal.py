@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"best": "bold", "met": "green", "not met": "bold red", "not judged": "yellow"}
 _HEADING = 8  # letters of a heading over numbers that are not broken
+_NAME = 12  # letters of a word that a narrow terminal shows in full
 # Checks have long texts, so lines separate them.
 _OPEN: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
 
@@ -42,7 +43,13 @@ def _drawn(table: Table) -> RichTable:
     kept = [i for i, name in enumerate(table.head) if name not in table.brief]
     for i in kept:
         if not table.is_number(i):
-            drawn.add_column(Text(table.head[i]))
+            # A short name would vanish beside many numbers.
+            names = [table.head[i], *(str(_text(row[i])) for row in table.cells)]
+            width = max(map(len, names))
+            is_word = width <= _NAME and not any(" " in name for name in names)
+            drawn.add_column(
+                Text(table.head[i]), no_wrap=is_word, min_width=width if is_word else None
+            )
             continue
         cells = [str(row[i]) for row in table.cells]
         width = max(_HEADING, *(len(cell) + 3 for cell in cells)) if cells else _HEADING

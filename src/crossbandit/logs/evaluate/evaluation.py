@@ -14,7 +14,14 @@ from crossbandit.applications import FirstPriceBidder
 from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.validation import boolean, integer, number, reject
 from crossbandit.logs.evaluate.decisions import long_run_variance, over_time, quantile_over_time
-from crossbandit.logs.evaluate.groups import WRONG, conclude, find_power, find_trends, make_groups
+from crossbandit.logs.evaluate.groups import (
+    SIZES,
+    WRONG,
+    conclude,
+    find_power,
+    find_trends,
+    make_groups,
+)
 from crossbandit.logs.evaluate.log import (
     CensoredLog,
     StoredLog,
@@ -348,7 +355,7 @@ def best_response(groups: Groups) -> Plan:
     """Return the bids that earn most by the prices of each group in the other half of the log."""
     log, count = groups.log, len(groups.log)
     bids = np.zeros(count)
-    for prices, rows in groups.others(np.arange(count)):
+    for prices, rows in groups.crossed(np.arange(count)):
         bids[rows] = _responses(log, rows, prices, groups.scales[rows])
     note = "fitted to one half of the log, judged by the other"
     return Plan(BEST, "response", np.arange(count), bids, np.ones(count), fitted=True, note=note)
@@ -411,6 +418,7 @@ def what_is_known(log: CensoredLog, plan: Plan) -> KnownSums:
     )
 
 
+_JUMP = 1.8  # standard errors from which on a chance to win counts as one that jumps
 _FEW = 8  # auctions of a small log for each degree of freedom: few of them say how prices vary
 
 
@@ -429,6 +437,7 @@ class BandSums(NamedTuple):
     by_turns: float  # the estimate if each group is divided in two, auction by auction
     narrower: float  # the estimate if each group is divided into lower and higher values
     powers: Floats  # the estimates with other powers of the value
+    steps: Floats  # what shows whether chances to win jump, as in `Ends.steps`
 
     def estimate(self, known: KnownSums) -> ValueEstimate:
         """Return the estimate and its interval, if these are the sums of the whole log.
@@ -438,7 +447,8 @@ class BandSums(NamedTuple):
         own interval change the estimate; that of the choice of bands, which is how much narrower
         bands of the same number of auctions change; and what the correction of the bias leaves.
         If the bias falls like 1 / n, it is what groups of half the size have in addition. If it
-        falls more slowly, more of it is left.
+        falls more slowly, more of it is left. Where the chance to win jumps at the bids, it is only
+        known to be between those of the own bids on either side.
         """
         whole = known.whole
         if not known.unknown:
@@ -457,6 +467,11 @@ class BandSums(NamedTuple):
         value = min(max(whole.exact + self.value - self.bias, whole.lower), whole.upper)
         low = value + self.least - self.value - half(self.below, doubts[0], min(powers))
         high = value + self.most - self.value + half(self.above, doubts[1], max(powers))
+        for lower, upper, jump in self.steps:
+            if jump[0] > _JUMP * math.sqrt(jump[1]):
+                middle = whole.exact + self.value
+                low = min(low, middle - lower[0] - quantile * math.sqrt(lower[1] + common))
+                high = max(high, middle + upper[0] + quantile * math.sqrt(upper[1] + common))
         return ValueEstimate(
             BY_BAND,
             value,
@@ -479,6 +494,7 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
         groups = groups.halves
     least = most = luck = 0.0
     influences, doubts, blocks = np.zeros((2, len(log))), np.zeros(2), 0
+    steps = np.zeros((SIZES, 3, 2))
     expected, near = np.zeros(unknown.rows.size), np.zeros(unknown.rows.size, dtype=bool)
     for group, inside in groups.entries(unknown.rows):
         gain, shares = unknown.gains[inside], unknown.shares[inside]
@@ -495,6 +511,7 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
             influences[side, group.members] = found
             doubts[side] += doubt
         blocks += bool(part.near.any())
+        steps += part.steps(gain)
     by_turns = unknown.expected(groups.by_turns)
     below, above = (over_time(one, groups.positions, groups.facts.auctions) for one in influences)
     return BandSums(
@@ -509,7 +526,8 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
         bias=float((by_turns - expected)[~near].sum()),
         by_turns=float(by_turns.sum()),
         narrower=float(unknown.expected(groups.narrower).sum()),
-        powers=np.array([unknown.expected(one).sum() for one in groups.other_powers]),
+        powers=np.array([unknown.expected(groups.with_power(one)).sum() for one in groups.others]),
+        steps=steps,
     )
 
 
@@ -548,6 +566,7 @@ class _Chances:
         self._prices = prices
         self._ends = ends
         self._auctions = auctions  # the number of each auction in the group
+        self._bids = bids
         self._place, self._share = prices.place(bids)
         found = [prices.at(bids), *prices.range_at(bids)]
         self.near = np.zeros(bids.size, dtype=bool) if ends is None else ends.hold(bids)
@@ -559,6 +578,7 @@ class _Chances:
             for one, rate in zip(found, [inner, *rates], strict=True):
                 one[self.near] = rate
             self._place[self.near], self._share[self.near] = 0, 0.0
+        self._at = found[0]  # the chances whatever the intervals are
         below, whole = prices.cumulative[prices.first[auctions]], prices.chances[auctions]
         self.middle, self.least, self.most = (
             np.clip((one - below) / whole, 0.0, 1.0) for one in found
@@ -579,6 +599,14 @@ class _Chances:
             own, doubt = self._ends.influence(block, weights, doubts)
             found.append((self._prices.influence(self._gradient(gains, chances)) + own, doubt))
         return found
+
+    def steps(self, gains: Floats) -> Floats:
+        """Return what shows whether chances to win jump at bids that are not near an end."""
+        if self._ends is None:
+            return np.zeros((SIZES, 3, 2))
+        inner = ~self.near
+        weights = (gains / self._prices.chances[self._auctions])[inner]
+        return self._ends.steps(self._bids[inner], self._at[inner], weights)
 
     def _gradient(self, gains: Floats, chances: Floats) -> Floats:
         """Return the derivative of the estimate with respect to the masses of the atoms."""
@@ -651,7 +679,7 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
 
 def _win_rates(plan: Plan, groups: Groups) -> Floats:
     rates = np.zeros(plan.rows.size)
-    for prices, entries in groups.others(plan.rows):
+    for prices, entries in groups.crossed(plan.rows):
         rates[entries] = prices.at(plan.bids[entries] / groups.scales[plan.rows[entries]])
     return rates
 
@@ -739,7 +767,7 @@ def evaluate(
     power = find_power(facts)
     fractions = sorted(set(shadings))
     pieces = log.pieces(bands) if isinstance(log, StoredLog) else [make_groups(log, bands)]
-    sums = (_sums(piece.with_power(*power), given, fractions) for piece in pieces)
+    sums = (_sums(piece.scaled(power), given, fractions) for piece in pieces)
     groups, trends, strategies = reduce(_added, sums)
     results = tuple(one.result() for one in strategies)
     checks = conclude(trends)

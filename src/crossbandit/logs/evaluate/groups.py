@@ -213,6 +213,12 @@ _SMALL = 80  # with fewer own bids, more of them are near an end: little is know
 WRONG = 2.0  # if none of n bids won, then up to 1.96 * 2 / n of such bids may win, at 97.5 %
 
 
+# Of the means of four blocks, two below and two above a bid: the distances from the inner two, and
+# how much more the inner two differ than each of them from the block beside it.
+SIZES = 3  # the sizes of blocks, one of them only where most prices are few shares of the value
+_STEPS_OF = np.array([[0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.5, -1.5, 1.5, -0.5]])
+
+
 class Block(NamedTuple):
     """For each of some bids, consecutive own bids whose mean outcome is a bound."""
 
@@ -230,7 +236,7 @@ class Ends:
     The bounds are means of at least sqrt(n) own bids.
     """
 
-    def __init__(self, bids: Floats, won: Booleans, made: Booleans) -> None:
+    def __init__(self, bids: Floats, won: Booleans, made: Booleans, *, lumpy: bool = False) -> None:
         rows = np.flatnonzero(made)
         self._auctions = bids.size
         self.rows: Integers = rows[np.argsort(bids[rows], kind="stable")]
@@ -240,6 +246,7 @@ class Ends:
         count = rows.size
         self._size = max(math.isqrt(count), 1)
         self._near = max(round(count ** (2 / 3)), min(_SMALL // 2, count))
+        self._sizes = (self._size, self._near // 2, *((self._near,) if lumpy else ()))
 
     def hold(self, bids: Floats) -> Booleans:
         """Return whether each bid is near an end, or in a gap."""
@@ -272,6 +279,36 @@ class Ends:
         last = start + self._size
         stop = np.where(last > self._bids.size, start, np.maximum(upper, last))
         return self._block(start, stop, 1.0)
+
+    def steps(self, bids: Floats, chances: Floats, weights: Floats) -> Floats:
+        """Return sums, and their variances, that show whether chances to win jump at bids.
+
+        For several sizes of blocks of own bids there are three weighted sums: how far the estimated
+        chances are above the mean outcome of the block below each bid, how far they are below that
+        of the block above, and how much more these two blocks differ than the ones beside them let
+        expect. The last is 0 on average if chances rise evenly, or if bids are spread evenly.
+        """
+        above, below = self._places(bids)
+        found = np.zeros((SIZES, 3, 2))
+        for sums, size in zip(found, self._sizes, strict=False):
+            low, high = np.minimum(above, below - size), np.maximum(below, above + size)
+            inside = np.flatnonzero((low >= size) & (high + size <= self._bids.size))
+            blocks = [
+                self._block(start[inside], stop[inside], 0.0)
+                for start, stop in (
+                    (low - size, low),
+                    (low, below),
+                    (above, high),
+                    (high, high + size),
+                )
+            ]
+            weight = weights[inside]
+            middle = dot(weight, chances[inside])
+            means = np.array([dot(weight, one.rate) for one in blocks])
+            changes = np.array([self.influence(one, weight, weight)[0] for one in blocks])
+            sums[:, 0] = _STEPS_OF @ means + np.array([middle, -middle, 0.0])
+            sums[:, 1] = ((_STEPS_OF @ changes) ** 2).sum(axis=1)
+        return found
 
     def _block(self, start: Integers, stop: Integers, otherwise: float) -> Block:
         wins = self._wins[stop] - self._wins[start]
@@ -330,14 +367,19 @@ class Groups:
     facts: Facts  # of the whole log
     positions: Integers  # the number of each auction in the whole log, ascending
     power: float = 0.0  # of the value; 0 if prices do not depend on values
-    power_error: float = 0.0  # its standard error
+    others: tuple[float, ...] = ()  # powers that the data do not tell from it
+    lumpy: bool = False  # whether a few scaled prices seem to be frequent
 
     def __len__(self) -> int:
         return len(self.members)
 
-    def with_power(self, power: float, error: float = 0.0) -> Groups:
-        """Return the same groups with another power of the value, which has a standard error."""
-        return replace(self, power=power, power_error=error)
+    def with_power(self, power: float) -> Groups:
+        """Return the same groups with another power of the value."""
+        return replace(self, power=power, others=())
+
+    def scaled(self, found: ValuePower) -> Groups:
+        """Return the same groups with the power that was found."""
+        return replace(self, power=found.power, others=found.others, lumpy=found.lumpy)
 
     @cached_property
     def members(self) -> list[Integers]:
@@ -375,7 +417,18 @@ class Groups:
         if self.facts.feedback not in BOTH_SIDES:
             return [None] * len(self)
         log, bids = self.log, self.log.bids / self.scales
-        return [Ends(bids[rows], log.won[rows], log.informative[rows]) for rows in self.members]
+        return [
+            Ends(bids[rows], log.won[rows], log.informative[rows], lumpy=self.lumpy)
+            for rows in self.members
+        ]
+
+    @property
+    def fit(self) -> Floats:
+        """The logarithm of the likelihood of each auction."""
+        found = np.empty(len(self.log))
+        for rows, prices in zip(self.members, self.prices, strict=True):
+            found[rows] = np.log(prices.chances)
+        return found
 
     @cached_property
     def halves(self) -> Groups:
@@ -398,20 +451,9 @@ class Groups:
         for rows in self.members:
             if rows.size >= 2 * _LARGE:
                 labels[rows] += half(rows)
-        return replace(self, labels=labels, power_error=0.0)
+        return replace(self, labels=labels, others=())
 
-    @cached_property
-    def other_powers(self) -> tuple[Groups, ...]:
-        """The same groups with other powers of its 95 % interval: both ends, and halfway to them.
-
-        The estimate need not rise or fall with the power.
-        """
-        if not self.power_error:
-            return ()
-        powers = self.power + _FAR * self.power_error * np.array([-1.0, -0.5, 0.5, 1.0])
-        return tuple(map(self.with_power, np.clip(powers, LEAST_POWER, MOST_POWER).tolist()))
-
-    def others(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
+    def crossed(self, rows: Integers) -> Iterator[tuple[PriceDistribution, Integers]]:
         """Yield for each half the prices of the other half, and which of `rows` are in it."""
         halves = self.halves
         prices = dict(zip(np.unique(halves.labels).tolist(), halves.prices, strict=True))
@@ -540,6 +582,10 @@ _BANDS = 10  # bands of the search; values in narrower bands differ too little
 _STEPS = 8  # how often the range of powers is halved
 _APART = 0.25  # the distance of powers whose scores show the precision of the power
 _CLEAR = 3.0  # from so many standard errors on, a power counts as different from 0
+# Powers are searched so many standard errors from that of the score; so many are tried, and at most
+# so many that fit about as well as the best are used for the interval.
+_SEARCHED, _TRIED, _OTHERS = 3.0, 25, 8
+_FIT = 5.0  # the difference of squared standard errors up to which two powers fit equally well
 
 
 @dataclass(frozen=True)
@@ -690,6 +736,8 @@ class ValuePower(NamedTuple):
 
     power: float  # the power; 0 if prices do not depend on values
     error: float
+    others: tuple[float, ...] = ()  # powers that the data do not tell from it
+    lumpy: bool = False  # whether outcomes tell it far better than a trend: prices are few shares
 
     @property
     def clear(self) -> float:
@@ -729,4 +777,29 @@ def find_power(facts: Facts) -> ValuePower:
     if facts.feedback == "won-lost" and power:
         # The score jumps where bids are a few fractions of the value. Its slope says little then.
         slope = min(slope, abs(score(0.0) / power))
-    return ValuePower(power, min(1 / slope, 1.0) if slope > 0 else 1.0)
+    error = min(1 / slope, 1.0) if slope > 0 else 1.0
+    if facts.feedback == "won-lost":
+        return _by_likelihood(groups, power, error)
+    others = power + _FAR * error * np.array([-1.0, -0.5, 0.5, 1.0])
+    return ValuePower(power, error, tuple(np.clip(others, LEAST_POWER, MOST_POWER).tolist()))
+
+
+def _by_likelihood(groups: Groups, power: float, error: float) -> ValuePower:
+    """Return the power that is near that of the score and fits outcomes well.
+
+    Prices at a few fixed shares of the value tell the power far better than a trend in ranks does,
+    and what bids near these shares earn depends on it. The likelihoods of two powers are compared
+    by the mean difference of an auction, in standard errors, as in Vuong's test.
+    """
+    distances = np.linspace(-_SEARCHED, _SEARCHED, _TRIED)
+    powers = np.clip(power + error * distances, LEAST_POWER, MOST_POWER)
+    fits = np.array([groups.with_power(one).fit for one in powers])
+    differences = fits - fits[fits.sum(axis=1).argmax()]
+    squares = (differences**2).sum(axis=1)
+    worse = differences.sum(axis=1) ** 2 / np.where(squares > 0, squares, 1.0)
+    total = distances**2 + worse
+    best = int(total.argmin())
+    kept = powers[total <= total[best] + _FIT]
+    shown = kept[np.unique(np.linspace(0, kept.size - 1, _OTHERS).round().astype(int))]
+    lumpy = bool(np.ptp(kept) < 2 * error)
+    return ValuePower(float(powers[best]), error, tuple(shown.tolist()), lumpy)

@@ -58,6 +58,7 @@ _MOST_LINES = 7  # the number of colours
 _LEFT_OUT = (ALL_TOLD, CrossGraph.id, BestPolicy.name, ONE_MULTIPLIER, PACED)
 _COLUMNS = 5  # the number of strategies that a table by class has room for
 _MOST_NAMES = 31  # the number of periods whose names fit on an axis
+_BEST_FRACTION = "best fraction"
 _IN_HINDSIGHT = "best in hindsight"  # of each part; the page of the part says which policy that is
 
 
@@ -499,8 +500,9 @@ def write_by(results: ReplaySet, folder: Path, *, log: str, command: str) -> lis
 def overview(results: ReplaySet) -> Table:
     """Return what the strategies that charts show earned in each part."""
     replays = results.replays
+    shown = {name: None for result in replays.values() for name in _charted_names(result)}
+    names = (*shown, _IN_HINDSIGHT)
     earned = {level: _earned(result) for level, result in replays.items()}
-    names = tuple(dict.fromkeys(name for part in earned.values() for name in part))
     folders = folder_names(list(replays))
     digits = min((money_digits(result) for result in replays.values()), default=2)
     rows: list[tuple[str | TableCell, ...]] = [
@@ -526,13 +528,17 @@ def overview(results: ReplaySet) -> Table:
     )
 
 
-def _earned(result: Replay) -> dict[str, float]:
-    """Return the surplus of the strategies in the charts, with only the best of the fractions."""
+def _charted_names(result: Replay) -> list[str]:
+    """Return the strategies in the charts, with one name for the best of the fractions."""
     shown = [one for one in charted(result) if one.kind != "oracle"]
-    amounts = {
-        "best fraction" if one.kind == "fixed" else one.strategy: result.earned(one)
-        for one in shown
-    }
+    return [_BEST_FRACTION if one.kind == "fixed" else one.strategy for one in shown]
+
+
+def _earned(result: Replay) -> dict[str, float]:
+    """Return what strategies earned, with only the best of the fractions, and the comparator."""
+    amounts = {one.strategy: result.earned(one) for one in result.outcomes}
+    fixed = [result.earned(one) for one in result.outcomes if one.kind == "fixed"]
+    amounts |= {_BEST_FRACTION: max(fixed)} if fixed else {}
     return amounts | {_IN_HINDSIGHT: result.earned(result.outcome(result.comparator))}
 
 

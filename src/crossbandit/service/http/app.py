@@ -31,7 +31,6 @@ from crossbandit.service.http.handlers import (
     to_json,
 )
 from crossbandit.service.http.metrics import RequestMetrics
-from crossbandit.service.http.openapi import document
 from crossbandit.service.log_lines import RequestLog
 from crossbandit.service.page import page_routes
 
@@ -63,7 +62,7 @@ def create_app(
     names = _LOOPBACK if access.open else None
     if hosts is not None:
         names = frozenset(host.lower().encode() for host in hosts)
-    service = Service(node, RequestMetrics(), document(OPERATIONS))
+    service = Service(node, RequestMetrics())
     gate = Gate(access, names, most_bytes)
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:

@@ -1,24 +1,26 @@
-"""The operations of the service: their bodies, and their handlers. None may block the event loop.
+"""The operations of the service: their bodies, their handlers, and their OpenAPI document.
 
-Routes and the OpenAPI document are made from the list of operations.
+Routes and the document are made from the list of operations. No handler may block the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
+import re
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from hashlib import blake2b
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
+import crossbandit
 from crossbandit.errors import CrossbanditError, ServiceAwayError
 from crossbandit.service.causes import (
     STATUS,
@@ -28,7 +30,7 @@ from crossbandit.service.causes import (
     Refusal,
     cause_of,
 )
-from crossbandit.service.client import Transport, bidder_path
+from crossbandit.service.client.client import Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
@@ -39,7 +41,7 @@ from crossbandit.service.settings import BidderSettings, Budgets, Targets
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
-    from crossbandit.service.client import Response
+    from crossbandit.service.client.client import Response
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 
@@ -52,6 +54,16 @@ BIDDER = "/v1/bidders/{name}"
 DECIDING = ("paused", "not-ready", "store-unavailable")
 STORING = ("store-unavailable", "too-many-requests")
 
+_TEMPLATE = "#/components/schemas/{name}"
+_NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The name of the bidder.",
+    "schema": {"type": "string", "minLength": 1},
+}
+_WITH_ROLE = ("unauthorized", "forbidden", "too-many-requests")
+_WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
 to_json = msgspec.json.Encoder().encode
 _log = logging.getLogger("crossbandit.service")
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
@@ -328,7 +340,7 @@ def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Hand
 
     def register(handler: _Handler) -> _Handler:
         summary = (handler.__doc__ or "").partition("\n")[0]
-        threaded = not iscoroutinefunction(handler)
+        threaded = not inspect.iscoroutinefunction(handler)
         OPERATIONS.append(Operation(method, whole, role, handler, threaded, summary, **more))
         return handler
 
@@ -360,7 +372,6 @@ class Service:
 
     node: Node
     metrics: RequestMetrics  # counts requests
-    document: bytes = b""
     others: dict[str, OtherNode] = field(default_factory=dict)
     # Changes of bidders may wait for a row that is locked. Decisions must not wait for them.
     changing: ThreadPoolExecutor = field(
@@ -661,6 +672,117 @@ def metrics(service: Service, _: Call) -> Answer:
 
 
 @operation("GET", "/openapi.json", OPEN, answer="application/json")
-async def openapi(service: Service, _: Call) -> Answer:
+async def openapi(*_: Any) -> Answer:
     """Get this document."""
-    return Answer(service.document)
+    return Answer(document())
+
+
+# --- the OpenAPI document ------------------------------------------------------------------------
+
+
+@cache
+def document() -> bytes:
+    """Return the OpenAPI document of all operations, as JSON."""
+    kinds = [kind for one in OPERATIONS for kind in (one.body, one.query, one.answer)]
+    structs = [kind for kind in kinds if isinstance(kind, type)]
+    _, schemas = msgspec.json.schema_components([*structs, ErrorBody], ref_template=_TEMPLATE)
+    for schema in schemas.values():
+        texts = _described(schema)
+        for name, inner in schema.get("properties", {}).items():
+            if name in texts and "$ref" not in inner:
+                inner.setdefault("description", texts[name])
+    paths: dict[str, dict[str, Any]] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    return to_json(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Crossbandit",
+                "version": crossbandit.__version__,
+                "description": "Bidders for first-price auctions that learn from outcomes.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+    )
+
+
+def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done."}
+    if one.answer is not None:
+        done["content"] = {one.answer: {}} if isinstance(one.answer, str) else _json(one.answer)
+    found: dict[str, Any] = {
+        "operationId": one.handler.__name__.replace("_", "-"),
+        "summary": one.summary,
+        "parameters": [
+            *([_NAME] if "{name}" in one.path else []),
+            *_query_parameters(one, schemas),
+        ],
+        "responses": {str(one.status): done, **_problems(one)},
+    }
+    if one.role != OPEN:
+        found["security"] = [{"token": []}]
+        found["description"] = f"Role: {one.role}."
+    if one.body is not None:
+        found["requestBody"] = {"required": True, "content": _json(one.body)}
+    return found
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _TEMPLATE.format(name=kind.__name__)}}}
+
+
+def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parameters of the query, and remove its struct from the schemas."""
+    if one.query is None:
+        return []
+    schema = schemas.pop(one.query.__name__)
+    found = []
+    for name, inner in schema["properties"].items():
+        where: dict[str, Any] = {"name": name, "in": "query"}
+        where["required"] = name in schema.get("required", [])
+        where["description"] = inner["description"]
+        if inner.get("type") == "object":
+            where["content"] = {"application/json": {"schema": inner}}
+        else:
+            where["schema"] = {key: value for key, value in inner.items() if key != "default"}
+        found.append(where)
+    return found
+
+
+def _problems(one: Operation) -> dict[str, Any]:
+    """Return the answers for errors, by status."""
+    codes = [*one.codes]
+    if one.role != OPEN:
+        codes += _WITH_ROLE
+    if one.body is not None:
+        codes += _WITH_BODY
+    if one.query is not None:
+        codes.append("invalid")
+    if "{name}" in one.path:
+        codes += ["unknown-bidder", "invalid"]
+    by_status: dict[int, set[str]] = {}
+    for code in codes:
+        by_status.setdefault(STATUS[code], set()).add(code)
+    return {
+        str(status): {
+            "description": f"Code: {', '.join(sorted(some))}.",
+            "content": _json(ErrorBody),
+        }
+        for status, some in sorted(by_status.items())
+    }
+
+
+def _described(schema: dict[str, Any]) -> dict[str, str]:
+    """Shorten the description of a schema, a docstring; return those of its attributes, by name."""
+    text = inspect.cleandoc(schema["description"])
+    schema["description"] = text.partition("\n")[0]
+    described = inspect.cleandoc(text.partition("Attributes:\n")[2].partition("\n\n")[0])
+    items = re.split(r"\n(?! )", described) if described else []
+    pairs = (one.partition(": ") for one in items)
+    return {name: " ".join(words.split()) for name, _, words in pairs}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
 
-_Found = TypeVar("_Found")
 _SECONDS = 1.0  # the time between two events
 _FRESH = 0.9  # seconds for which figures are reused
 _BELIEFS_FRESH = 1.9  # the same for policies and laws, which take longer to compute
@@ -410,13 +409,6 @@ def detail(
     }
 
 
-def beliefs(bidder: FirstPriceBidder | None) -> dict[str, Any]:
-    """Return the charts of a bidder's policy and law. This takes some milliseconds."""
-    if bidder is None:
-        return {"bids": None, "law": None}
-    return drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
-
-
 def drawn(charts: Mapping[str, Chart | None]) -> dict[str, Any]:
     """Return charts as JSON."""
     return {place: one and one.to_json() for place, one in charts.items()}
@@ -562,8 +554,7 @@ class Board:
             return found
 
     def _all(self, now: float) -> dict[str, Any]:
-        found = {name: _known(self._node.figures, name) for name in sorted(self._node.names())}
-        self._known = {name: one for name, one in found.items() if one is not None}
+        self._known = self._node.all_figures()
         self._tracks = {name: self._tracks.get(name) or Track() for name in self._known}
         for name, one in self._known.items():
             self._tracks[name].note(now, one)
@@ -585,8 +576,11 @@ class Board:
             return {**found, "charts": {**charts, **found["charts"]}}
 
     def _believed(self, name: str) -> tuple[str, dict[str, Any]]:
-        bidder = _known(self._node.bidder, name)
-        return "" if bidder is None else about(bidder), beliefs(bidder)
+        try:
+            bidder = self._node.bidder(name)
+        except CrossbanditError:  # it was deleted, or is not ready yet
+            return "", {"bids": None, "law": None}
+        return about(bidder), drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
 
     def _fresh(self, name: str, now: float, seconds: float, make: Callable[[], Any]) -> Any:
         """Return what was made for a name lately, or make it. What is too old is forgotten."""
@@ -594,14 +588,6 @@ class Board:
         if name not in self._made:
             self._made[name] = now, seconds, make()
         return self._made[name][2]
-
-
-def _known(function: Callable[[str], _Found], name: str) -> _Found | None:
-    """Return what a node has of a bidder; None if it was deleted, or is not ready yet."""
-    try:
-        return function(name)
-    except CrossbanditError:
-        return None
 
 
 async def event_stream(

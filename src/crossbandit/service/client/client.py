@@ -1,8 +1,4 @@
-"""A client of the service, for threads and for asyncio.
-
-It decides from a snapshot, and sends outcomes in the background. It uses the HTTP client of the
-standard library, so a process that decides does not need the packages of a server.
-"""
+"""A client of the service, for threads and for asyncio, and its requests."""
 
 from __future__ import annotations
 
@@ -49,8 +45,6 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
-
-__all__ = ["AsyncClient", "Client", "Refused", "ServedBid"]
 
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
