@@ -129,7 +129,7 @@ def test_a_pause_makes_no_bids_and_the_plan_begins_again() -> None:
 
 
 @pytest.mark.parametrize("amount", [20, 80])
-@pytest.mark.parametrize("per", ["day", 1_440])
+@pytest.mark.parametrize("per", ["day", 1_440, timedelta(days=1)])
 def test_a_changed_amount_is_planned_for_the_rest(per: Any, amount: float) -> None:
     bidder = made(Budget(40, per=per, pacing="even"))
     play(bidder, START, 12)

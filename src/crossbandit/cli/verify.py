@@ -36,7 +36,7 @@ _VERDICTS = {
 def verify(
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Check fewer instances and shorter runs: some seconds."),
+        typer.Option("--quick", help="Check fewer instances and shorter runs: less than a minute."),
     ] = False,
     only: Annotated[
         str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 13".')

@@ -261,6 +261,7 @@ class IndependenceTest(TestParts):
             for name in ("told", "counts", "shown"):
                 getattr(mine, name)[row] += getattr(theirs, name)[there]
         add(mine._asdict(), theirs._asdict(), ("ranks", "sums", "variances"))
+        self._use(mine)
         latest = [*self.recent, *other.recent]
         self.tested += other.tested
         self.ring = _ring_of(self.tested.item(), latest)

@@ -11,6 +11,7 @@ cdef class TestCore:
     cdef long long[::1] rows, owners, used, tested, answered
     cdef long long[:, ::1] waiting
     cdef Py_ssize_t size
+    cdef double total
     cdef tuple made_of
     cdef double log_part(self, Py_ssize_t test, Py_ssize_t i) noexcept nogil
     cdef double sum_ranks(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil

@@ -63,6 +63,7 @@ class TestCore:
         self.used, self.sides, self.expected = state.used, state.sides, state.expected
         self.waiting, self.risk = state.waiting, state.risk
         self.size = state.risk.shape[1] - 1
+        self.total = np.sum(state.ranks)
         self.flat = 1.0 / np.arange(1.0, self.size + 2.0)
         self.terms = np.empty((10, self.size + 1))
 
@@ -141,10 +142,16 @@ class TestCore:
         column: cython.Py_ssize_t = index
         if mirrored:
             column = self.size - column if kind == TOLD else self.size - 1 - column
-        below: cython.double = self.sum_ranks(0, place)
-        total: cython.double = below + self.sum_ranks(place, self.ranks.shape[0])
+        bins: cython.Py_ssize_t = self.ranks.shape[0]
+        total: cython.double = self.total
+        below: cython.double
+        if 2 * place < bins:
+            below = self.sum_ranks(0, place)
+        else:  # counts are whole numbers, so this is the same
+            below = total - self.sum_ranks(place, bins)
         rank: cython.double = (below + 0.5 * self.ranks[place] + 0.5) / (total + 1.0) - 0.5
         self.ranks[place] += 1.0
+        self.total += 1.0
         bend: cython.double = 6.0 * rank * rank - 0.5
         alone: cython.bint = feedback == WON_LOST  # only one column is seen
         hit: cython.bint = kind == TOLD or (alone and kind != ABOVE)

@@ -384,8 +384,11 @@ class Periods:
     ) -> tuple[float, float]:
         """Return the period of a flight; raise if it forgets the money of the one from `start`."""
         begins, used = limit.flight[0], money[[col.SPENT, col.RESERVED]].any()
-        again = period_around(limit.per, limit.timezone, max(begins, now), begins)[0] <= start
-        if now < begins and used and again:
+        if (
+            now < begins
+            and used
+            and period_around(limit.per, limit.timezone, begins, begins)[0] <= start
+        ):
             raise InvalidParameterError(
                 "A flight cannot begin later in a period in which money was spent, as that would "
                 "be forgotten. Pause the bidder, or begin in the next period."

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraph, Problem, graphs, simulate
-from crossbandit.algorithms import PendingDecision, UcbN
+from crossbandit.algorithms import Decision, UcbN
 from crossbandit.algorithms.cross_graph import EpochLearner
 from crossbandit.core.streams import Seed, stream
 from crossbandit.core.types import Floats
@@ -194,7 +194,7 @@ class LateSnapshot(EpochLearner):
 
     _older: Floats | None = None
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         probability = super().play(pending)
         if pending.round > 0 and pending.round % self.parameters.epoch_length == 0:
             epoch = pending.round // self.parameters.epoch_length
@@ -215,7 +215,7 @@ class MissingTwo(EpochLearner):
 class WrongSample(EpochLearner):
     """Selects the special arm by the frequency rounds."""
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         self.state()["mass"][:] = self.state()["frequency"]
         return super().play(pending)
 

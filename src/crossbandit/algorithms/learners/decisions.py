@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -414,13 +414,6 @@ def law_decision(token: Token, content: Any, key: bytes | None) -> Decision:
 # ------------------------------------------------------------------------------------------ errors
 
 
-def check_maker(decision: Decision, makers: Collection[str]) -> None:
-    """Raise ForeignDecisionError unless a decision was made under one of these ids."""
-    maker: object = decision.learner
-    if not isinstance(maker, str) or maker not in makers:
-        raise foreign(decision.round, decision.learner)
-
-
 def foreign(round_: object, maker: object) -> ForeignDecisionError:
     """Return the error for a decision of another learner."""
     return ForeignDecisionError(
@@ -482,7 +475,10 @@ def encoded(pending: Decision, revealed: Sequence[int]) -> bytes:
         parts.append(np.packbits(pending.readout.available).tobytes())
     if pending.known is not None:
         flags |= _REVEALED
-        parts.append(_bits(pending))
+        arms = 0 if pending.graph is None else pending.graph.arms
+        mask = np.zeros(arms if pending.weights is None else pending.weights.size, dtype=np.bool_)
+        mask[list(pending.known)] = True
+        parts.append(np.packbits(mask).tobytes())
     if pending.weights is not None:
         flags |= _WEIGHTS
         own = pending.weights[places_of(revealed)]
@@ -491,15 +487,6 @@ def encoded(pending: Decision, revealed: Sequence[int]) -> bytes:
         flags |= _BASELINE
         parts.append(_DOUBLE.pack(pending.baseline))
     return b"".join([_START.pack(flags, pending.round, pending.arm), *parts])
-
-
-def _bits(pending: Decision) -> bytes:
-    """Return a bit for each arm: whether the decision reveals it."""
-    arms = 0 if pending.graph is None else pending.graph.arms
-    arms = arms if pending.weights is None else pending.weights.size
-    mask = np.zeros(arms, dtype=np.bool_)
-    mask[list(pending.known or ())] = True
-    return np.packbits(mask).tobytes()
 
 
 def decoded(token: Token, problem: Problem, reveals: Callable[[int], Sequence[int]]) -> Decision:

@@ -14,7 +14,6 @@ import numpy as np
 from crossbandit.algorithms.learners import files
 from crossbandit.algorithms.learners.decisions import (
     Decision,
-    check_maker,
     decoded,
     expired_round,
     foreign,
@@ -302,7 +301,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
         """Choose an arm in each of many contexts, as `act` would one after the other.
 
-        If the algorithm has compiled code for it, this is one call of that code.
+        If the algorithm has a core, this is usually one call of machine code.
 
         Args:
             contexts: The contexts: numbers (n,), or feature vectors (n, features).
@@ -330,7 +329,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
 
-        If the algorithm has compiled code for it, this is one call of that code.
+        If the algorithm has a core, this is usually one call of machine code.
 
         Args:
             decisions: What `act_many` returned; or a list of decisions and tokens.
@@ -792,11 +791,12 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     def _expected(self, decision: Decision | bytes | str) -> Decision:
         """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
         if isinstance(decision, Decision) and not decision.by_law:
-            if decision.learner != self.id:
-                check_maker(decision, self._former_ids)
+            if decision.learner != self.id and decision.learner not in self._former_ids:
+                raise foreign(decision.round, decision.learner)
             pending = self._pending and self._remembered(decision.round, decision.learner)
             found = pending or self._made(decision)
-            found.check(decision, self._told(found))
+            told = self.graph_kind not in {"uninformed", "unknown"}  # when it was made
+            found.check(decision, self.revealed(found) if told else ())
             return found if pending else self._unlearned(found)
         if not isinstance(decision, bytes | bytearray | memoryview | str):
             raise DecisionError(
@@ -838,10 +838,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         if not decision.whole:
             raise expired_round(decision.round, self.max_pending)
         return decision
-
-    def _told(self, pending: Decision) -> Sequence[int]:
-        """Return the arms that a decision was told to reveal, when it was made."""
-        return () if self.graph_kind in {"uninformed", "unknown"} else self.revealed(pending)
 
     def _decoded(self, data: bytes | str) -> Decision:
         token = Token.decode(data, self._key)
