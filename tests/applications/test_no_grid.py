@@ -167,7 +167,7 @@ def test_settings_that_need_a_grid_say_so() -> None:
         {"bids": 10},
     ):
         with pytest.raises(InvalidParameterError, match=next(iter(given)) + "|value_range"):
-            FirstPriceBidder(seed=1, **given)  # type: ignore[arg-type]
+            FirstPriceBidder(seed=1, **given)
     law = OutcomeLaw()
     for method in (law.play, law.warm_up):
         with pytest.raises(InvalidParameterError, match="grid"):

@@ -696,6 +696,7 @@ def test_a_bidder_without_a_grid_decides_and_learns_over_a_restart(tmp_path: Pat
     node = Node(open_store(store))
     node.start()
     node.create("free", BidderSettings(tick_size=0.01, seed=1))
+    made: Any
     for value in (8.0, 8000.0, 0.5) * 10:
         made = node.decide("free", value)
         assert 0.0 < float(made.amount or 0.0) <= value
@@ -705,5 +706,6 @@ def test_a_bidder_without_a_grid_decides_and_learns_over_a_restart(tmp_path: Pat
     node.close()
     node = Node(open_store(store))
     node.start()
-    assert float(node.decide("free", 100.0).amount or 0.0) > 50.0
+    made = node.decide("free", 100.0)
+    assert float(made.amount or 0.0) > 50.0
     node.close()

@@ -130,6 +130,9 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
         points: The position of each arm, of shape (K,) or (K, d).
         distance: The largest distance at which two arms reveal each other, at least 0.
 
+    Raises:
+        InvalidParameterError: A point is not a finite number or row, or the distance is below 0.
+
     >>> similarity([0.0, 1.0, 5.0], distance=2.0).edges()
     [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
     """

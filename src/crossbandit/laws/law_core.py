@@ -383,11 +383,15 @@ class LawCore:
         if self.relative:
             mark: cython.Py_ssize_t = self.settle_share(context, amount, reached, number, tried)
             if mark >= 0 and self.price_column >= 0 and self.ring[0] > self.latest.shape[0]:
-                kind, index = self.price_kind, self.price_index
-                played = min(place_in(self.prices, self.size, amount, False), self.size - 1)
-                band = self.band_of(context)
+                place: cython.Py_ssize_t = place_in(self.prices, self.size, amount, False)
                 test.test_one(
-                    self.feedback, self.mirrored, band, self.combined, kind, index, played
+                    self.feedback,
+                    self.mirrored,
+                    self.band_of(context),
+                    self.combined,
+                    self.price_kind,
+                    self.price_index,
+                    min(place, self.size - 1),
                 )
             return mark
         code: cython.Py_ssize_t = self.show(amount, reached, number)
