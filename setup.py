@@ -14,6 +14,7 @@ SHARED = "crossbandit.core._memoryviews"  # code that all cores need, compiled o
 CHECKED = bool(os.environ.get("CROSSBANDIT_CHECKED"))  # indices are checked: for tests
 # No option may change the order of sums or join operations: all machines play the same arms.
 FLAGS = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno", "-g0", "-w"]
+FLAGS += ["--param=vect-max-version-for-alias-checks=50"]  # loops over many arrays, too
 if sys.platform == "win32":
     FLAGS = ["/O2", "/fp:precise"]
 DIRECTIVES = {

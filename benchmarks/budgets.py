@@ -195,7 +195,7 @@ def won_late(world: World, money: float, delay: int, seed: int) -> float:
             pacer.settle(key, worth, amounts[bid], won=has_won, least=least)
             kind, index = ("at-most", bid) if has_won else ("told", cells[key])
             law.observe(worth, kind, index, amount=bid)
-        _, _, bid = pacer.choose(i, law, (), value, float(i), 0, lasts[i])
+        _, _, bid = pacer.choose(i, law, (), (value, float(i), 0, lasts[i]))
         if bid < 0:
             continue
         waiting.append((i, value, bid))

@@ -66,7 +66,7 @@ def _batches() -> Iterator[Result]:
             learner.learn(one, rows[one.arm])
 
     def learn_many() -> None:
-        learner.learn_many(made["many"], [rows[arm] for arm in made["many"].arms])
+        learner.learn_many(made["many"], [rows[one.arm] for one in made["many"]])
 
     acting, acting_many, learning, learning_many = medians(
         act, act_many, learn, learn_many, repetitions=11

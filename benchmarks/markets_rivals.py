@@ -9,9 +9,10 @@ import numpy as np
 from benchmarks.building import bare
 from benchmarks.latency import KaplanMeier
 from benchmarks.markets_worlds import BIDS, World
+from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.algorithms.learners.problem import Problem
-from crossbandit.applications.application import usual_algorithm
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.application import anchored_as
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs.log import Auctions
 from crossbandit.logs.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
 
@@ -40,7 +41,8 @@ def adaptive(world: World, feedback: str = "after-loss", seed: int = 0) -> float
     rules = AuctionRules(bids=BIDS, highest_value=1.0)
     problem = Problem(rules.graph(feedback), features=2)
     setting = ReplaySetting(rules, feedback, problem)
-    strategy = LearnerStrategy("adaptive", usual_algorithm(feedback), setting, seed)
+    learner = anchored_as(CrossGraphAdaptive(), helps=feedback == "after-loss")
+    strategy = LearnerStrategy("adaptive", learner, setting, seed)
     total = 0.0
     for start in range(0, world.values.size, _CHUNK):
         part = slice(start, start + _CHUNK)

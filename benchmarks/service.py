@@ -18,15 +18,14 @@ import sys
 import tempfile
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.measure import Result
-from crossbandit.service.client import Client
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client.client import Client, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,7 +201,7 @@ async def _decisions(url: str, rate: float = 3_000.0, learning: float = 2_000.0)
 
 async def _caught_up(url: str) -> None:
     """Wait until everything is learned."""
-    with Transport(url) as transport:
+    with closing(Transport(url)) as transport:
         path = "/v1/bidders/example/figures"
         while transport.request("GET", path).json()["lag"]:
             await asyncio.sleep(0.1)
@@ -283,7 +282,7 @@ async def _cost_of_limits(url: str, pid: int) -> list[Result]:
 
 def _create(url: str, name: str, settings: dict[str, Any]) -> None:
     body = json.dumps({"value_range": VALUE_RANGE, **settings}).encode()
-    with Transport(url) as transport:
+    with closing(Transport(url)) as transport:
         headers = {"Content-Type": "application/json"}
         transport.request("PUT", f"/v1/bidders/{name}", body, headers).check()
         value = json.dumps({"value": 1.0, "classes": dict.fromkeys(settings.get("classes", ()), 0)})

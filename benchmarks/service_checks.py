@@ -8,8 +8,8 @@ import numpy as np
 
 from crossbandit.algorithms.learners.tokens import Token, to_text, token_bytes
 from crossbandit.service import BidderSettings, BudgetSettings, open_store
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Row, rows_of
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.store import OUTCOMES, Checkpoint
 
 if TYPE_CHECKING:

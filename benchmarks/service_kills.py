@@ -48,8 +48,9 @@ from benchmarks.postgresql_server import PostgresqlServer
 from benchmarks.service_checks import NAMES, SPARE, check, said, settings_of
 from crossbandit.errors import CrossbanditError
 from crossbandit.service import Decided, Node, Outcome, ServiceError, StoreError, open_store
-from crossbandit.service import live as service_live
-from crossbandit.service.live import LiveBidder
+from crossbandit.service import bidder as service_bidder
+from crossbandit.service.bidder import LiveBidder
+from crossbandit.service.store import NewBidder
 
 if TYPE_CHECKING:
     from crossbandit.service.store import Checkpoint
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 ROLES = ("front", "learner", "all")
 LEASE = 1.0  # seconds
 _SLACK = 5.0  # seconds by which a busy machine may be late
-service_live.SHARE = 0.1  # so that bidders with a small budget answer before they log, too
+service_bidder.SHARE = 0.1  # so that bidders with a small budget answer before they log, too
 
 
 # --- the processes -------------------------------------------------------------------------------
@@ -185,8 +186,8 @@ class Run:
         live = LiveBidder(settings.build())
         self.first[name] = live.checkpoint()
         text = msgspec.json.encode(settings).decode()
-        owner = live.bidder.learner.learner
-        self.session.create(name, text, owner, time.time(), live.policy(0.0), self.first[name])
+        bidder = NewBidder(name, text, live.bidder.learner.learner, time.time())
+        self.session.create(bidder, live.policy(0.0), self.first[name])
 
     def begin(self, role: str) -> None:
         """Start a process. Everything is compiled and loaded already."""

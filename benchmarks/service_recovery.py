@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.measure import Result
 from benchmarks.postgresql_server import PostgresqlServer, programs
 from crossbandit.service import BidderSettings, Node, Outcome, open_store
-from crossbandit.service.live import LiveBidder
+from crossbandit.service.bidder import LiveBidder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -268,7 +268,6 @@ def sizes() -> str:
 
 
 TABLES: dict[str, Callable[[], str | dict[str, str]]] = {
-    "adaptive-constants": lambda: constants(adaptive.bars()),
     "adaptive-trials": lambda: constants(adaptive.trials()),
     "anchors": anchors,
     "choose-stochastic": lambda: choose("stochastic"),

@@ -28,10 +28,10 @@ class Scripted:
         return np.array([next(self._numbers) for _ in range(size)])
 
 
-def act(learner: Learner, context: Any, *numbers: float) -> Decision:
+def act(learner: Learner, context: Any, *numbers: float, **options: Any) -> Decision:
     """Let `learner` act with exactly these random numbers."""
     cast("Any", learner).generator = Scripted(numbers)
-    return learner.act(context)
+    return learner.act(context, **options)
 
 
 def inside(policy: Floats, arm: int) -> float:

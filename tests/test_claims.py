@@ -28,7 +28,7 @@ CLAIMS = (
     (README, "one of 20 algorithms", "tests/test_claims.py::test_the_number_of_algorithms"),
     (README, "checked by Coq of two of the algorithms", PROOF),
     (README, "has a regret of", "proofs/Statement.v"),
-    (START, "every other bid", "tests/environments/test_rules.py"),
+    (START, "every other bid", "tests/applications/test_rules.py"),
     (START, "two algorithms of the paper as they run", PROOF),
     (
         START,

@@ -175,7 +175,7 @@ def test_a_star_loads_all_names(package: str) -> None:
 
 def test_registries_know_what_has_not_been_loaded() -> None:
     shown = in_new_process(
-        "from crossbandit.environments.contexts import registered_distributions\n"
+        "from crossbandit.environments.environment import registered_distributions\n"
         "from crossbandit.algorithms.learners.algorithm import from_json\n"
         "print(from_json({'id': 'elp'}), 'zipf' in registered_distributions())\n"
     )

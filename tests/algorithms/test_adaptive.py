@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from crossbandit import CrossGraphAdaptive, FeedbackGraph, Problem, graphs, simulate
 from crossbandit.algorithms.cross_graph_adaptive import NO_ANCHORS, AdaptiveLearner, anchors_of
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.core.streams import stream
 from crossbandit.core.types import Floats
 from crossbandit.environments import (
@@ -25,7 +26,6 @@ from crossbandit.environments import (
     posted_price,
     switching,
 )
-from crossbandit.environments.rules import AuctionRules
 from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import InvalidParameterError
 from crossbandit.verify.checks import check_algorithm

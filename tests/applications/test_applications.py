@@ -32,8 +32,9 @@ from crossbandit.applications import (
     SleepingArms,
     SpamFilter,
 )
+from crossbandit.applications.newsvendor import SALES_FEEDBACK
+from crossbandit.applications.seller import REPORTS
 from crossbandit.core.types import Floats
-from crossbandit.environments.rules import REPORTS, SALES_FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -423,7 +424,8 @@ def test_its_repr_shows_counts_and_algorithm(
     play(application, 0)
     settle_truly(application, play(application, 1), np.random.default_rng(0))
     name = type(application).__name__
-    assert repr(application) == f"{name}(2 decisions made, 1 pending, cross-graph-adaptive)"
+    used = "adaptive" if name == "FirstPriceBidder" else "certified"
+    assert repr(application) == f"{name}(2 decisions made, 1 pending, cross-graph-{used})"
 
 
 @pytest.mark.parametrize("make", [make for make, _ in PLAYS.values()], ids=PLAYS.keys())
@@ -656,11 +658,11 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     play(application, 0)
     application.save(tmp_path / "file")
     file = files.read(tmp_path / "file")
-    learner, notes = files.graph_learner(file), file.header["notes"]
+    learner, notes = files.graph_learner(*file[1:]), file.header["notes"]
     refused = 0
     for name, wrong in [*product(notes["settings"], WRONG), ("more", 1)]:
         changed = {**notes, "settings": {**notes["settings"], name: wrong}}
-        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
+        files.save(learner, tmp_path / "file", partial(_noted, changed), "test")
         try:
             type(application).load(tmp_path / "file")
         except CheckpointError as error:
@@ -670,7 +672,7 @@ def test_settings_changed_in_the_file_are_refused_or_possible(
     settings: Any
     for settings in (None, [], "x", 1):
         changed = {**notes, "settings": settings}
-        learner.files.save(tmp_path / "file", partial(_noted, changed), "test")
+        files.save(learner, tmp_path / "file", partial(_noted, changed), "test")
         with pytest.raises(CheckpointError, match="is inconsistent"):
             type(application).load(tmp_path / "file")
 

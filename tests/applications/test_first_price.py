@@ -12,8 +12,9 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, ShadingCurve, geometric_bids
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
+from crossbandit.applications.money import bid_grid
 from crossbandit.core.types import Floats
-from crossbandit.environments.rules import FEEDBACK, AuctionRules, bid_grid
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,

@@ -81,7 +81,7 @@ def state_of(bidder: FirstPriceBidder) -> dict[str, Any]:
     learner, spending = bidder.learner, bidder._spending
     money = {} if spending is None else spending.state()
     if hasattr(learner, "learning"):
-        header, arrays, _ = learner.files.written(dict)
+        header, arrays, _ = learner.written(lambda: ({}, {}))
         del header["own"]  # a copy has a name of its own
         return dict(flat({"header": header, "arrays": arrays, "money": money}))
     return dict(flat({"learner": learner_state(learner), "money": money}))
@@ -271,7 +271,7 @@ def money_of(own: FirstPriceBidder) -> tuple[float, int, int]:
     return float(own.limits[0].outstanding), len(rows), len(reserved.free)
 
 
-def test_an_interrupted_batch_without_compiled_code_pays_for_what_it_has_learned() -> None:
+def test_an_interrupted_batch_of_a_learner_with_memory_is_learned_and_paid_for_as_one() -> None:
     own = bidder(algorithm=CrossGraph(), horizon=1_000, **BUDGET)
     made = own.bid_many([9.0, 8.0, 9.5, 9.0], at=AT)
     won, prices = [True, False, True, False], [np.nan, 9.5, np.nan, 9.5]
@@ -289,7 +289,7 @@ def test_an_interrupted_batch_without_compiled_code_pays_for_what_it_has_learned
         assert float(twin.limits[0].outstanding) == pytest.approx(open_), f"at place {at}"
         parted += 0 < len(left) < 4
         at += 1
-    assert parted > 0
+    assert parted == 0
 
 
 def test_an_interrupted_expiry_frees_money_once() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from crossbandit import CrossGraphAdaptive
-from crossbandit.algorithms.learners.law_decisions import SCALE
-from crossbandit.algorithms.learners.missing_outcomes import (
+from crossbandit.algorithms.learners.decisions import SCALE
+from crossbandit.algorithms.learners.missing import (
     Cohort,
     OutcomeWatch,
     Scores,

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder
-from crossbandit.environments.rules import FEEDBACK
+from crossbandit.applications.bidding.auctions import FEEDBACK
 from crossbandit.errors import DecisionError, InvalidLossesError, LearnedBeforeError
 from crossbandit.limits import Budget, ReturnOnSpend
 

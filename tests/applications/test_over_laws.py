@@ -12,9 +12,11 @@ import pytest
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.inputs import numbers_to_reach
+from crossbandit.applications.newsvendor import SALES_FEEDBACK
+from crossbandit.applications.seller import REPORTS
 from crossbandit.core import record
-from crossbandit.environments.rules import FEEDBACK, REPORTS, SALES_FEEDBACK, AuctionRules
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,

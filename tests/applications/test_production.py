@@ -18,14 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
-from crossbandit.algorithms.learners.law_decisions import TOP, code_of, outcome_of
-from crossbandit.algorithms.learners.missing_outcomes import COHORT, Cohort, OutcomeWatch, watched
+from crossbandit.algorithms.learners.decisions import TOP
+from crossbandit.algorithms.learners.law_learner import code_of, outcome_of
+from crossbandit.algorithms.learners.missing import COHORT, Cohort, OutcomeWatch, watched
 from crossbandit.algorithms.learners.shell_core import is_watched
 from crossbandit.algorithms.learners.tokens import packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
+from crossbandit.applications.bidding.auctions import FEEDBACK
 from crossbandit.core.uniforms import Uniforms
-from crossbandit.environments.rules import FEEDBACK
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,

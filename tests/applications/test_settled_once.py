@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.learners.missing_outcomes import COHORT
+from crossbandit.algorithms.learners.missing import COHORT
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.errors import LearnedBeforeError
 from crossbandit.laws.state import TOLD_AFTER

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.environments.rules import FEEDBACK
+from crossbandit.applications.bidding.auctions import FEEDBACK
 from crossbandit.errors import DamagedTokenError, InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.rounds import shown_by

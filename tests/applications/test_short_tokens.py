@@ -45,8 +45,8 @@ def test_a_token_with_two_classes_and_a_reserve_has_less_than_100_bytes(
     assert found.decision is not None
     assert bid.decision is not None
     assert found.decision.round == number
-    assert found.decision.total == 255 * number  # type: ignore[union-attr]
-    assert found.decision.score == bid.decision.score  # type: ignore[union-attr]
+    assert found.decision.total == 255 * number
+    assert found.decision.score == bid.decision.score
 
 
 def test_a_long_label_is_the_same_level_in_a_token_and_in_a_bid() -> None:

@@ -9,14 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crossbandit.cli.serve import serve
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client.client import Transport
 from crossbandit.service.serving import (
     bound_socket,
     default_url,
@@ -84,7 +84,7 @@ def test_serves_until_it_is_stopped_and_goes_on_later(tmp_path: Path) -> None:
     options = ("bidders.toml", "--tokens-file", "tokens.toml", "--store", "kept.db")
     with serving(tmp_path, *options, CROSSBANDIT_KEY="a key") as (url, process):
         transport = Transport(url, "0123456789abcdef")
-        with Transport(url) as stranger:
+        with closing(Transport(url)) as stranger:
             assert stranger.request("GET", "/v1/bidders").status == 401
         assert transport.request("GET", "/v1/bidders").json() == {"bidders": ["capped", "shop"]}
         path = "/v1/bidders/shop"
@@ -120,7 +120,7 @@ def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
     (tmp_path / "key").chmod(0o644)
     options = ("--log-format", "json", "--log-level", "info", "--key-file", "key")
     with serving(tmp_path, *options) as (url, process):
-        with Transport(url) as transport:
+        with closing(Transport(url)) as transport:
             assert transport.request("GET", "/v1/bidders/example").status == 200
             assert transport.request("GET", "/v1/bidders/none").status == 404
         process.send_signal(signal.SIGTERM)
@@ -132,7 +132,7 @@ def test_the_log_is_json_lines_of_the_wanted_level(tmp_path: Path) -> None:
     assert found[-1]["message"] == "Stopped."
     assert all({"time", "level", "logger", "message"} <= set(one) for one in found)
     with serving(tmp_path) as (url, process):
-        with Transport(url) as transport:
+        with closing(Transport(url)) as transport:
             assert transport.request("GET", "/v1/bidders/none").status == 404
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=60)
@@ -255,7 +255,7 @@ def test_addresses() -> None:
 
 
 def test_the_demonstration(tmp_path: Path) -> None:
-    with serving(tmp_path, "--demo") as (url, process), Transport(url) as transport:
+    with serving(tmp_path, "--demo") as (url, process), closing(Transport(url)) as transport:
         names = transport.request("GET", "/v1/bidders").json()["bidders"]
         assert len(names) > 3
         path = f"/v1/bidders/{names[0]}/figures"
@@ -269,7 +269,7 @@ def test_the_demonstration(tmp_path: Path) -> None:
 
 def test_the_example_and_what_it_answers(tmp_path: Path) -> None:
     with serving(tmp_path) as (url, process):
-        with Transport(url) as transport:
+        with closing(Transport(url)) as transport:
             assert transport.request("GET", "/openapi.json").json()["openapi"] == "3.1.0"
             path = "/v1/bidders/example/decide"
             assert transport.request("POST", path, {"value": 8.0}).json()["token"]
@@ -298,8 +298,8 @@ def test_thousands_of_clients_that_do_nothing_keep_nobody_out(tmp_path: Path, se
             made.connect((host, int(port)))
             with suppress(ConnectionError):
                 made.sendall(sent)
-        with Transport(url, timeout=20.0) as transport:
+        with closing(Transport(url, timeout=20.0)) as transport:
             assert transport.request("GET", "/healthz").json() == {"status": "ok"}
-        with Transport(url, timeout=20.0) as transport:
+        with closing(Transport(url, timeout=20.0)) as transport:
             path = "/v1/bidders/example/decide"
             eventually(lambda: transport.request("POST", path, {"value": 5.0}).status == 200)

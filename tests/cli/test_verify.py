@@ -177,7 +177,7 @@ def test_quiet_says_what_failed_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path) -> None:
-    chosen = ("--quick", "--only", ", proof", "--jobs", "1", "--out", tmp_path)
+    chosen = ("--quick", "--only", "Proposition 2", "--jobs", "1", "--out", tmp_path)
     result = verify(*chosen)
     told = [line for line in result.stderr.splitlines() if line.startswith("Checking")]
     assert told == ["Checking: 1 of 2 parts done.", "Checking: 2 of 2 parts done."]
@@ -217,7 +217,7 @@ def test_an_unknown_statement_is_a_sentence() -> None:
 
 def test_another_algorithm_is_checked_by_its_declaration(tmp_path: Path) -> None:
     given = '{"id": "exp3-ix", "gamma": 0.1}'
-    result = verify("--quick", "--algorithm", given, "--only", "noise", "--out", tmp_path)
+    result = verify("--quick", "--algorithm", given, "--only", "policies", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     assert "Exp3IX(eta=None, gamma=0.1)" in result.output
     assert "1 of 1 checks passed." in result.output

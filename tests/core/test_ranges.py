@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from crossbandit import FeedbackGraph, graphs
-from crossbandit.core.blocks import graphs_of_matrices, stacked
-from crossbandit.core.ranges import first_unobservable
+from crossbandit.core.blocks import graphs_of_matrices
+from crossbandit.core.losses import first_unobservable
 from crossbandit.core.types import Booleans, Floats
+from crossbandit.environments import graph_block
 from tests.reference.graphs import in_mass
 from tests.sources import interpreted
 
@@ -70,10 +71,7 @@ ADJACENCY = st.tuples(st.integers(1, 4), st.integers(2, 6)).flatmap(
 def test_matrices_become_the_graphs_that_they_are(present: Booleans) -> None:
     rounds, arms, _ = present.shape
     block = graphs_of_matrices(present)
-    same = stacked(
-        [(graph.out_ranges, graph.in_ranges) for graph in map(FeedbackGraph, present)],
-        np.arange(rounds),
-    )
+    same = graph_block([*map(FeedbackGraph, present)], np.arange(rounds))
     for mine, theirs in zip(block[1:], same[1:], strict=True):
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(one, other)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from crossbandit.environments import ContextDistribution, FiniteContexts, UniformVectors, zipf
-from crossbandit.environments.contexts import distribution_over
+from crossbandit.environments.environment import distribution_over
 from crossbandit.errors import InvalidParameterError
 
 FINITE = {

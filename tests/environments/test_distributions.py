@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crossbandit import graphs
+from crossbandit.applications.seller import SellerRules
 from crossbandit.environments import (
     first_price,
     newsvendor,
@@ -18,7 +19,6 @@ from crossbandit.environments import (
     recommendation,
     sleeping,
 )
-from crossbandit.environments.rules import SellerRules
 
 ROUNDS = 40_000
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 
 from crossbandit import FeedbackGraph, graphs
 from crossbandit.errors import GraphNumberError, InvalidGraphError
-from crossbandit.graphs import acyclic, domination
+from crossbandit.graphs import domination, independence
 from tests.reference.cross_graph_weak import dominating_sets, weakly_observable
 
 Matrix = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
@@ -151,7 +151,7 @@ def test_edges_that_another_graph_lacks(matrix: Matrix, data: st.DataObject) -> 
 def test_acyclic_bounds_hold_for_graphs_of_too_many_edges_to_list(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(acyclic, "_EDGES", 0)
+    monkeypatch.setattr(independence, "_EDGES", 0)
     order = [2, 0, 3, 1]  # no cycle, but edges go both up and down
     matrix = np.zeros((4, 4), dtype=bool)
     matrix[np.ix_(order, order)] = np.triu(np.ones((4, 4), dtype=bool))

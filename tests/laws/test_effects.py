@@ -10,6 +10,7 @@ import pytest
 from crossbandit.errors import CheckpointError, InvalidContextError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.levels import key_of, short
+from crossbandit.laws.memory import full_trees
 from tests.reference.effects import Effects
 
 FEEDBACK = ("after-loss", "after-win", "always", "won-lost")
@@ -31,6 +32,15 @@ def law_of(feedback: str = "always", names: tuple[str, ...] = NAMES, **given: An
     return OutcomeLaw(GRID, (0, 1), classes=names, feedback=feedback, seed=1, **given)
 
 
+def chances_by_expert(law: OutcomeLaw) -> np.ndarray:
+    """Return the chances by the roots of the trees alone, without features, in risk order."""
+    roots = [root for root, _ in full_trees(law.parts[0])]
+    laws = law.state.law[roots, :]
+    if law.feedback == "won-lost":
+        return 1 / (1 + np.exp(-np.maximum.accumulate(laws[:, :-1], axis=1)))
+    return np.cumprod(1 - np.minimum(laws[:, :0:-1], 0.999), axis=1)[:, ::-1]
+
+
 def labels_of(columns: dict[str, np.ndarray], i: int) -> dict[str, Any]:
     return {name: column[i].item() for name, column in columns.items()}
 
@@ -45,14 +55,14 @@ def test_the_law_is_that_of_the_definition(feedback: str) -> None:
         labels = labels_of(columns, i)
         played = law.decide(0.9, **labels).index  # of one context: its band is the pool's root
         law.law(0.9, **labels)
-        experts = law.state.weights @ law.parts[2].chances[: law.state.weights.size]
+        experts = law.state.weights @ chances_by_expert(law)
         mixture = reference.apply(experts, tuple(labels.values()))
         reached = bool(cells[i] <= played)
         told = feedback == "always" or (feedback != "won-lost" and reached == mirrored)
         if not told and played == 0:
             continue
         if feedback != "won-lost":
-            view = law.parts[2].chances[-1]
+            view = law.parts[2].chances
             np.testing.assert_allclose(view[1:-1], mixture[1:-1], atol=1e-9)
         column = int(cells[i] if told else played)
         if mirrored:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
+from crossbandit.algorithms.learners.decisions import Decision, GuardPart
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.bidding.spending import cut
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
@@ -255,7 +255,7 @@ def test_many_bids_at_once_keep_the_limits(name: str) -> None:
 
 def test_a_lower_bid_of_a_guard_has_the_chances_of_all_above() -> None:
     part = GuardPart(0.8, 0.6, 0.5, np.array([0.1, 0.2, 0.3, 0.4]))
-    decision = LawDecision(0, 3, "a", "a", 0.0, 0, 0, part)
+    decision = Decision.of_law(0, 3, ("a", "a"), 0.0, 0, 0, part)
     cut(decision, 1, np.array([0.0, 0.2, 0.4, 0.6]))
     assert decision.arm == 1
     np.testing.assert_allclose(part.chances, [0.1, 0.9, 0.0, 0.0])

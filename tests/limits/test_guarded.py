@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
+from crossbandit.algorithms.learners.decisions import Decision, GuardPart
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Limit, Pacer, ReturnOnSpend
@@ -26,9 +26,10 @@ def made(**settings: Any) -> FirstPriceBidder:
 
 
 def part_of(bid: Bid) -> GuardPart:
-    assert isinstance(bid.decision, LawDecision)
-    assert bid.decision.guard is not None
-    return bid.decision.guard
+    assert isinstance(bid.decision, Decision)
+    part = bid.decision.guard
+    assert isinstance(part, GuardPart)
+    return part
 
 
 def guard_of(bidder: FirstPriceBidder) -> GuardedLaw:

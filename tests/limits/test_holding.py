@@ -24,7 +24,7 @@ def decide(own: Pacer, key: int, *, last: int = 10) -> None:
     law = OutcomeLaw(AMOUNTS, (0, 1), feedback="always", seed=1)
     law.warm_up(np.full(400, 1.0), np.full(400, 0.55))
     assert law.decide(1.0).index == 6
-    own.choose(key, law, (), 1.0, 0.0, 0, last)
+    own.choose(key, law, (), (1.0, 0.0, 0, last))
 
 
 def test_the_cost_follows_its_definition() -> None:
@@ -91,7 +91,7 @@ def late(delay: int, seed: int = 5, *, charged: bool = True) -> tuple[float, flo
         if not charged:
             own.state.duals[:, [HOLDING, HOLDING_SQUARES]] = 0.0
         last = int(np.searchsorted(AMOUNTS, value, "right")) - 1
-        _, _, amount = own.choose(i, law, (), value, float(i), 0, last)
+        _, _, amount = own.choose(i, law, (), (value, float(i), 0, last))
         if amount >= 0:
             waiting.append((i, value, amount, int(cells[i])))
             if cells[i] <= amount and amount > 0:

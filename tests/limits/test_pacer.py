@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.algorithms.learners.law_learner import LawDecider, Round
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
@@ -134,14 +134,14 @@ def test_where_limits_make_bids_low_the_lowest_is_not_tried() -> None:
     last = law.highest(0.45)
     assert law.decide(0.8, worth=0.45, last=last).index < 4
     pacer = made(ReturnOnSpend(0.8 / 0.3, keep="long-run"))
-    worth, _, bid = pacer.choose(0, law, (), 0.8, 0.0, 0, law.highest(0.8))
+    worth, _, bid = pacer.choose(0, law, (), (0.8, 0.0, 0, law.highest(0.8)))
     assert 0.4 < worth < 0.8
     assert 0.3 < GRID[bid] < 0.4  # less than a half of the value
     free = made(Budget(1e6, per=100))
-    worth, _, bid = free.choose(0, dear, (), 0.8, 0.0, 0, law.highest(0.8))
+    worth, _, bid = free.choose(0, dear, (), (0.8, 0.0, 0, law.highest(0.8)))
     assert worth == 0.8
     assert GRID[bid] < 0.35  # the best is more than a half of the value: its half is tried
-    decider = LawDecider(law)
+    decider = LawLearner(law)
     chances = decider.policy(Round(0.8, 0.45, 0.0, ()), 0, last)
     assert chances[:5].sum() == pytest.approx(0)
     assert chances.sum() == pytest.approx(1)
@@ -277,7 +277,7 @@ def test_late_outcomes_do_not_upset_the_pace() -> None:
     law, spent = OutcomeLaw(GRID, (0, 1)), []
     cells = law.cells(prices).tolist()
     for i, value in enumerate(values.tolist()):
-        pacer.choose(i, law, (), value, 0.0, 0, law.highest(value))
+        pacer.choose(i, law, (), (value, 0.0, 0, law.highest(value)))
         late = i - 50
         if late in pacer.reserved.rows:
             amount = round(held(pacer, late).price * 1e-9 / 0.05)

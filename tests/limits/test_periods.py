@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.errors import InvalidContextError
-from crossbandit.limits.periods import Traffic, period_around, seconds
+from crossbandit.limits.periods import Traffic, period_around
+from crossbandit.limits.settings import seconds
 from crossbandit.limits.state import BINS
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -37,7 +38,7 @@ def test_days_last_as_long_as_their_clock_says(day: tuple[int, int, int], hours:
 @given(
     now=st.floats(1e9, 2e9),
     zone=st.sampled_from(["UTC", "Europe/Berlin", "America/Santiago", "Asia/Kolkata"]),
-    per=st.sampled_from(["day", "hour", timedelta(hours=7), timedelta(days=3)]),
+    per=st.sampled_from(["month", "week", "day", "hour", timedelta(hours=7), timedelta(days=3)]),
 )
 def test_periods_follow_each_other_without_gaps(now: float, zone: str, per: Any) -> None:
     begins, ends = period_around(per, zone, now, 1e9)
@@ -45,6 +46,15 @@ def test_periods_follow_each_other_without_gaps(now: float, zone: str, per: Any)
     assert period_around(per, zone, ends, 1e9)[0] == pytest.approx(ends, abs=1e-3)
     if begins > 1e9:
         assert period_around(per, zone, begins - 0.5, 1e9)[1] == pytest.approx(begins, abs=1e-3)
+
+
+def test_weeks_begin_on_mondays_and_months_on_their_first_day() -> None:
+    now = at(2028, 2, 29, 22, zone=BERLIN)  # a Tuesday
+    week = at(2028, 2, 28, zone=BERLIN), at(2028, 3, 6, zone=BERLIN)
+    month = at(2028, 2, 1, zone=BERLIN), at(2028, 3, 1, zone=BERLIN)
+    assert period_around("week", "Europe/Berlin", now, 0.0) == week
+    assert period_around("month", "Europe/Berlin", now, 0.0) == month
+    assert period_around("month", "UTC", at(2026, 12, 31, 23), 0.0)[1] == at(2027, 1, 1)
 
 
 def test_hours_are_those_of_the_zone() -> None:

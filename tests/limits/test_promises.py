@@ -150,7 +150,7 @@ def late_target(delay: int) -> tuple[float, float]:
             told = ("at-most", amount) if wins else ("told", int(cells[key]))
             law.observe(worth, *told, amount=amount)
         last = int(np.searchsorted(AMOUNTS, value, "right")) - 1
-        amount = pacer.choose(i, law, (), value, float(i), 0, last)[2]
+        amount = pacer.choose(i, law, (), (value, float(i), 0, last))[2]
         if amount >= 0:
             wins = bool(cells[i] <= amount)
             waiting.append((i, value, amount, wins))

@@ -122,7 +122,7 @@ def test_rows_are_used_again() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])  # noqa: S301
 def test_a_copy_has_bids_of_its_own(copied) -> None:  # type: ignore[no-untyped-def]
     pacer, law = made(), OutcomeLaw(GRID, (0, 1), seed=0)
-    pacer.choose(1, law, (), 0.9, 1e9, 0, 18)
+    pacer.choose(1, law, (), (0.9, 1e9, 0, 18))
     other = copied(pacer)
     other.settle(1, 0.9, 0.0, won=False, least=np.inf)
     assert other.state.money[0, 2] == 0 < pacer.state.money[0, 2]

@@ -11,7 +11,7 @@ import pytest
 from crossbandit import Problem
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.state import LOG

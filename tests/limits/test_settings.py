@@ -68,7 +68,7 @@ def test_a_budget_must_be_a_positive_amount(amount: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "per", ["week", 0, -3, 1.5, True, timedelta(0), timedelta(days=400), timedelta(seconds=-1), []]
+    "per", ["year", 0, -3, 1.5, True, timedelta(0), timedelta(days=400), timedelta(seconds=-1), []]
 )
 def test_a_period_must_be_one(per: Any) -> None:
     for make in (Budget, ReturnOnSpend, CostPer):

@@ -70,12 +70,12 @@ def shares(plays: list[tuple[int, Bools]], K: int) -> Floats:
 def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
     """Return the parameters of `run`."""
     del nu
-    setting = algorithm.schedule(problem)
+    warm_up, rounds = algorithm.schedule(problem)
     return {
-        "warm_up": setting.warm_up,
+        "warm_up": warm_up,
         "eta": algorithm.eta,
         "rho": algorithm.rho,
-        "rounds": setting.rounds,
+        "rounds": rounds,
         "cross": algorithm.cross_learning,
     }
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.access import Access, AccessToken, Bucket, read_tokens
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.causes import Refusal
+from crossbandit.service.http.access import Access, AccessToken, TokenHolder, read_tokens
 from crossbandit.service.serving import read_key
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def bearer(secret: str) -> bytes:
 def refusal(access: Access, authorization: bytes | None, role: str) -> str:
     with pytest.raises(Refusal) as caught:
         access.check(authorization, role)
-    assert SECRET not in caught.value.message
+    assert SECRET not in str(caught.value)
     return caught.value.code
 
 
@@ -82,7 +82,7 @@ def test_without_tokens_everybody_may_do_everything() -> None:
 
 def test_a_rate_is_kept() -> None:
     now = [100.0]
-    bucket = Bucket(4.0, clock=lambda: now[0])
+    bucket = TokenHolder(AccessToken("web", ["decide"]), 4.0, clock=lambda: now[0])
     assert [bucket.take() for _ in range(9)] == [0.0] * 8 + [0.25]
     now[0] += 0.25
     assert [bucket.take(), bucket.take()] == [0.0, 0.25]

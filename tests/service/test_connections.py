@@ -8,13 +8,13 @@ import resource
 import socket
 import threading
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crossbandit.service import serving
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client.client import Transport
 from tests.service.live import eventually, served
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def ended(one: socket.socket) -> bool:
 
 
 def status(url: str, path: str) -> int:
-    with Transport(url, timeout=60) as transport:
+    with closing(Transport(url, timeout=60)) as transport:
         return transport.request("GET", path).status
 
 
@@ -146,7 +146,7 @@ def test_if_all_are_busy_health_is_answered_and_others_are_told() -> None:
         eventually(lambda: app.running == 10)
         for _ in range(5):
             assert status(url, "/healthz") == 200
-            with Transport(url, timeout=60) as transport:
+            with closing(Transport(url, timeout=60)) as transport:
                 answer = transport.request("GET", "/other")
             assert answer.status == 503
             assert json.loads(answer.content)["code"] == "not-ready"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,11 @@ from crossbandit.service import (
     Outcome,
     ServiceError,
     StoreError,
-    live,
     open_store,
 )
-from crossbandit.service.live import LiveBidder
-from crossbandit.service.store import SqliteSession
+from crossbandit.service.bidder import LiveBidder
+from crossbandit.service.contents import Request, Row, encode
+from crossbandit.service.store import OUTCOMES, Append, Decide, Keep, NewBidder, SqliteSession
 from tests.service.conftest import new_database
 from tests.service.test_node import LIMITED, SETTINGS, decide, play, wait_until
 
@@ -172,8 +173,8 @@ def decide_once(node: Node, name: str) -> Any:
 
 
 def test_two_nodes_that_both_believe_to_hold_the_lease(address: str) -> None:
-    # With one name they have one lease and one fence. They learn the same from the same log, and
-    # of two decisions with one number, one is refused.
+    # With one name they have one lease, and take it from each other: each state has its own fence.
+    # They learn the same from the same log. A decision under an earlier fence is refused.
     settings = BidderSettings(
         value_range=(0, 10), bids=11, seed=1, budget=BudgetSettings(20.0, per=10**6, pacing="asap")
     )
@@ -248,7 +249,7 @@ def wins(made: list[Decided]) -> list[Outcome]:
 def test_what_a_crash_takes_from_the_log_is_not_spent_again(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "SHARE", 0.6)  # a small budget is enough
+    monkeypatch.setattr("crossbandit.service.bidder.SHARE", 0.6)  # a small budget is enough
     limits = BudgetSettings(100.0, per="day", pacing="asap")
     settings = BidderSettings(value_range=(0, 10), bids=11, seed=1, budget=limits)
     node = early(settings, address)
@@ -406,3 +407,71 @@ def test_clocks_that_jump(address: str) -> None:
     assert nodes[0].figures("shop").refused == {"learned-before": total}
     for node in nodes:
         node.close()
+
+
+@pytest.mark.parametrize("where", ["_store", "_write_fenced"])
+def test_a_decision_that_is_being_written_is_in_the_state_that_replaces_its_own(
+    where: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(open_store(address), poll=0.05, publish=0.05, checkpoint_entries=1)
+    node.start()
+    node.create("shop", LIMITED)
+    (late,) = play(node, "shop", 1)
+    bidder = node.directory.find("shop")
+    old = bidder.live
+    assert old is not None
+    wait_until(lambda: not old.news)
+    reached, go_on = Event(), Event()
+    owner: Any = node.writer if where == "_store" else node.writer._session
+    step = getattr(owner, where)
+
+    def wait(*given: Any, **named: Any) -> Any:
+        if not reached.is_set():
+            reached.set()
+            assert go_on.wait(30)
+        return step(*given, **named)
+
+    monkeypatch.setattr(owner, where, wait)
+    with old.lock:
+        old._ask = 0  # so that it is logged
+        made = node.decide("shop", 5.0)
+    assert isinstance(made, Future)
+    assert reached.wait(30)
+    old.lost = True  # as after an error of the store
+    others = where == "_store" or address.startswith("postgresql")  # can write meanwhile
+    if others:
+        session = open_store(address).session()
+        outcome = Row(token_bytes(late.token), late.won, late.highest_competing_bid)
+        append = Append(bidder.row.id, 1, OUTCOMES, encode([outcome]))
+        assert session.write([append], 1.0) == [True]
+        session.close()
+    node.learner.look()
+    time.sleep(1.0)
+    go_on.set()
+    with suppress(NotReadyError):
+        assert made.result(30).token is not None
+    wait_until(lambda: bidder.live is not old and bidder.state is not None)
+    time.sleep(0.5)  # if it can be kept, a checkpoint is
+    assert decide(node, "shop", 5.0, seconds=10.0).token is not None
+    node.close()
+    assert state(address, "shop").entry == int(others)
+
+
+def test_a_checkpoint_that_lacks_decisions_is_not_used(address: str) -> None:
+    # Versions before each state had a fence of its own could store one.
+    session = open_store(address).session()
+    first = LiveBidder(LIMITED.build(), key=session.key())
+    session.create(NewBidder("shop", "", "", 0.0), first.policy(0.0), first.checkpoint())
+    number = session.bidders()[0].id
+    fence = session.take_leases({number: 0}, "me", None, 60.0)[number]
+    made = [first.decide(Request(5.0, None, 1e9, {}, 1e9)) for _ in range(3)]
+    rows = [Row(made[0][0].token, won=True)]
+    decide = Decide(number, fence, [row for _, row in made])
+    append = Append(number, 1, OUTCOMES, encode(rows))
+    assert session.write([decide, append], 1e9) == [True, True]
+    other = LiveBidder(number=number, key=session.key()).load(session.checkpoints(number)[0])
+    other.learn(session.entries(number, 0, 10)[0])
+    assert session.write([Keep(number, fence, None, other.checkpoint())], 1e9) == [True]
+    found = LiveBidder(number=number).restore(session)
+    session.close()
+    assert (found.entry, found.decisions, found.tally.won) == (1, 3, 1)

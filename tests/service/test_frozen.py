@@ -13,13 +13,13 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crossbandit.service import HeldElsewhereError, Node, StoreError, open_store
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.client.client import Transport
 from crossbandit.service.http import create_app
 from crossbandit.service.store import (
     OUTCOMES,
@@ -28,6 +28,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 from tests.service.conftest import new_database
@@ -99,7 +100,7 @@ class Stopped:
         os.write(self.session._connection.fileno(), messages)
 
     def _taken(self) -> bool:
-        found = self.session.take_leases([self.bidder], "stopped", "http://127.0.0.1:1", LEASE)
+        found = self.session.take_leases({self.bidder: 0}, "stopped", "http://127.0.0.1:1", LEASE)
         self.fence = found.get(self.bidder, 0)
         return bool(found)
 
@@ -148,7 +149,7 @@ def test_a_stopped_node_is_replaced_within_two_leases_and_cannot_write_when_it_w
 
 def test_a_bidder_for_which_a_stopped_node_wrote_can_be_deleted(address: str) -> None:
     session = open_store(address).session(LEASE)
-    session.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    session.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     stopped = Stopped(address, session.bidders()[0].id)
     stopped.begin()
     session.delete(stopped.bidder)  # it waits until the database has ended the transaction
@@ -219,16 +220,16 @@ def test_whoever_writes_under_a_lease_keeps_it_and_can_renew_it(address: str) ->
     store = open_store(address)
     one: Any = store.session()
     other, third = store.session(), store.session()
-    one.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    one.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = one.bidders()[0].id
-    fence = one.take_leases([bidder], "A", None, -1.0)[bidder]  # it has expired already
+    fence = one.take_leases({bidder: 0}, "A", None, -1.0)[bidder]  # it has expired already
     one._begin(write=True)
     assert one._lease(bidder, wait=True) == [(fence,)]
-    assert other.take_leases([bidder], "B", None, 30.0) == {}
-    assert third.take_leases([bidder], "A", None, -1.0) == {bidder: fence}
+    assert other.take_leases({bidder: 0}, "B", None, 30.0) == {}
+    assert third.take_leases({bidder: fence}, "A", None, -1.0) == {bidder: fence}
     assert third.prune(bidder, 1e12) == 0
     one._end(commit=True)
-    assert other.take_leases([bidder], "B", None, 30.0) == {bidder: fence + 1}
+    assert other.take_leases({bidder: 0}, "B", None, 30.0) == {bidder: fence + 1}
     for session in (one, other, third):
         session.close()
 
@@ -239,9 +240,9 @@ def test_a_bidder_is_deleted_while_its_learner_writes(address: str, kind: str) -
 
     store = open_store(address)
     writer: Any = store.session()
-    writer.create("shop", "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    writer.create(NewBidder("shop", "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     bidder = writer.bidders()[0].id
-    fence = writer.take_leases([bidder], "A", None, 30.0)[bidder]
+    fence = writer.take_leases({bidder: 0}, "A", None, 30.0)[bidder]
     deleter = store.session()
     problems: list[Exception] = []
 
@@ -298,7 +299,7 @@ def test_requests_for_a_node_that_does_not_answer_do_not_delay_others(
         with served(create_app(node)) as mine:
 
             async def ask(name: str) -> int:
-                with Transport(mine, timeout=60.0) as transport:
+                with closing(Transport(mine, timeout=60.0)) as transport:
                     path = f"/v1/bidders/{name}/decide"
                     answer = await asyncio.to_thread(
                         transport.request, "POST", path, {"value": 5.0}
@@ -329,7 +330,7 @@ def test_changes_of_a_locked_bidder_do_not_delay_others(
     with served(create_app(node)) as mine, ThreadPoolExecutor(40) as threads:
 
         def ask(method: str, path: str, body: Any = None) -> int:
-            with Transport(mine, timeout=60.0) as transport:
+            with closing(Transport(mine, timeout=60.0)) as transport:
                 return transport.request(method, path, body).status
 
         with locked(address, row):

@@ -6,18 +6,18 @@ import asyncio
 import re
 import socket
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service import BidderSettings, BudgetSettings, HeldElsewhereError, Node, open_store
-from crossbandit.service.client.transport import Transport
+from crossbandit.service.causes import Refusal
+from crossbandit.service.client.client import Transport
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.answers import Refusal
 from crossbandit.service.http.app import Gate
 from crossbandit.service.http.handlers import OPERATIONS
-from crossbandit.service.http.metrics import RequestMetrics
 from tests.service.asgi import Answer, request
 from tests.service.live import eventually, served
 
@@ -233,7 +233,7 @@ def test_the_answer_of_another_node_is_passed_on(
 
         elsewhere.calls = 0  # type: ignore[attr-defined]
         monkeypatch.setattr(node, "decide", elsewhere)
-        with served(create_app(node)) as first, Transport(first) as transport:
+        with served(create_app(node)) as first, closing(Transport(first)) as transport:
             answer = transport.request("POST", "/v1/bidders/limited/decide", {"value": 0.5})
         assert answer.status == 200
         assert set(answer.json()) == {"amount", "token", "reason"}
@@ -439,7 +439,7 @@ def test_a_body_that_does_not_come_at_all_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("crossbandit.service.http.app._BODY_SECONDS", 0.01)
 
     async def ask() -> None:
-        gate = Gate(Access(), RequestMetrics())
+        gate = Gate(Access())
         await gate.body({b"content-type": b"application/json"}, asyncio.Event().wait)
 
     with pytest.raises(Refusal, match="did not arrive"):
@@ -454,7 +454,10 @@ def test_a_large_body_with_a_key_given_twice_is_refused(app: Starlette) -> None:
     assert "it gives the key 'won' twice" in answer.json["message"]
 
 
-def test_a_query_that_is_nested_deeply_is_refused(app: Starlette) -> None:
+def test_what_is_nested_deeply_is_refused(app: Starlette) -> None:
+    target = b'{"value_range": [0, 1], "target": {"a": ' + b"[" * 5_000
+    answer = request(app, "PUT", "/v1/bidders/deep", parts=[target])
+    assert (answer.status, answer.json["code"]) == (400, "invalid")
     answer = get(app, "/v1/bidders/plain/policy?value=5&classes={%22a%22:" + "[" * 20_000)
     assert (answer.status, answer.json["code"]) == (400, "invalid")
 
@@ -496,7 +499,7 @@ def test_headers_that_are_too_large_are_refused(
 
 
 def test_headers_are_asked_for_without_a_body(app: Starlette) -> None:
-    with served(app) as url, Transport(url) as transport:
+    with served(app) as url, closing(Transport(url)) as transport:
         answer = transport.request("HEAD", "/healthz")
         assert (answer.status, answer.content) == (200, b"")
         assert answer.headers["content-length"] == str(len(b'{"status":"ok"}'))

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from crossbandit.service import StoreError
-from crossbandit.service import learner as module
-from crossbandit.service.known import LearningFailure
-from crossbandit.service.learner import Leases
+from crossbandit.service import threads as module
+from crossbandit.service.bidder import LearningFailure
+from crossbandit.service.threads import Leases
 
 
 class FakeSession:
@@ -17,16 +17,16 @@ class FakeSession:
 
     def __init__(self) -> None:
         self.fences: dict[int, int] = {}
-        self.asked: list[list[int]] = []
+        self.asked: list[dict[int, int]] = []
         self.ended: list[tuple[int, str]] = []
         self.closed = self.broken = False
 
     def take_leases(
-        self, bidders: list[int], holder: str, url: str | None, seconds: float
+        self, wanted: dict[int, int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
         assert (holder, url, seconds) == ("me", None, 5.0)
-        self.asked.append(bidders)
-        return {one: self.fences[one] for one in bidders if one in self.fences}
+        self.asked.append(wanted)
+        return {one: self.fences[one] for one in wanted if one in self.fences}
 
     def end_lease(self, bidder: int, holder: str) -> None:
         if self.broken:
@@ -62,12 +62,12 @@ def test_free_leases_are_taken_and_own_ones_renewed(leases: Leases, session: Fak
     session.fences = {1: 7, 3: 9}
     bidders = known(a="", b="another", c="me")
     leases.take(bidders)
-    assert session.asked == [[1, 3]]
+    assert session.asked == [{1: 0, 3: 0}]
     assert held(bidders) == {1: 7, 3: 9}
     first = bidders[0].live
     bidders[0].row.holder = "me"
     leases.take(bidders)
-    assert session.asked == [[1, 3], [1, 3]]
+    assert session.asked[1] == {1: 7, 3: 9}
     assert bidders[0].live is first  # its state is kept
     assert not first.lost
 
@@ -84,13 +84,35 @@ def test_a_lease_with_another_fence_has_another_state(leases: Leases, session: F
     assert before.lost
 
 
-def test_a_state_that_was_lost_is_replaced(leases: Leases, session: FakeSession) -> None:
+def test_a_state_that_was_lost_is_replaced_under_a_new_fence(
+    leases: Leases, session: FakeSession
+) -> None:
     session.fences = {1: 7}
     bidders = known(a="")
     leases.take(bidders)
     bidders[0].live.lost = True
+    session.fences = {1: 8}
     leases.take(bidders)
+    assert session.asked[1] == {1: 0}
+    assert held(bidders) == {1: 8}
     assert not bidders[0].live.lost
+
+
+def test_a_state_that_is_lost_while_its_lease_is_renewed_waits_for_a_new_fence(
+    leases: Leases, session: FakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.fences = {1: 7}
+    bidders = known(a="")
+    leases.take(bidders)
+    renew = session.take_leases
+
+    def lose(*given: Any) -> dict[int, int]:
+        bidders[0].live.lost = True
+        return renew(*given)
+
+    monkeypatch.setattr(session, "take_leases", lose)
+    leases.take(bidders)
+    assert held(bidders) == {}
 
 
 def test_a_lease_that_is_not_granted_is_lost(leases: Leases, session: FakeSession) -> None:
@@ -113,7 +135,7 @@ def test_the_lease_of_a_bidder_that_has_failed_is_left_to_others_for_a_while(
     before, now = bidders[0].live, time.monotonic()
     bidders[0].failure = LearningFailure("It does not learn.", 60.0, now + 60.0)
     leases.take(bidders)
-    assert session.asked == [[1]]
+    assert session.asked == [{1: 0}]
     assert before.lost
     assert held(bidders) == {}
     bidders[0].failure = LearningFailure("It does not learn.", 60.0, now)

@@ -13,6 +13,7 @@ from crossbandit.algorithms.learners.tokens import Token, packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.errors import CheckpointError
 from crossbandit.service import BidderSettings, BudgetSettings, ReturnOnSpendSettings
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import (
     Change,
     Request,
@@ -22,7 +23,6 @@ from crossbandit.service.contents import (
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.store import CHANGE, OUTCOMES, DecisionRow, Entries
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
@@ -150,7 +150,7 @@ def check_that_any_reading_agrees(script: Script) -> None:
 def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.live.SHARE", 1.0)
+    monkeypatch.setattr("crossbandit.service.bidder.SHARE", 1.0)
     budgets = [BudgetSettings(4e3, per="day"), BudgetSettings(2e3, per="hour", pacing="even")]
     settings = msgspec.structs.replace(CASES[name], budget=budgets, expires=1e5)
     script = Script(settings)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import Future
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +22,7 @@ from crossbandit.service import (
     Decided,
     HeldElsewhereError,
     Node,
+    NodeOptions,
     NotReadyError,
     Outcome,
     OverloadedError,
@@ -29,6 +31,7 @@ from crossbandit.service import (
     UnknownBidderError,
     open_store,
 )
+from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Change, change_of
 from crossbandit.service.store import Keep
 
@@ -55,9 +58,9 @@ def answer(made: Decided | Future[Decided]) -> Decided:
     return made.result(30) if isinstance(made, Future) else made
 
 
-def decide(node: Node, name: str, value: float, **more: Any) -> Decided:
+def decide(node: Node, name: str, value: float, *, seconds: float = 60.0, **more: Any) -> Decided:
     """Decide, and wait while the bidder is being restored."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + seconds
     while True:
         try:
             return answer(node.decide(name, value, **more))
@@ -230,7 +233,7 @@ def test_an_outcome_that_was_not_stored_is_not_held_against_another(
         with pytest.raises(StoreError):
             node.report("shop", [one]).result(30)
     with monkeypatch.context() as patched:
-        patched.setattr(node.writer, "_room", 0)
+        patched.setattr(node.writer, "_options", NodeOptions(room=0))
         with pytest.raises(OverloadedError):
             node.report("shop", [two])
     done = node.report("shop", [turned(one), turned(two)]).result(30)
@@ -311,7 +314,7 @@ def test_a_new_bidder_with_a_budget_decides_at_once(
 def test_a_node_changes_a_bidder_that_another_one_has_just_created(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crossbandit.service.known._PATIENCE", 60.0)
+    monkeypatch.setattr("crossbandit.service.bidder._PATIENCE", 60.0)
     one, other = (Node(open_store(address), poll=60.0) for _ in range(2))
     for node in (one, other):
         node.start()
@@ -370,6 +373,38 @@ def test_a_budget_is_kept(node: Node) -> None:
     with pytest.raises(InvalidContextError, match="at most a day"):
         node.decide("shop", 5.0, at=time.time() + 1e6)
     assert node.figures("shop").decisions == 80
+
+
+def test_what_the_log_cannot_hold_reserves_nothing_and_numbers_of_all_kinds_are_logged(
+    address: str,
+) -> None:
+    node = Node(open_store(address), poll=0.05)
+    node.start()
+    settings = msgspec.structs.replace(LIMITED, classes=("site",))
+    node.create("shop", settings)
+    decide(node, "shop", 5.0, classes={"site": "a"})
+    live = node.directory.find("shop").live
+    assert live is not None
+    wrongs: list[Any] = [True, "\ud800", 2**64, b"a", np.array(["a"])]
+    for wrong in wrongs:
+        reserved = live.bidder.limits[0].reserved
+        with pytest.raises(InvalidContextError, match=r"site|levels of classes"):
+            node.decide("shop", 5.0, classes={"site": wrong})
+        with pytest.raises(InvalidContextError, match=r"site|levels of classes"):
+            node.decide_many("shop", [5.0, 5.0], classes={"site": ["a", wrong]})
+        assert live.bidder.limits[0].reserved == reserved
+    values: list[Any] = [np.float64(5.0), np.float32(5.0), Decimal(5), 5, np.int64(5)]
+    for value in values:
+        decide(node, "shop", value, classes={"site": np.str_("a")}, at=np.float64(time.time()))
+    with live.lock:
+        expected = live.decisions, live.bidder.learner.round, live.bidder.limits[0].reserved
+    node.close()
+    session = open_store(address).session()
+    read = LiveBidder(number=live.number).load(session.checkpoints(live.number)[-1])
+    for row in session.decisions(live.number, 0):
+        read.repeat(row)
+    session.close()
+    assert (read.decisions, read.bidder.learner.round, read.bidder.limits[0].reserved) == expected
 
 
 def test_bidders_are_paused_resumed_and_deleted(node: Node) -> None:
@@ -571,13 +606,34 @@ def test_a_damaged_policy_is_shown_and_the_old_one_used(address: str, part: str)
     front.start()
     session: Any = open_store(address).session()
     bidder = next(one.id for one in session.bidders() if one.name == "shop")
-    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    fence = session.take_leases({bidder: 0}, "me", None, 60.0)[bidder]
     bad = session.policy(bidder)._replace(at=1.0, **{part: b"damaged"})
     assert session.write([Keep(bidder, fence, bad, None)], 1.0) == [True]
     wait_until(lambda: bool(front.figures("shop").alerts))
     assert answer(front.decide("shop", 5.0)).token is not None
     assert answer(front.decide("other", 5.0)).token is not None
     front.close()
+    session.close()
+
+
+def test_a_bidder_that_cannot_be_saved_does_not_keep_the_node_from_ending(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = Node(open_store(address), poll=0.05, lease=60.0)
+    node.start()
+    for name in ("a", "b"):
+        node.create(name, SETTINGS)
+        wait_until(lambda: node.directory.find(name).state is not None)  # noqa: B023 - used at once
+    node.report("b", play(node, "b", 5)).result(30)
+    wait_until(lambda: node.figures("b").learned == 5)
+    broken = node.directory.find("a").live
+    assert broken is not None
+    monkeypatch.setattr(broken, "finish", None)
+    node.close()
+    session = open_store(address).session()
+    rows = {one.name: one for one in session.bidders()}
+    assert [one.holder for one in rows.values()] == ["", ""]
+    assert session.checkpoints(rows["b"].id)[0].entry == 5
     session.close()
 
 
@@ -612,7 +668,7 @@ def test_a_bidder_that_cannot_be_restored_does_not_concern_the_others(
     if part != "settings":
         session = open_store(address).session()
         (number,) = (one.id for one in session.bidders() if one.name == "bad")
-        wait_until(lambda: bool(session.take_leases([number], "another", None, 30.0)))
+        wait_until(lambda: bool(session.take_leases({number: 0}, "another", None, 30.0)))
         session.close()
     node.delete("bad")
     assert node.names() == ["good", "plain"]

@@ -12,15 +12,14 @@ from hypothesis import HealthCheck, settings
 
 from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
 from crossbandit.service.http import Access, AccessToken, create_app
-from crossbandit.service.http.handlers import OPERATIONS
-from crossbandit.service.http.openapi import document
+from crossbandit.service.http.handlers import OPERATIONS, document
 from tests.service.live import served
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-DOCUMENT = json.loads(document(OPERATIONS))
+DOCUMENT = json.loads(document())
 TOKEN = AccessToken("tests", ["admin"], secret="0123456789abcdef")  # noqa: S106 - for this test
 HEADERS = {"Authorization": f"Bearer {TOKEN.secret}"}
 

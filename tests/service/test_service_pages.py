@@ -18,7 +18,7 @@ import typer.main
 
 from crossbandit.cli.app import app
 from crossbandit.service import BidderSettings, Node, open_store
-from crossbandit.service.http.answers import STATUS
+from crossbandit.service.causes import STATUS
 from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from tests.service.conftest import new_database
@@ -69,9 +69,8 @@ def test_the_reference_lists_all_codes_of_errors() -> None:
 
 def test_metrics_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(open_store(tmp_path / "store.db"))
-    monkeypatch.setattr(node, "names", lambda: ["shop"])
     known = figures(limits=(budget(),), refused={"expired": 1})
-    monkeypatch.setattr(node, "figures", lambda _: known)
+    monkeypatch.setattr(node, "all_figures", lambda: {"shop": known})
     requests = RequestMetrics()
     requests.note("/", "GET", 200, 0.1)
     text = metrics_text([*requests.families(), *node_families(node)]).decode()

@@ -16,6 +16,7 @@ from crossbandit.service.store import (
     Decide,
     DecisionRow,
     Keep,
+    NewBidder,
     PolicyRow,
 )
 
@@ -36,7 +37,7 @@ def session(address: str) -> Iterator[Session]:
 
 
 def create(session: Session, name: str = "shop") -> int:
-    assert session.create(name, "{}", "owner", 7.0, POLICY, Checkpoint(0, 0, b"state"))
+    assert session.create(NewBidder(name, "{}", "owner", 7.0), POLICY, Checkpoint(0, 0, b"state"))
     return next(one.id for one in session.bidders() if one.name == name)
 
 
@@ -63,7 +64,7 @@ def test_entries_have_consecutive_numbers(session: Session) -> None:
 
 def test_a_bidder_is_created_once_and_deleted_with_all_it_has(session: Session) -> None:
     one = create(session)
-    assert not session.create("shop", "{}", "owner", 8.0, POLICY, Checkpoint(0, 0, b""))
+    assert not session.create(NewBidder("shop", "{}", "owner", 8.0), POLICY, Checkpoint(0, 0, b""))
     session.write([append(one, b"a")], 1.0)
     session.delete(one)
     assert session.bidders() == []
@@ -76,15 +77,16 @@ def test_a_bidder_is_created_once_and_deleted_with_all_it_has(session: Session) 
 
 def test_a_fence_keeps_an_earlier_holder_from_writing(session: Session) -> None:
     one = create(session)
-    first = session.take_leases([one], "A", "http://a", 30.0)[one]
-    assert session.take_leases([one], "A", "http://a", 30.0) == {one: first}  # renewed
-    assert session.take_leases([one], "B", None, 30.0) == {}
+    first = session.take_leases({one: 0}, "A", "http://a", 30.0)[one]
+    assert session.take_leases({one: first}, "A", "http://a", 30.0) == {one: first}  # renewed
+    first = session.take_leases({one: 0}, "A", "http://a", 30.0)[one]  # for a new state
+    assert session.take_leases({one: 0}, "B", None, 30.0) == {}
     assert [(row.holder, row.url) for row in session.bidders()] == [("A", "http://a")]
     session.end_lease(one, "B")  # it does not have it
-    assert session.take_leases([one], "B", None, 30.0) == {}
+    assert session.take_leases({one: 0}, "B", None, 30.0) == {}
     session.end_lease(one, "A")
     assert session.bidders()[0].holder == ""
-    second = session.take_leases([one], "B", None, 30.0)[one]
+    second = session.take_leases({one: 0}, "B", None, 30.0)[one]
     assert second > first
     late = Keep(one, first, PolicyRow(3, 1.0, b"old", b""), Checkpoint(3, 0, b"old"))
     late_decision = Decide(one, first, [DecisionRow(0, 0, b"x")])
@@ -98,15 +100,15 @@ def test_a_fence_keeps_an_earlier_holder_from_writing(session: Session) -> None:
 
 def test_a_lease_ends_by_itself_and_one_from_the_future_does_not_hold(session: Session) -> None:
     one = create(session)
-    session.take_leases([one], "A", None, -1.0)  # it ended before it began
-    fence = session.take_leases([one], "B", None, 1000.0)[one]
+    session.take_leases({one: 0}, "A", None, -1.0)  # it ended before it began
+    fence = session.take_leases({one: 0}, "B", None, 1000.0)[one]
     # As "C" sees it, no lease can last for 1,000 seconds: the clock was set back.
-    assert session.take_leases([one], "C", None, 1.0) == {one: fence + 1}
+    assert session.take_leases({one: 0}, "C", None, 1.0) == {one: fence + 1}
 
 
 def test_two_holders_of_one_lease_cannot_make_one_decision(session: Session) -> None:
     one = create(session)
-    fence = session.take_leases([one], "A", None, 30.0)[one]
+    fence = session.take_leases({one: 0}, "A", None, 30.0)[one]
     mine = Decide(one, fence, [DecisionRow(0, 0, b"mine"), DecisionRow(1, 0, b"mine")])
     other = Decide(one, fence, [DecisionRow(1, 0, b"other"), DecisionRow(2, 0, b"other")])
     assert session.write([mine], 1.0) == [True]
@@ -117,7 +119,7 @@ def test_two_holders_of_one_lease_cannot_make_one_decision(session: Session) -> 
 
 def test_two_checkpoints_are_kept_and_entries_that_they_need(session: Session) -> None:
     one = create(session)
-    fence = session.take_leases([one], "A", None, 30.0)[one]
+    fence = session.take_leases({one: 0}, "A", None, 30.0)[one]
     for i in range(6):
         session.write([append(one, b"%d" % i, 2)], float(i))
     for number in range(4):
@@ -177,7 +179,7 @@ def test_a_store_of_another_format_is_refused(address: str) -> None:
 
 def test_no_checkpoint_is_kept_with_a_decision_that_was_refused(session: Session) -> None:
     bidder = create(session)
-    fence = session.take_leases([bidder], "me", None, 60.0)[bidder]
+    fence = session.take_leases({bidder: 0}, "me", None, 60.0)[bidder]
     first = Decide(bidder, fence, [DecisionRow(0, 0, b"one")])
     assert session.write([first], 1.0) == [True]
     other = Decide(bidder, fence, [DecisionRow(0, 0, b"another")])

@@ -1,4 +1,5 @@
 import errno
+import gzip
 import os
 import random
 import shutil
@@ -11,11 +12,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from crossbandit import Problem, simulate, studies
-from crossbandit.algorithms import CrossGraph, Learner
-from crossbandit.core.streams import Seed
-from crossbandit.environments import paper_benchmark
+from crossbandit import simulate, studies
+from crossbandit.algorithms import CrossGraph
+from crossbandit.environments import paper_benchmark, stochastic
 from crossbandit.errors import InvalidParameterError, ResultsError
+from crossbandit.graphs import complete
 from crossbandit.studies import (
     Cell,
     FailedCellsWarning,
@@ -49,6 +50,41 @@ def test_a_row_holds_the_run(tmp_path: Path) -> None:
     assert studies.failures(tmp_path).empty
     lean = studies.load(tmp_path, curves=False)
     assert lean.equals(frame.drop(columns=["curve_rounds", "curve_regret"]))
+
+
+NOISY = """
+[study]
+name = "noisy"
+[[part]]
+seeds = [1, 2]
+horizon = 50
+algorithms = ["ucb-n"]
+environments = [{ name = "stochastic", graph = { name = "complete", arms = 3 }, contexts = 2 }]
+"""
+
+
+def test_the_pseudo_regret_is_kept_where_it_is_known(tmp_path: Path) -> None:
+    studies.run(small(), tmp_path, jobs=1)
+    assert studies.load(tmp_path)["pseudo_regret"].isna().all()
+    studies.run(Study.from_toml(NOISY), tmp_path, jobs=1)
+    frame = studies.load(tmp_path)
+    own = frame[frame["study"] == "noisy"]
+    environment = stochastic(complete(3), 50, contexts=2, table_seed=1)
+    expected = simulate("ucb-n", environment, seed=1).pseudo_regret[-1]
+    assert own["pseudo_regret"].iloc[0] == pytest.approx(expected)
+
+
+def test_a_file_of_an_earlier_version_is_read_and_continued(tmp_path: Path) -> None:
+    """It has no column for the pseudo-regret."""
+    stored = Path(__file__).parents[1] / "golden/0.3.0/study.gz"
+    path = tmp_path / store.FILE_NAME
+    path.write_bytes(gzip.decompress(stored.read_bytes()))
+    before = studies.load(tmp_path)
+    assert before["pseudo_regret"].isna().all()
+    studies.run(Study.from_toml(NOISY), tmp_path, jobs=1)
+    after = studies.load(tmp_path)
+    assert len(after) == len(before) + 2
+    assert after["pseudo_regret"].notna().sum() == 2
 
 
 @pytest.mark.parametrize("horizon", [1, 199, 200, 201, 999, 10_000, 300_000])
@@ -386,46 +422,18 @@ def test_progress_counts_up(tmp_path: Path) -> None:
     assert [state.done for state in told] == sorted(state.done for state in told)
 
 
-def test_the_clock_starts_anew_when_something_had_to_be_compiled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The rate is that of the rounds since: 10 s each, after 1,000 s for every first."""
+def test_the_clock_starts_with_the_first_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers take 1,000 s to start; then a round takes 10 s."""
     now = 0.0
-    clock = SimpleNamespace(monotonic=lambda: now)
-    monkeypatch.setattr(execute, "time", clock)
+    monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: now))
     count = execute.Count(0, 100, 100)
-    environment = '{"name":"world"}'
     told = []
-    for seconds, rule in [(1000, "a"), (10, "a"), (1000, "b"), (10, "b"), (10, "a")]:
+    for seconds in (1000, 10, 10):
         now += seconds
-        cell = Cell("", "", environment, f'{{"id":"{rule}"}}', "", "", seed=0, horizon=1)
+        cell = Cell("", "", "{}", "{}", "", "", seed=0, horizon=1)
         count.add([execute.failure(cell, "")], 1)
         told.append(count.progress.seconds_left)
-    assert told == [None, 10 * 98, None, 10 * 96, 10 * 95]
-
-
-def test_seconds_are_without_loading_and_compiling(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run takes a second of this clock, and what a process does first takes a thousand."""
-    now = 0.0
-    loaded: list[CrossGraph] = []
-
-    def start(self: CrossGraph, problem: Problem, *, seed: Seed) -> Learner:
-        nonlocal now
-        now += 1 if loaded else 1000
-        loaded.append(self)
-        return original(self, problem, seed=seed)
-
-    original = CrossGraph.start
-    monkeypatch.setattr(CrossGraph, "start", start)
-    clock = SimpleNamespace(perf_counter=lambda: now, monotonic=lambda: now)
-    monkeypatch.setattr(execute, "time", clock)
-    monkeypatch.setattr(execute, "_WARM", set())
-    studies.run(small(), tmp_path, jobs=1)
-    frame = studies.load(tmp_path)
-    assert set(frame["seconds"][frame["algorithm_name"] == "cross-graph"]) == {1.0}
-    assert len(loaded) == 6 + 1
+    assert told == [None, 10 * 98, 10 * 97]
 
 
 def test_progress_in_words() -> None:

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from coba import primitives
 
-from crossbandit.adapters.separate import MAX_CONTEXTS, ActionLearners, SeparateLearners, checked
+from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import integer, reject, verbatim
@@ -206,7 +206,7 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         self._problem = problem
         # It starts in the first round, because coba copies learners before the first round, and a
         # running learner cannot be copied.
-        self._running: ActionLearners | None = None
+        self._running: SeparateLearners | None = None
 
     @property
     def params(self) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
             )
         self._started().learn(context, decision, reward)
 
-    def _started(self) -> ActionLearners:
+    def _started(self) -> SeparateLearners:
         if self._running is None:
             if self._problem is None:
                 self._running = SeparateLearners(self._settings)
@@ -286,10 +286,11 @@ class CobaLearner(primitives.Learner):  # type: ignore[misc]
         return self._running
 
 
-class _GraphLearner(ActionLearners):
+class _GraphLearner(SeparateLearners):
     """One learner for all contexts of a `CobaEnvironment`."""
 
     def __init__(self, problem: Problem, settings: Settings) -> None:
+        super().__init__(settings)
         self._problem = problem
         self._only = settings.algorithm.start(problem, seed=settings.seed)
 

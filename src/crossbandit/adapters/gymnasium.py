@@ -161,7 +161,9 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         self._round += 1
         self._draw()
         over = self._round >= horizon
-        return self._observation(), self._reward(loss), False, over, {**self._info(), **feedback}
+        rules = getattr(self.environment, "rules", None)
+        reward = 0.0 - loss if rules is None else float(rules.earned(loss))
+        return self._observation(), reward, False, over, {**self._info(), **feedback}
 
     def _losses(self) -> Floats:
         """Return the rows of all arms in the current round."""
@@ -203,10 +205,6 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             "context": self._context[0],
             "action_mask": self._available.astype(np.int8),
         }
-
-    def _reward(self, loss: float) -> float:
-        rules = getattr(self.environment, "rules", None)
-        return 0.0 - loss if rules is None else float(rules.earned(loss))
 
 
 def _space(environment: Environment) -> spaces.Space[Any]:

@@ -6,7 +6,6 @@ action played.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -63,8 +62,17 @@ def checked(
     return Settings(owner, algorithm, (low, high), horizon, max_contexts, seed)
 
 
-class ActionLearners(ABC):
-    """Learners that choose among actions, which are arms under other names."""
+class SeparateLearners:
+    """A learner for each context that occurs. Each is shown the loss of the arm that it plays.
+
+    Actions are arms under other names: those of the first round. A later round may offer some of
+    them.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._arms: dict[Hashable, int] = {}
+        self._learners: dict[Hashable, Learner] = {}
 
     def act(self, context: Any, actions: Sequence[Any]) -> tuple[Any, Decision]:
         """Choose one of the actions."""
@@ -77,17 +85,20 @@ class ActionLearners(ABC):
         offered, learner, given = self._round(context, actions)
         return learner.policy(*given)[offered]
 
-    @abstractmethod
     def learn(self, context: Any, decision: Decision, reward: Any) -> None:
         """Learn from the reward of an action."""
-
-    @abstractmethod
-    def _offered(self, actions: Sequence[Any]) -> list[int]:
-        """Return the arms of the actions."""
-
-    @abstractmethod
-    def _learner(self, context: Any) -> tuple[Learner, Any]:
-        """Return the learner of a context, and the context as it knows it."""
+        low, high = self._settings.reward_range
+        try:
+            given = float(reward)
+        except (TypeError, ValueError):
+            given = np.nan
+        if not low <= given <= high:
+            raise InvalidLossesError(
+                f"A reward must be a number from {low:.15g} to {high:.15g}. Got {reward!r}. Give "
+                f"{self._settings.owner} the least and the greatest possible reward as "
+                "'reward_range'."
+            )
+        self._learner(context)[0].learn(decision, [[(high - given) / (high - low)]])
 
     def _round(
         self, context: Any, actions: Sequence[Any]
@@ -101,36 +112,8 @@ class ActionLearners(ABC):
             available[offered] = True
         return offered, learner, (own, available)
 
-
-class SeparateLearners(ActionLearners):
-    """A learner for each context that occurs. Each is shown the loss of the arm that it plays.
-
-    The actions of the first round are the arms. A later round may offer some of them.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._arms: dict[Hashable, int] = {}
-        self._learners: dict[Hashable, Learner] = {}
-
-    def learn(self, context: Any, decision: Decision, reward: Any) -> None:
-        self._learner(context)[0].learn(decision, [[self._loss(reward)]])
-
-    def _loss(self, reward: Any) -> float:
-        low, high = self._settings.reward_range
-        try:
-            given = float(reward)
-        except (TypeError, ValueError):
-            given = np.nan
-        if not low <= given <= high:
-            raise InvalidLossesError(
-                f"A reward must be a number from {low:.15g} to {high:.15g}. Got {reward!r}. Give "
-                f"{self._settings.owner} the least and the greatest possible reward as "
-                "'reward_range'."
-            )
-        return (high - given) / (high - low)
-
     def _offered(self, actions: Sequence[Any]) -> list[int]:
+        """Return the arms of the actions."""
         expected, given = "a list of different actions, at least one", cast("object", actions)
         if not isinstance(given, Sequence) or isinstance(given, str) or not given:
             reject(self._settings.owner, "actions", expected, actions, error=InvalidContextError)
@@ -146,7 +129,8 @@ class SeparateLearners(ActionLearners):
                 reject(self._settings.owner, "actions", expected, got, error=InvalidContextError)
         return [self._arms[one] for one in keys]
 
-    def _learner(self, context: Any) -> tuple[Learner, int]:
+    def _learner(self, context: Any) -> tuple[Learner, Any]:
+        """Return the learner of a context, and the context as it knows it."""
         one = key(context)
         if one not in self._learners:
             self._learners[one] = self._start()

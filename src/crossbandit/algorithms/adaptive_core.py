@@ -327,12 +327,7 @@ class AdaptiveCore(RoundCore):
     def rescale(self, round_):
         share: cython.double = 1.0 / self.growth(round_)
         for a in range(self.arms):
-            self.bias[0, a] *= share
-            for m in range(self.columns):
-                if self.single:
-                    self.narrow[0, a, m] *= share
-                else:
-                    self.estimates[0, a, m] *= share
+            self.combine(a, share, 0, 0.0, 0)
         self.reference[0] = round_
 
     def simulate_round(self, batch, i, number):
@@ -366,7 +361,7 @@ class AdaptiveCore(RoundCore):
             hidden: cython.double = 0.0
             for j in range(count):
                 b = self.revealed[j]
-                self.places[b] = b if by_arm else self.place + j
+                self.places[b] = b if by_arm else j
                 loss = loss_of(losses, t, self.places[b], b, self.contexts, self.i)
                 self.rows[LOSSES, b] = loss
                 if self.contexts.may_play(self.i, b):

@@ -12,6 +12,10 @@ of the weight is added at the end of each later block, an instalment: for that, 
 of the block's losses, HELD.
 
 There are few slots. If all are in use when a block begins, the chains of this block end with it.
+
+If graphs change with the context, a chain uses the graphs of its contexts. If they change with the
+round, each round of a block has chains of its own: a slot keeps the graphs of its rounds, and as
+many chains and sums as a block has rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from math import exp, isnan, log, sqrt
+    from math import exp, isnan, log, pow, sqrt
     from math import inf as INFINITY  # noqa: N812
     from math import nan as NAN  # noqa: N812
 
@@ -40,8 +44,7 @@ BEFORE = cython.declare(cython.Py_ssize_t, 4)  # scratch: the policy of the bloc
 CHANGES = cython.declare(cython.Py_ssize_t, 5)  # scratch: what was added since, in this context
 POLICY = cython.declare(cython.Py_ssize_t, 6)  # scratch: the policy of a slot
 MASSES = cython.declare(cython.Py_ssize_t, 7)  # scratch: what it observes
-SEEN = cython.declare(cython.Py_ssize_t, 8)  # 1 for arms that plays of the open block reveal
-_ROWS = 9
+_ROWS = 8
 
 # What is known of a slot.
 FREE = cython.declare(cython.longlong, 0)
@@ -96,23 +99,32 @@ class CertifiedParameters(NamedTuple):
     parts: int
     coins: float
     memory: int
+    by_round: bool  # whether each round has a graph of its own, whatever its context
 
 
 @cython.cclass
 class CertifiedCore(RoundCore):
     """The state and the steps of the certified learner."""
 
-    def __init__(self, estimates, problem, parameters) -> None:
+    def __init__(self, estimates, problem, parameters, dominating) -> None:
         RoundCore.__init__(self, estimates, problem, _ROWS)
-        self.made_of = (estimates, problem, parameters)
-        self.alpha, self.block, self.slots, self.parts, self.coins, self.memory = parameters
+        self.made_of = (estimates, problem, parameters, dominating)
+        self.alpha, self.block, self.slots, self.parts, self.coins, self.memory = parameters[:6]
+        self.by_round, self.dominating = parameters.by_round, dominating
+        self.chains = self.parts if self.by_round else 1
         arms = self.arms
         self.loopless = np.zeros(arms, dtype=np.uint8)
         np.asarray(self.loopless)[list(problem.loopless)] = 1
         self.any_loopless = len(problem.loopless) > 0
-        self.keep("seen", np.asarray(self.rows)[SEEN])
         self.frozen = self.elsewhere = False
-        shape = (self.slots, arms)
+        self.seen = np.zeros((self.chains, arms))
+        self.keep("seen", np.asarray(self.seen) if self.by_round else np.asarray(self.seen)[0])
+        shape = (self.slots * self.chains, arms)
+        kept = self.slots * self.chains if self.by_round else 0
+        graphs = np.zeros((kept, arms, arms), dtype=np.bool_)
+        self.graphs = graphs.view(np.uint8)
+        if self.by_round:
+            self.keep("graphs", graphs)
         self.products = self.keep("products", np.ones(shape))
         self.added = self.keep("added", np.zeros(shape))
         self.coming = self.keep("coming", np.zeros(shape))
@@ -123,6 +135,7 @@ class CertifiedCore(RoundCore):
         self.goes_on = self.keep("goes_on", np.zeros(shape, dtype=np.bool_)).view(np.uint8)
         self.slot = self.keep("slot", np.zeros((self.slots, 6), dtype=np.int64))
         self.constants = self.keep("constants", np.zeros((self.slots, 6)))
+        self.longest = self.block if self.by_round else self.memory // 8
         self.own = self.keep("own", np.zeros((4 * self.block, arms)))
         self.used = self.keep("used", np.zeros((self.parts, arms), dtype=np.bool_)).view(np.uint8)
         self.part_weights = np.zeros((2, self.parts, arms))
@@ -143,7 +156,25 @@ class CertifiedCore(RoundCore):
     def far_at(self, round_):
         """Return the same for arms without self-loop."""
         count: cython.double = round_ + 8
-        return self.cap_at(round_) * log(count)
+        length: cython.double = self.cap_at(round_)
+        if self.dominating.shape[0] > 0:
+            members: cython.double = self.dominating.shape[0]
+            length = max(length, members / self.explored_at(round_))
+        return length * log(count)
+
+    def block_at(self, round_):
+        """Return the usual number of rounds in a block: enough for the slots to suffice."""
+        length: cython.double = self.cap_at(round_)
+        if self.dominating.shape[0] > 0:
+            length = self.far_at(round_)
+        wanted: cython.longlong = cython.cast(cython.longlong, length / (2.0 * self.slots))
+        return min(max(self.block, wanted), self.longest)
+
+    def explored_at(self, round_):
+        """Return how often dominating arms are explored, if weakly observable arms need it."""
+        count: cython.double = round_ + 1
+        members: cython.double = self.dominating.shape[0]
+        return min(0.5, pow(members * log(self.arms) / count, 1.0 / 3.0))
 
     def rate_now(self):
         """Return the learning rate of a block that begins now."""
@@ -153,11 +184,21 @@ class CertifiedCore(RoundCore):
         return log(self.arms) / (spread + self.measured[MOST])
 
     def rho_now(self):
-        """Return by how much arms without self-loop are capped in a block that begins now."""
+        """Return how often a block that begins now explores for arms without self-loop."""
         count: cython.double = self.counts[PLAYED] + 1
+        if self.dominating.shape[0] > 0:
+            rho: cython.double = self.explored_at(self.counts[PLAYED])
+            return rho if self.measured[HIDDEN] > 0.1 * count * rho else 0.0
         if not self.any_loopless or not self.measured[HIDDEN] > 0.1 * sqrt(self.alpha * count):
             return 0.0
         return min(0.5, 1.0 / self.cap_at(self.counts[PLAYED]))
+
+    def knows_mean(self):
+        """Return whether there is something to measure losses against.
+
+        If plays may reveal nothing, it is 0 at first: the first loss would not be independent.
+        """
+        return self.measured[LEARNED] > 0.0 or (self.any_loopless and self.counts[PLAYED] > 0)
 
     def is_over(self):
         """Return whether a new block begins with the next round."""
@@ -170,17 +211,44 @@ class CertifiedCore(RoundCore):
         self.finish_count()
         if self.is_over():
             self.weigh(0, self.contexts, self.i, self.rate_now(), 0.0, out)
-            self.limit(self.rho_now(), out)
+            self.explore(self.rho_now(), out)
         else:
             e = self.counts[NEW]
             self.weigh(1 + e, self.contexts, self.i, self.constants[e, ETA], 0.0, out)
-            self.limit(self.constants[e, RHO], out)
+            self.explore(self.constants[e, RHO], out)
 
-    def limit(self, rho, out):
-        """Limit an arm without self-loop to 1 - rho; return what the others were given."""
-        count: cython.double = 0.0
+    def explore(self, rho, out):
+        """Observe arms without self-loop more often; return the probability that was moved.
+
+        On a weakly observable graph, its dominating arms are played with probability rho. Otherwise
+        an arm without self-loop is limited to 1 - rho.
+        """
         if not rho > 0.0:
             return 0.0
+        return self.limit(rho, out) if self.dominating.shape[0] == 0 else self.mix(rho, out)
+
+    def mix(self, rho, out):
+        count: cython.double = 0.0
+        moved: cython.double = rho
+        for j in range(self.dominating.shape[0]):
+            if self.contexts.may_play(self.i, self.dominating[j]):
+                count += 1.0
+        if count == 0.0:
+            return 0.0
+        for j in range(self.dominating.shape[0]):
+            a = self.dominating[j]
+            if self.contexts.may_play(self.i, a):
+                moved -= min(rho * self.rows[out, a], rho / count)
+        for a in range(self.arms):
+            self.rows[out, a] *= 1.0 - rho
+        for j in range(self.dominating.shape[0]):
+            a = self.dominating[j]
+            if self.contexts.may_play(self.i, a):
+                self.rows[out, a] += rho / count
+        return moved
+
+    def limit(self, rho, out):
+        count: cython.double = 0.0
         for a in range(self.arms):
             if self.contexts.may_play(self.i, a):
                 count += 1.0
@@ -205,7 +273,7 @@ class CertifiedCore(RoundCore):
             self.enter_round()
         self.baseline = NAN
         if self.is_over():  # only a snapshot decides before its learner begins the block
-            if self.measured[LEARNED] > 0.0:
+            if self.knows_mean():
                 self.baseline = self.measured[MEAN]
         elif self.slot[self.counts[NEW], MEASURED]:
             self.baseline = self.constants[self.counts[NEW], BASE]
@@ -241,6 +309,7 @@ class CertifiedCore(RoundCore):
         same: cython.bint = isnan(self.baseline)
         if self.slot[e, MEASURED]:
             same = self.baseline == self.constants[e, BASE]
+        same = same and not self.changing
         for j in range(count):
             b = self.revealed[j]
             same = same and self.rows[weights, b] == self.rows[WEIGHTS, b]
@@ -256,10 +325,30 @@ class CertifiedCore(RoundCore):
         self.copy_row(SCORES, CHOSEN)
         self.normalise(self.contexts, self.i, least, self.constants[e, ETA], 0.0, CHOSEN)
         self.measure(e)
-        self.measured[EXPLORED] += self.limit(self.constants[e, RHO], CHOSEN)
+        self.measured[EXPLORED] += self.explore(self.constants[e, RHO], CHOSEN)
         self.weigh_here()
+        place: cython.Py_ssize_t = self.counts[FILLED]
+        for a in range(self.arms if place < self.own.shape[0] else 0):
+            if self.by_round:
+                self.own[place, a] = self.rows[CHOSEN, a]
+            else:
+                self.own[place, a] = max(0.0, 1.0 - self.rows[MASSES, a])
+        if self.by_round:
+            self.keep_graph(e * self.chains + place)
+
+    def keep_graph(self, k):
+        """Keep the graph of the round."""
         for a in range(self.arms):
-            self.own[self.counts[FILLED], a] = max(0.0, 1.0 - self.rows[MASSES, a])
+            for b in range(self.arms):
+                self.graphs[k, a, b] = 0
+            at: cython.Py_ssize_t = self.shift + a
+            for j in range(self.ranges.starts[at], self.ranges.starts[at + 1]):
+                for b in range(self.ranges.first[j], self.ranges.last[j] + 1):
+                    self.graphs[k, a, b] = 1
+
+    def chain_of(self, e, g):
+        """Return the place of the chains of part g of the block in slot e."""
+        return e * self.chains + (g if self.by_round else 0)
 
     def weigh_here(self):
         """Set WEIGHTS by the observation probabilities of this context alone."""
@@ -267,7 +356,7 @@ class CertifiedCore(RoundCore):
         if not self.is_over():
             cap = self.constants[self.counts[NEW], CAP]
         share: cython.double = 1.0 / cap
-        self.masses(self.in_ranges, 0, CHOSEN, MASSES)
+        self.masses(self.ranges, self.shift, CHOSEN, MASSES)
         for a in range(self.arms):
             self.rows[WEIGHTS, a] = 1.0 / (self.rows[MASSES, a] + share)
 
@@ -280,9 +369,11 @@ class CertifiedCore(RoundCore):
         i = self.counts[PLAYED] % self.memory
         self.home[i, 0] = self.counts[PLAYED] if arm >= 0 else -1
         if arm >= 0:
-            for j in range(self.out_ranges.starts[arm], self.out_ranges.starts[arm + 1]):
-                for b in range(self.out_ranges.first[j], self.out_ranges.last[j] + 1):
-                    self.rows[SEEN, b] = 1.0
+            k: cython.Py_ssize_t = self.counts[FILLED] if self.by_round else 0
+            at: cython.Py_ssize_t = self.shift + arm
+            for j in range(self.shown.starts[at], self.shown.starts[at + 1]):
+                for b in range(self.shown.first[j], self.shown.last[j] + 1):
+                    self.seen[k, b] = 1.0
         self.home[i, 1] = e
         self.home[i, 2] = self.part_of(self.counts[FILLED], self.slot[e, SIZE])
         self.counts[FILLED] += 1
@@ -304,27 +395,30 @@ class CertifiedCore(RoundCore):
             else:
                 e = j
         followed: cython.bint = busy + 2 < self.slots and first > 0
-        size = min(self.block, 1 + (first + 1) // 32)
-        if 2 * busy >= self.slots:
+        size = min(self.block_at(first), 1 + (first + 1) // 32)
+        if 2 * busy >= self.slots and not self.by_round:
             size *= 2 if 4 * busy < 3 * self.slots else 4
-        self.copy_estimates(0, 1 + e)
+        for a in range(self.arms):
+            self.combine(a, 0.0, 1 + e, 1.0, 0)
         self.slot[e, KIND], self.slot[e, FIRST], self.slot[e, SIZE] = OPEN, first, size
         self.slot[e, STEPS], self.slot[e, FOLLOWED] = 0, followed
         self.constants[e, ETA], self.constants[e, RHO] = self.rate_now(), self.rho_now()
         self.constants[e, BASE] = self.measured[MEAN]
-        self.slot[e, MEASURED] = self.measured[LEARNED] > 0.0
+        self.slot[e, MEASURED] = self.knows_mean()
         self.constants[e, CAP], self.constants[e, FAR] = self.cap_at(first), self.far_at(first)
         length: cython.double = self.constants[e, FAR if self.any_loopless else CAP]
         every: cython.double = max(1.0, length / (self.coins * size))
         self.constants[e, STANDS_FOR] = 1.0 if first > 0 else 0.0
         if followed:
             self.constants[e, STANDS_FOR] = every if self.lot(first) * every < 1.0 else 0.0
-        for a in range(self.arms):
-            self.products[e, a] = 1.0
-            self.added[e, a] = self.coming[e, a] = self.instalments[e, a] = 0.0
-            self.left[e, a] = self.ending[e, a] = self.ended[e, a] = 0.0
-            self.goes_on[e, a] = 0
-            self.rows[SEEN, a] = 0.0
+        for g in range(self.chains):
+            k: cython.Py_ssize_t = self.chain_of(e, g)
+            for a in range(self.arms):
+                self.products[k, a] = 1.0
+                self.added[k, a] = self.coming[k, a] = self.instalments[k, a] = 0.0
+                self.left[k, a] = self.ending[k, a] = self.ended[k, a] = 0.0
+                self.goes_on[k, a] = 0
+                self.seen[g, a] = 0.0
         self.counts[OLD], self.counts[NEW], self.counts[FILLED] = self.counts[NEW], e, 0
 
     def lot(self, first):
@@ -334,35 +428,6 @@ class CertifiedCore(RoundCore):
             mixed = ((mixed ^ (mixed >> 15)) * 1103515245 + 12345) % LOTS
         number: cython.double = mixed ^ (mixed >> 15)
         return number / LOTS
-
-    def copy_estimates(self, copy, out):
-        for a in range(self.arms):
-            self.bias[out, a] = self.bias[copy, a]
-            if self.single:
-                for m in range(self.columns):
-                    self.narrow[out, a, m] = self.narrow[copy, a, m]
-            else:
-                for m in range(self.columns):
-                    self.estimates[out, a, m] = self.estimates[copy, a, m]
-
-    def add_copy(self, copy, a, weight, out):
-        """Add a multiple of the row of an arm in one copy to its row in another."""
-        self.bias[out, a] += weight * self.bias[copy, a]
-        if self.single:
-            for m in range(self.columns):
-                self.narrow[out, a, m] += weight * self.narrow[copy, a, m]
-        else:
-            for m in range(self.columns):
-                self.estimates[out, a, m] += weight * self.estimates[copy, a, m]
-
-    def clear(self, copy, a):
-        self.bias[copy, a] = 0.0
-        if self.single:
-            for m in range(self.columns):
-                self.narrow[copy, a, m] = 0.0
-        else:
-            for m in range(self.columns):
-                self.estimates[copy, a, m] = 0.0
 
     def score(self, copy, a):
         """Return what the context of the round reads from the row of an arm."""
@@ -408,14 +473,15 @@ class CertifiedCore(RoundCore):
             if j != old or not here:
                 policy = POLICY
                 self.weigh(1 + j, self.contexts, self.i, self.constants[j, ETA], 0.0, POLICY)
-            for a in range(self.arms if here else 0):
-                if self.ended[j, a] > 0.0:
-                    cut += self.rows[policy, a] * self.ended[j, a]
-                if j != old and (self.instalments[j, a] != 0.0 or self.ended[j, a] > 0.0):
-                    change: cython.double = -self.base_of(j) * self.ended[j, a]
-                    if self.instalments[j, a] != 0.0:
-                        change += self.instalments[j, a] * self.score(1 + self.slots + j, a)
-                    cost += (self.rows[policy, a] - self.rows[BEFORE, a]) * change
+            for k in range(self.chain_of(j, 0), self.chain_of(j, 0) + (self.chains if here else 0)):
+                for a in range(self.arms):
+                    if self.ended[k, a] > 0.0:
+                        cut += self.rows[policy, a] * self.ended[k, a]
+                    if j != old and (self.instalments[k, a] != 0.0 or self.ended[k, a] > 0.0):
+                        change: cython.double = -self.base_of(j) * self.ended[k, a]
+                        if self.instalments[k, a] != 0.0:
+                            change += self.instalments[k, a] * self.score(1 + self.slots + k, a)
+                        cost += (self.rows[policy, a] - self.rows[BEFORE, a]) * change
             if self.slot[j, KIND] == GOING:
                 self.step(j, policy)
         count: cython.double = (self.slot[new, SIZE] + 1) // 2
@@ -446,24 +512,36 @@ class CertifiedCore(RoundCore):
         """Let the chains of a slot go on in the context of the round."""
         if self.constants[j, RHO] > 0.0:
             self.copy_row(policy, POLICY)
-            self.limit(self.constants[j, RHO], POLICY)
-            self.masses(self.in_ranges, 0, POLICY, MASSES)
-        else:
-            self.masses(self.in_ranges, 0, policy, MASSES)
+            self.explore(self.constants[j, RHO], POLICY)
+            policy = POLICY
+        if not self.by_round:
+            self.masses(self.ranges, self.shift, policy, MASSES)
         self.slot[j, STEPS] += 1
         length: cython.double = self.slot[j, STEPS] + self.slot[j, SIZE] - 1
         cap: cython.double = self.constants[j, CAP]
         far: cython.double = self.constants[j, FAR]
         least: cython.double = 1.0 / (cap * cap)
-        for a in range(self.arms):
-            if not self.goes_on[j, a]:
-                continue
-            self.products[j, a] *= max(0.0, 1.0 - self.rows[MASSES, a])
-            if self.products[j, a] < least or length >= (far if self.loopless[a] else cap):
-                self.goes_on[j, a] = 0
-                self.ending[j, a] += self.left[j, a] * self.products[j, a]
-            else:
-                self.coming[j, a] += self.products[j, a]
+        for k in range(self.chain_of(j, 0), self.chain_of(j, 0) + self.chains):
+            for a in range(self.arms):
+                if not self.goes_on[k, a]:
+                    continue
+                if self.by_round:
+                    self.products[k, a] *= self.missed(k, a, self.rows, policy)
+                else:
+                    self.products[k, a] *= max(0.0, 1.0 - self.rows[MASSES, a])
+                if self.products[k, a] < least or length >= (far if self.loopless[a] else cap):
+                    self.goes_on[k, a] = 0
+                    self.ending[k, a] += self.left[k, a] * self.products[k, a]
+                else:
+                    self.coming[k, a] += self.products[k, a]
+
+    def missed(self, k, a, policies, row):
+        """Return the probability that a policy does not reveal an arm, by the graph of a round."""
+        mass: cython.double = 0.0
+        for b in range(self.arms):
+            if self.graphs[k, a, b]:
+                mass += policies[row, b]
+        return max(0.0, 1.0 - mass)
 
     # --- the end of a block ---------------------------------------------------------------------
 
@@ -482,26 +560,27 @@ class CertifiedCore(RoundCore):
     def pay(self, j):
         """Add the instalments of a slot; free it if no chain goes on."""
         going: cython.bint = False
-        for a in range(self.arms):
-            self.instalments[j, a] = self.coming[j, a]
-            self.added[j, a] += self.coming[j, a]
-            self.coming[j, a] = 0.0
-            if self.instalments[j, a] != 0.0:
-                self.add_copy(1 + self.slots + j, a, self.instalments[j, a], 0)
-            going = going or self.goes_on[j, a] != 0
-            self.end_chain(j, a, self.ending[j, a])
-            self.ending[j, a] = 0.0
+        for k in range(self.chain_of(j, 0), self.chain_of(j, 0) + self.chains):
+            for a in range(self.arms):
+                self.instalments[k, a] = self.coming[k, a]
+                self.added[k, a] += self.coming[k, a]
+                self.coming[k, a] = 0.0
+                if self.instalments[k, a] != 0.0:
+                    self.combine(a, 1.0, 0, self.instalments[k, a], 1 + self.slots + k)
+                going = going or self.goes_on[k, a] != 0
+                self.end_chain(j, k, a)
         if not going:
             self.slot[j, KIND] = ENDED
             self.settle(j)
 
-    def end_chain(self, j, a, rest):
-        """Count what the end of a chain leaves out, `rest`."""
-        self.ended[j, a] = self.constants[j, STANDS_FOR] * rest
-        if self.ended[j, a] > 0.0:
-            self.bias[0, a] -= self.base_of(j) * self.ended[j, a]
+    def end_chain(self, j, k, a):
+        """Count what the ends of chains leave out."""
+        self.ended[k, a] = self.constants[j, STANDS_FOR] * self.ending[k, a]
+        self.ending[k, a] = 0.0
+        if self.ended[k, a] > 0.0:
+            self.bias[0, a] -= self.base_of(j) * self.ended[k, a]
             if self.loopless[a]:
-                self.measured[HIDDEN] += self.ended[j, a]
+                self.measured[HIDDEN] += self.ended[k, a]
 
     def settle(self, j):
         """Write the final weights of a block, for late feedback."""
@@ -509,8 +588,9 @@ class CertifiedCore(RoundCore):
             i = round_ % self.memory
             if self.home[i, 0] != round_:
                 continue
+            k: cython.Py_ssize_t = self.chain_of(j, self.home[i, 2])
             for a in range(self.arms):
-                self.weight[0, i, a] += self.weight[1, i, a] * self.added[j, a]
+                self.weight[0, i, a] += self.weight[1, i, a] * self.added[k, a]
                 self.weight[1, i, a] = 0.0
             self.home[i, 1] = -1
 
@@ -521,8 +601,6 @@ class CertifiedCore(RoundCore):
         first = self.slot[e, FIRST]
         begin: cython.Py_ssize_t = 0
         going: cython.bint = False
-        for a in range(self.arms):
-            self.ending[e, a] = self.left[e, a] = 0.0
         for g in range(parts):
             end: cython.Py_ssize_t = begin
             rounds: cython.double = 0.0
@@ -532,21 +610,22 @@ class CertifiedCore(RoundCore):
                 end += 1
             self.weigh_part(e, begin, end, rounds)
             begin = end
-        for a in range(self.arms):
-            needed: cython.bint = self.constants[e, STANDS_FOR] > 0.0 or self.rows[SEEN, a] > 0.0
-            if needed and self.left[e, a] > 0.0:
-                self.goes_on[e, a] = 1
-                going = True
-            self.added[e, a] = 1.0 if self.slot[e, FOLLOWED] else 0.0
-            self.end_chain(e, a, self.ending[e, a])
-            self.ending[e, a] = 0.0
-            self.clear(1 + self.slots + e, a)
+        for g in range(self.chains):
+            k: cython.Py_ssize_t = self.chain_of(e, g)
+            for a in range(self.arms):
+                needed: cython.bint = self.constants[e, STANDS_FOR] > 0.0 or self.seen[g, a] > 0.0
+                if needed and self.left[k, a] > 0.0:
+                    self.goes_on[k, a] = 1
+                    going = True
+                self.added[k, a] = 1.0 if self.slot[e, FOLLOWED] else 0.0
+                self.end_chain(e, k, a)
+                self.combine(a, 0.0, 1 + self.slots + k, 0.0, 0)
         self.slot[e, KIND] = GOING if going else ENDED
         for g in range(parts):
             self.add_part(e, g)
-        for k in range(size):
-            i = (first + k) % self.memory
-            g = self.part_of(k, size)
+        for place in range(size):
+            i = (first + place) % self.memory
+            g = self.part_of(place, size)
             for a in range(self.arms):
                 self.weight[0, i, a] = self.part_weights[0, g, a]
                 self.weight[1, i, a] = self.part_weights[1, g, a]
@@ -556,39 +635,46 @@ class CertifiedCore(RoundCore):
     def weigh_part(self, e, begin, end, rounds):
         """Set the weights of the rounds from `begin` to `end`, of which `rounds` were played here.
 
-        Chains use the contexts after the part first, and then those before it.
+        Chains use the contexts after the part first, and then those before it: of a long block,
+        only those of its first rounds.
         """
-        size: cython.Py_ssize_t = self.slot[e, SIZE]
-        g = self.part_of(begin, size)
+        g = self.part_of(begin, self.slot[e, SIZE])
+        k: cython.Py_ssize_t = self.chain_of(e, g)
         cap: cython.double = self.constants[e, CAP]
         least: cython.double = 1.0 / (cap * cap)
+        kept: cython.Py_ssize_t = min(self.slot[e, SIZE], self.own.shape[0])
+        first: cython.Py_ssize_t = min(begin, kept)
+        last: cython.Py_ssize_t = min(end, kept)
         for a in range(self.arms):
             total: cython.double = 0.0
             product: cython.double = 1.0
-            for k in range(end, size):
+            for after in range(kept - last + first):
+                place = last + after if last + after < kept else last + after - kept
                 total += product
-                product *= self.own[k, a]
-            for k in range(begin):
-                total += product
-                product *= self.own[k, a]
+                if self.by_round:
+                    product *= self.missed(k, a, self.own, place)
+                else:
+                    product *= self.own[place, a]
             if not self.slot[e, FOLLOWED] or product < least:
-                self.ending[e, a] += rounds * product
+                self.ending[k, a] += rounds * product
                 product = 0.0
-            self.left[e, a] += rounds * product
+            self.left[k, a] += rounds * product
             self.part_weights[0, g, a], self.part_weights[1, g, a] = total, product
 
     def add_part(self, e, g):
         """Add the losses of a part that are known, and hold them for instalments."""
-        part: cython.Py_ssize_t = 1 + 2 * self.slots + g
+        part: cython.Py_ssize_t = 1 + self.slots * (1 + self.chains) + g
+        k: cython.Py_ssize_t = self.chain_of(e, g)
         for a in range(self.arms):
             if not self.used[g, a]:
                 continue
             self.used[g, a] = 0
             coming = self.part_weights[1, g, a]
-            self.add_copy(part, a, self.part_weights[0, g, a] + coming * self.added[e, a], 0)
+            now: cython.double = self.part_weights[0, g, a] + coming * self.added[k, a]
+            self.combine(a, 1.0, 0, now, part)
             if coming > 0.0:
-                self.add_copy(part, a, coming, 1 + self.slots + e)
-            self.clear(part, a)
+                self.combine(a, 1.0, 1 + self.slots + k, coming, part)
+            self.combine(a, 0.0, part, 0.0, part)
 
     # --- feedback -------------------------------------------------------------------------------
 
@@ -600,12 +686,13 @@ class CertifiedCore(RoundCore):
         if number == 0:  # it only tells what losses are measured against
             return
         e = self.home[i, 1]  # -1 if its block is over and all chains have ended
-        acc: cython.Py_ssize_t = 1 + 2 * self.slots + self.home[i, 2]
+        acc: cython.Py_ssize_t = 1 + self.slots * (1 + self.chains) + self.home[i, 2]
+        k: cython.Py_ssize_t = self.chain_of(e, self.home[i, 2])
         if not known or number < self.slot[self.counts[NEW], FIRST]:
             self.counts[LATE] = 1
         for j in range(count):
             b = self.revealed[j]
-            place = b if by_arm else self.place + j
+            place = b if by_arm else j
             if not known:
                 self.add_measured(0, b, losses, t, place, self.rows[weights, b], base)
             elif e >= 0 and self.slot[e, KIND] == OPEN:
@@ -615,8 +702,8 @@ class CertifiedCore(RoundCore):
                 weight: cython.double = self.weight[0, i, b]
                 coming: cython.double = self.weight[1, i, b]
                 if coming > 0.0 and e >= 0:
-                    weight += coming * self.added[e, b]
-                    self.add_measured(1 + self.slots + e, b, losses, t, place, coming, base)
+                    weight += coming * self.added[k, b]
+                    self.add_measured(1 + self.slots + k, b, losses, t, place, coming, base)
                 self.add_measured(0, b, losses, t, place, weight, base)
 
     def add_measured(self, copy, b, losses, t, place, weight, base):
@@ -630,7 +717,7 @@ class CertifiedCore(RoundCore):
         own: cython.double = NAN
         for j in range(count):
             b = self.revealed[j]
-            loss = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
+            loss = loss_of(losses, t, b if by_arm else j, b, self.contexts, self.i)
             if not self.contexts.may_play(self.i, b):
                 continue
             if self.measured[LEARNED] == 0.0 and known == 0.0:

@@ -17,8 +17,7 @@ from crossbandit.algorithms import tuning
 from crossbandit.algorithms.epoch_core import EpochCore, EpochParameters, PairShell, VaryingCore
 from crossbandit.algorithms.exponential_core import KnownCore, KnownParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
-from crossbandit.algorithms.learners.decisions import PendingDecision
+from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
     Pairs,
@@ -28,13 +27,14 @@ from crossbandit.algorithms.learners.estimator import (
     no_share,
 )
 from crossbandit.algorithms.learners.feedback import neighbors
-from crossbandit.algorithms.learners.learner import AlgorithmT, Learner
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
     TunedAlgorithm,
     core_problem,
     epoch_length,
     experiment_rate,
+    exploring_arms,
     required_horizon,
     with_rate,
 )
@@ -147,8 +147,8 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
 
     kept: ClassVar[tuple[str, ...]] = (*Learner.kept, "_open", "_held")
     usual = True
-    _open: PendingDecision | None
-    _held: list[PendingDecision]
+    _open: Decision | None
+    _held: list[Decision]
 
     def __init__(
         self,
@@ -158,8 +158,13 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         parameters: Any,
         seed: Seed,
     ) -> None:
-        owner = type(algorithm).__name__
-        _check_horizon(owner, problem.horizon, parameters.epoch_length)
+        owner, warm_up = type(algorithm).__name__, parameters.epoch_length
+        if problem.horizon is not None and problem.horizon < 2 * warm_up:
+            expected = (
+                f"at least {2 * warm_up} for {owner}: a warm-up epoch, in which nothing is "
+                f"learned, and one more, of {warm_up} rounds each"
+            )
+            reject("Problem", "horizon", expected, problem.horizon)
         super().__init__(algorithm, problem, seed=seed, graph=graph)
         self.parameters = parameters
         form = problem.form
@@ -183,7 +188,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         policy: Floats = self.core.policy(self.round, 0, reading_of(readout))
         return policy
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         first = self._open
         random = (self.generator.random(), 0.0, 0.0) if first is None else self.generator.random(3)
         reading = reading_of(pending.readout)
@@ -204,16 +209,16 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
             self._weights_of = epoch
         return self._weights
 
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
+    def update(self, pending: Decision, rows: Floats) -> None:
         at_once(*self._steps(pending, rows))
 
     def update_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
+        self, pending: Decision, rows: Floats, last: int
     ) -> Sequence[Callable[[], Any]]:
         del last
         return self._steps(pending, rows)
 
-    def _steps(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+    def _steps(self, pending: Decision, rows: Floats) -> Sequence[Callable[[], Any]]:
         if self._open is None:
             return self._learning(pending, rows)
         if pending.weights is None and pending is not self._open:
@@ -221,7 +226,7 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         pending.rows = rows
         return (partial(self._held.append, pending),)
 
-    def _learning(self, pending: PendingDecision, rows: Floats) -> Sequence[Callable[[], Any]]:
+    def _learning(self, pending: Decision, rows: Floats) -> Sequence[Callable[[], Any]]:
         if pending.weights is None:
             return ()
         return (partial(self.core.learn, pending.weights, self.arms_of(pending), rows),)
@@ -249,11 +254,11 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         opened = (self._open is not None) == (self.round % 2 == 1)
         self.require_state("open", opened, "the first of a pair, in odd rounds only", self._open)
 
-    def remembered(self) -> dict[str, list[PendingDecision]]:
+    def remembered(self) -> dict[str, list[Decision]]:
         opened = [] if self._open is None else [self._open]
         return {**super().remembered(), "held": self._held, "open": opened}
 
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+    def restore(self, roles: Mapping[str, list[Decision]]) -> None:
         super().restore(roles)
         self._held = roles["held"]
         self._open = roles["open"][0] if roles["open"] else None
@@ -276,24 +281,22 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
         self.round += rounds.arms.size
         if alone:
             i = rounds.arms.size - 1
-            readout = rounds.readout(i)
-            self._open = PendingDecision(self.round - 1, -1, readout, int(rounds.arms[i]), self.id)
-            self._open.graph = self._graph_in(rounds, i)
+            self._open = self._decision_in(rounds, i, self.round - 1)
             self.update(self._open, self._rows_of(rounds, i, self._open))
 
-    def _graph_in(self, rounds: Rounds, i: int) -> FeedbackGraph | None:
-        """Return the graph of a round; None if graphs do not change."""
-        if self.graph_kind == "fixed":
-            return None
-        number = int(rounds.graphs.entry[i])
-        return FeedbackGraph.from_block(rounds.graphs, number, self.problem.arms)
+    def _decision_in(self, rounds: Rounds, i: int, number: int) -> Decision:
+        """Return the decision of round i of a batch; its arm may still have to be drawn."""
+        context = int(rounds.numbers[i]) if rounds.numbers.size else -1
+        reading, arm = rounds.readout(i), int(rounds.arms[i])
+        made = Decision(number, context, arm, learner=self.id, reading=reading)
+        if self.graph_kind != "fixed":
+            entry = int(rounds.graphs.entry[i])
+            made.graph = FeedbackGraph.from_block(rounds.graphs, entry, self.problem.arms)
+        return made
 
     def _play_alone(self, rounds: Rounds) -> None:
         """Play the first of `rounds`, which ends a pair, as `act` and `learn` would."""
-        readout = rounds.readout(0)
-        number = int(rounds.numbers[0]) if rounds.numbers.size else -1
-        pending = PendingDecision(self.round, number, readout, -1, self.id)
-        pending.graph = self._graph_in(rounds, 0)
+        pending = self._decision_in(rounds, 0, self.round)
         self.play(pending)
         self.round += 1
         rounds.arms[0] = pending.arm
@@ -302,19 +305,10 @@ class EpochLearner(PairShell, Learner[AlgorithmT]):
             settle(0, pending.arm)
         self.update(pending, self._rows_of(rounds, 0, pending))
 
-    def _rows_of(self, rounds: Rounds, i: int, pending: PendingDecision) -> Floats:
+    def _rows_of(self, rounds: Rounds, i: int, pending: Decision) -> Floats:
         if pending.graph is not None:
-            pending.revealed = neighbors(pending.graph, pending.arm)
+            pending.known = neighbors(pending.graph, pending.arm)
         return rounds.rows(i)[list(self.revealed(pending))]
-
-
-def _check_horizon(owner: str, horizon: int | None, epoch_length: int) -> None:
-    if horizon is not None and horizon < 2 * epoch_length:
-        expected = (
-            f"at least {2 * epoch_length} for {owner}: a warm-up epoch, in which nothing is "
-            f"learned, and one more, of {epoch_length} rounds each"
-        )
-        reject("Problem", "horizon", expected, horizon)
 
 
 @register
@@ -550,7 +544,7 @@ class VaryingLearner(EpochLearner[CrossGraphVarying]):
     def _core(self, estimates: Floats, known: CoreProblem) -> VaryingCore:
         return VaryingCore(estimates, known, self.parameters, self.problem.graph_by_context)
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         if self._open is not None:
             self.core.set_first(self._open.graph or self.graph)
         return super().play(pending)
@@ -669,9 +663,7 @@ class WeakLearner(EpochLearner[CrossGraphWeak]):
 
 def _explored(problem: Problem, exploration: float) -> Floats:
     """Return the probability with which exploration plays each arm."""
-    chosen = list(problem.graph.weakly_dominating_set) or list(range(problem.arms))
-    if len(chosen) == 1 and chosen[0] in problem.graph.arms_without_self_loop:
-        chosen.append(0 if chosen[0] > 0 else 1)
+    chosen = exploring_arms(problem.graph) or list(range(problem.arms))
     explore = np.zeros(problem.arms)
     explore[chosen] = exploration / len(chosen)
     return explore

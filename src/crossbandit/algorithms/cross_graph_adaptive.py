@@ -10,8 +10,8 @@ import numpy as np
 
 from crossbandit.algorithms.adaptive_core import AdaptiveCore, AdaptiveParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
 from crossbandit.algorithms.learners.estimator import Estimator, no_share
+from crossbandit.algorithms.learners.learner import CoreLearner, Learner
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem
 from crossbandit.core.forms import zeros
 from crossbandit.core.validation import positive, reject
@@ -19,7 +19,6 @@ from crossbandit.core.validation import positive, reject
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.blocks import ArmRanges
     from crossbandit.core.streams import Seed

@@ -9,8 +9,8 @@ import numpy as np
 
 from crossbandit.algorithms.certified_core import CertifiedCore, CertifiedParameters
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner
-from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem
+from crossbandit.algorithms.learners.learner import CoreLearner
+from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, exploring_arms
 from crossbandit.core.forms import zeros
 from crossbandit.core.streams import Seed, fixed, stream
 from crossbandit.core.validation import integer
@@ -34,13 +34,20 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
     def __init__(self, algorithm: CrossGraphCertified, problem: Problem, seed: Seed) -> None:
         algorithm.require_playable(problem)
         alpha = float(problem.graph.independence_bounds.upper)
-        block = min(max(algorithm.block, int(alpha)), _LONGEST)
+        fixed_graph = problem.graph_kind == "fixed"
+        by_round = not fixed_graph and not problem.graph_by_context
+        block = min(max(algorithm.block, int(alpha)), _PARTS if by_round else _LONGEST)
         slots = algorithm.slots
-        self.parameters = CertifiedParameters(alpha, block, slots, _PARTS, _SAMPLED, _MEMORY)
+        self.parameters = CertifiedParameters(
+            alpha, block, slots, _PARTS, _SAMPLED, _MEMORY, by_round
+        )
         form = problem.form
-        shape = (1 + 2 * slots + _PARTS, problem.arms, form.columns)
-        estimates = zeros("CrossGraphCertified", shape, form.dtype)
-        core = CertifiedCore(estimates, core_problem(problem), self.parameters)
+        copies = 1 + slots * (1 + (_PARTS if by_round else 1)) + _PARTS
+        estimates = zeros("CrossGraphCertified", (copies, problem.arms, form.columns), form.dtype)
+        explored = exploring_arms(problem.graph) if fixed_graph else []
+        core = CertifiedCore(
+            estimates, core_problem(problem), self.parameters, np.array(explored, dtype=np.int64)
+        )
         root = fixed(seed) if isinstance(seed, np.random.Generator) else seed  # used twice
         super().__init__(algorithm, problem, core, seed=root)
         core.state()["key"][0] = stream(root, "lots").integers(2**31)
@@ -52,11 +59,11 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
 
             E[regret after t rounds] <= E[certificate after t rounds].
 
-        This holds for every strongly observable graph, any number of contexts, and losses that
-        were fixed before their rounds, if contexts are drawn independently from one distribution,
-        which nobody needs to know. It is a statement about means: the regret of a single run may be
-        larger. What a round costs is measured in the sqrt(alpha t) rounds after it, or log t times
-        as many if an arm has no self-loop: the statement counts losses after round t as 0.
+        This holds for every graph, any number of contexts, and losses that do not depend on what
+        was drawn, if contexts are drawn independently from one distribution, which nobody needs to
+        know. Graphs may change with the context, or with the round. It is a statement about means:
+        the regret of a single run may be larger. What a round costs is measured in the rounds after
+        it, while its chains go on: the statement counts losses after round t as 0.
 
         It is infinite if feedback came only after the next block of rounds had begun, or belonged
         to a decision of an older snapshot: such feedback is learned from, but its cost is not
@@ -82,7 +89,7 @@ class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
         new, old, filled, late, played = state["counts"].tolist()
         slot, home = state["slot"], state["home"]
         kinds, firsts, sizes = slot[:, 0], slot[:, 1], slot[:, 2]
-        longest = 4 * self.parameters.block
+        longest = 4 * _LONGEST
         ranges = {
             "key": 0 <= state["key"][0] < 2**31,
             "counts": (min(new, old) >= -1 and max(new, old) < slots and late in {0, 1}),
@@ -130,14 +137,25 @@ class CrossGraphCertified(CheckedAlgorithm):
     Kmax is the largest value so far of a running sum K of *measured costs*: in the contexts of each
     block, the mixability gap of what was added at the end of the block before, and the price of its
     delay, sum_e <p_e - p, what was added for block e>. The contexts are fresh, so K has the right
-    mean whatever the policies do. An arm without self-loop is limited to a probability of
-    1 - 1 / N_t while the measured sum of its P_tau exceeds 0.1 sqrt(alpha t).
+    mean whatever the policies do.
+
+    Arms without self-loop are explored while the measured sum of their P_tau is large. On a
+    strongly observable graph they are limited to a probability of 1 - 1 / N_t while it exceeds
+    0.1 sqrt(alpha t). On a weakly observable one, a smallest set of delta arms that reveals all
+    such arms is played with probability x_t = (delta log(K) / t)^(1/3), at most 1/2, while the sum
+    exceeds 0.1 t x_t. Their chains may be log(t) max(N_t, delta / x_t) long.
+
+    If the graph is a function of the context (`Problem.graph_by_context`), x_k uses the graph of
+    the context in which it is computed. If graphs depend on the round, each round of a block has
+    chains of its own, with its graph. Each of them must be strongly observable. A block then has at
+    most 8 rounds, and the memory is that of 145 tables of estimates and 128 graphs.
 
     Bound: E Reg_T <= E[certificate], with certificate = 2 + Kmax + K + Cut + Explored, all
     computed while it runs; Cut is what the ends of chains leave out, Explored the probability moved
-    by the limit. Contexts must be i.i.d., losses fixed before their rounds, graphs fixed and
-    strongly observable, feedback prompt. The order O~(sqrt(alpha T)) of the certificate is proved
-    only in outline: docs/explanation/the-certified-learner.md.
+    by exploration. Contexts must be i.i.d., losses and graphs must not depend on what was drawn,
+    and feedback must be prompt. The order of the certificate, O~(sqrt(alpha T)), or
+    O~(delta^(1/3) T^(2/3)) on weakly observable graphs, is argued only in outline:
+    docs/explanation/the-certified-learner.md.
 
     Late feedback is learned from with the same weights for 4,096 rounds, and after that with
     the observation probability of its own context. So are decisions of a snapshot, unless they have
@@ -145,9 +163,10 @@ class CrossGraphCertified(CheckedAlgorithm):
 
     Args:
         block: The least number of rounds in a block, after the first ones. A block has at least
-            alpha rounds, too.
-        slots: For how many blocks a policy is kept. If many are needed, blocks get longer. The
-            memory is that of twice as many tables of estimates, however long it runs.
+            alpha rounds, too, and as many as are needed for chains to fit into the slots.
+        slots: For how many blocks a policy is kept. If many are needed, blocks get longer. For a
+            fixed graph, the memory is that of twice as many tables of estimates, however long it
+            runs.
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.threshold(4), contexts=3)
@@ -163,7 +182,8 @@ class CrossGraphCertified(CheckedAlgorithm):
     """
 
     id: ClassVar[str] = "cross-graph-certified"
-    needs_observability: ClassVar[str] = "strong"
+    needs_observability: ClassVar[str] = "weak"
+    graph_kinds: ClassVar[tuple[str, ...]] = ("fixed", "informed")
     needs_memory: ClassVar[bool] = False
 
     block: int = 8
@@ -174,6 +194,10 @@ class CrossGraphCertified(CheckedAlgorithm):
         for name, least in (("block", 1), ("slots", 4)):
             value = integer("CrossGraphCertified", name, getattr(self, name), at_least=least)
             object.__setattr__(self, name, value)
+
+    def least_observability(self, kind: str) -> str:
+        # A weakly dominating set of each round's graph would have to be found in each round.
+        return "weak" if kind == "fixed" else "strong"
 
     def start(self, problem: Problem, *, seed: Seed) -> CertifiedLearner:
         return CertifiedLearner(self, problem, seed)

@@ -1,5 +1,6 @@
 from crossbandit.core.arithmetic cimport Batch, Contexts, Losses, Ranges
-from crossbandit.algorithms.learners.graph_core cimport GraphShell, PendingFields
+from crossbandit.algorithms.learners.graph_core cimport GraphShell
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields
 from crossbandit.core.rounds cimport RoundCore
 
 cdef class EpochCore(RoundCore):
@@ -50,6 +51,6 @@ cdef class VaryingCore(EpochCore):
 cdef class PairShell(GraphShell):
     cdef public object _open  # the decision of the pair's first round, or None
     cdef public list _held  # decisions whose feedback came while it was open
-    cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
-    cpdef close_pair(self, PendingFields first, PendingFields second)
-    cdef learn_here(self, PendingFields one, losses)
+    cdef double play_usual(self, DecisionFields one, Py_ssize_t context) except? -1.0
+    cpdef close_pair(self, DecisionFields first, DecisionFields second)
+    cdef learn_here(self, DecisionFields one, losses)

@@ -15,7 +15,8 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.algorithms.learners.graph_core import GraphShell, PendingFields
+    from crossbandit.algorithms.learners.graph_core import GraphShell
+    from crossbandit.algorithms.learners.seen_core import DecisionFields
     from crossbandit.core.arithmetic import Contexts, Losses, Ranges
     from crossbandit.core.rounds import RoundCore
 
@@ -173,13 +174,7 @@ class EpochCore(RoundCore):
         self.epoch[0] += 1
         following: cython.Py_ssize_t = slot(self.epoch[0] + 1)
         for a in range(self.arms):
-            self.bias[following, a] = self.bias[LIVE, a]
-            if self.single:
-                for m in range(self.columns):
-                    self.narrow[following, a, m] = self.narrow[LIVE, a, m]
-            else:
-                for m in range(self.columns):
-                    self.estimates[following, a, m] = self.estimates[LIVE, a, m]
+            self.combine(a, 0.0, following, 1.0, LIVE)
 
     def set_weights(self):
         """Turn the summed masses in DENOMINATORS into W_e, and set the weights 2 / W_e.
@@ -325,7 +320,7 @@ class PairShell(GraphShell):
 
     def play_usual(self, one, context):
         core: EpochCore = self.core
-        first: PendingFields = self._open
+        first: DecisionFields = self._open
         one.arm = core.play_usual(one.round, context, self.uniforms, 1 if first is None else 3)
         if first is None:
             self._open = one
@@ -338,12 +333,12 @@ class PairShell(GraphShell):
         core: object = self.core  # it may be one in plain Python
         self._open = None
         if core.retained:
-            kept: PendingFields = second if core.loss_side == 1 else first
+            kept: DecisionFields = second if core.loss_side == 1 else first
             kept.factors = self._epoch_weights(second.round)
         held: list = self._held
         self._held = []
         for pending in held:
-            one: PendingFields = pending
+            one: DecisionFields = pending
             if one.rows is None or one.factors is None:
                 continue
             if self.quick > 0 and self.read_feedback(one, one.rows):

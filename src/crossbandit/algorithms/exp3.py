@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import copy
 import math
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -17,14 +16,13 @@ from crossbandit.algorithms.exponential_core import (
     ExponentialParameters,
 )
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
 from crossbandit.algorithms.learners.estimator import (
     Estimator,
     acyclic_bound,
     no_share,
     observed_share,
 )
-from crossbandit.algorithms.learners.learner import AlgorithmT
+from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
@@ -44,8 +42,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learners.decisions import PendingDecision
-    from crossbandit.algorithms.learners.learner import Learner
+    from crossbandit.algorithms.learners.algorithm import Algorithm
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
@@ -187,16 +185,14 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         )
         super().__init__(algorithm, problem, core, seed=seed)
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         probability = super().play(pending)
         if self.graph_kind == "uninformed":
             # Until the graph of the round is known, its policy is stored instead of its weights.
             pending.weights = self.core.state()["chosen"].copy()
         return probability
 
-    def core_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
-    ) -> Sequence[Callable[[], Any]]:
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
         graph, chosen = pending.graph, pending.weights
         if self.graph_kind == "uninformed" and graph is not None and chosen is not None:
             weights = self.core.weigh_again(chosen, graph, pending.arm)
@@ -215,10 +211,11 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         self.require_state("rates", right, "an eta above 0 and a rho below 1", rates)
 
 
-def rounds_to_learn_from(algorithm: ExponentialAlgorithm, problem: Problem) -> float:
+def rounds_to_learn_from(algorithm: Algorithm, problem: Problem) -> float:
     """Return T with cross-learning, and T / M, the mean number of rounds of a context, without."""
     horizon = required_horizon(algorithm.id, problem)
-    return horizon if algorithm.crosses else horizon / required_contexts(algorithm.id, problem)
+    crosses = getattr(algorithm, "cross_learning", False)
+    return horizon if crosses else horizon / required_contexts(algorithm.id, problem)
 
 
 @register
@@ -236,10 +233,11 @@ class Exp3IX(ExponentialAlgorithm):
     CrossGraphKnown averages the observation probability over contexts instead.
 
     Bound: O~(sqrt(alpha n)) for each context with n = T / M rounds, in expectation and with high
-    probability, if every arm has a self-loop. For other strongly observable graphs no bound is
-    known; Exp3HighProbability has one. Rates: eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2,
-    which is Neu's rule with alpha for K and without the logarithm that his bound has inside the
-    root (ours).
+    probability, if every arm has a self-loop: sum_b p(b) / (p(N_in(b)) + gamma) is at most
+    2 alpha log(1 + (ceil(K^2 / gamma) + K) / alpha) + 2 (Kocak et al., Lemma 1). For other strongly
+    observable graphs no bound is known; Exp3HighProbability has one. Rates:
+    eta = sqrt(2 log(K) / (alpha n)), gamma = eta / 2, which is Neu's rule with alpha for K and
+    without the logarithm that his bound has inside the root (ours).
 
     Graphs may change, and be revealed before or after the round: p does not depend on them. alpha
     is then that of the edges which every round has.
@@ -693,21 +691,13 @@ class PerContextAlgorithm(CheckedAlgorithm):
 
     eta: float | None = None
 
-    @abstractmethod
     def seen_graph(self, problem: Problem) -> FeedbackGraph:
         """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
 
         Args:
             problem: The problem.
         """
-
-    @abstractmethod
-    def rule_size(self, problem: Problem) -> int:
-        """Return the size in the tuning rule: K, or alpha if the algorithm uses the graph.
-
-        Args:
-            problem: The problem.
-        """
+        return singletons(problem.arms) if self.needs_own_loss else problem.graph
 
     def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
         self.require_playable(problem)
@@ -725,7 +715,9 @@ class PerContextAlgorithm(CheckedAlgorithm):
         )
 
     def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as it was given, or sqrt(2 log K / (size T / M)), the rule of the appendix.
+        """Return eta: as it was given, or sqrt(2 log K / (alpha T / M)), the rule of the appendix.
+
+        alpha is that of `seen_graph`: K if the algorithm ignores the problem's.
 
         Args:
             problem: The problem on which a learner is to be started.
@@ -738,7 +730,7 @@ class PerContextAlgorithm(CheckedAlgorithm):
         """
         if self.eta is not None:
             return self.eta
-        size = self.rule_size(problem)
+        size = required_alpha("experiment", problem.with_graph(self.seen_graph(problem)))
         rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
         return math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))
 
@@ -771,12 +763,6 @@ class PerContextExp3(PerContextAlgorithm):
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
 
-    def seen_graph(self, problem: Problem) -> FeedbackGraph:
-        return singletons(problem.arms)
-
-    def rule_size(self, problem: Problem) -> int:
-        return problem.arms
-
 
 @register
 @dataclass(frozen=True, kw_only=True)
@@ -808,12 +794,6 @@ class PerContextGraph(PerContextAlgorithm):
     id: ClassVar[str] = "obpc-graph"
     needs_observability: ClassVar[str] = "strong"
 
-    def seen_graph(self, problem: Problem) -> FeedbackGraph:
-        return problem.graph
-
-    def rule_size(self, problem: Problem) -> int:
-        return required_alpha("experiment", problem)
-
 
 class PerContextLearner(CoreLearner[AlgorithmT]):
     """Exponential weights in each context, learned from that context's own rounds alone."""
@@ -841,13 +821,6 @@ class PerContextLearner(CoreLearner[AlgorithmT]):
 
 
 # --- graphs that are never revealed ---------------------------------------------------------------
-
-
-class EdgeSchedule(NamedTuple):
-    """When `Exp3Edges` learns."""
-
-    warm_up: int  # the number of rounds in which arms are played in turn
-    rounds: float  # how many rounds a copy of the estimates learns from
 
 
 @register
@@ -914,25 +887,25 @@ class Exp3Edges(CheckedAlgorithm):
     def estimator(self, problem: Problem) -> Estimator | None:
         if problem.graph_kind != "fixed":
             return None
-        graph, setting = problem.graph, self.schedule(problem)
+        graph, (warm_up, rounds) = problem.graph, self.schedule(problem)
         uniform = np.full(problem.arms, 1.0 / problem.arms)
 
         def rates(learner: Learner[Any]) -> tuple[float, float]:
             eta, rho = (float(rate) for rate in learner.state()["rates"])
             least = max(float((uniform @ _shares(learner)).min()), 1.0 / problem.arms**2)
-            known = 2.0 * math.log(problem.arms) / setting.rounds
+            known = 2.0 * math.log(problem.arms) / rounds
             rho = rho or min((known / (4.0 * least)) ** (1.0 / 3.0), 0.5)
             return eta or math.sqrt(known * rho * least), rho
 
         def policy(learner: Learner[Any], p: Floats) -> Floats:
             rho = rates(learner)[1]
-            if learner.round >= setting.warm_up:
+            if learner.round >= warm_up:
                 return (1.0 - rho) * p + rho / problem.arms
             return np.tile(np.eye(problem.arms)[learner.round % problem.arms], (len(p), 1))
 
         def at(learner: Learner[Any], available: Booleans | None) -> Estimator:
             del available
-            revealing, learns = _shares(learner), learner.round >= setting.warm_up
+            revealing, learns = _shares(learner), learner.round >= warm_up
 
             def share(policies: Floats, context: int) -> Floats:
                 estimated = policies[context] @ revealing
@@ -955,27 +928,24 @@ class Exp3Edges(CheckedAlgorithm):
         )
         return declared
 
-    def schedule(self, problem: Problem) -> EdgeSchedule:
+    def schedule(self, problem: Problem) -> tuple[int, float]:
         """Return what the rule sets before the first round.
 
         Args:
             problem: The problem on which a learner is to be started.
 
         Returns:
-            The length of the warm-up, and the number of rounds.
+            The length of the warm-up, and how many rounds a copy of the estimates learns from.
 
         Raises:
             InvalidParameterError: The rule needs a fact that the problem does not have.
         """
-        rounds, warm_up = 1.0, self.warm_up
-        if warm_up is None or self.eta is None or self.rho is None:
-            horizon = required_horizon(self.id, problem)
-            rounds = float(horizon)
-            if not self.cross_learning:
-                rounds = horizon / required_contexts(self.id, problem)
-            if warm_up is None:
-                warm_up = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
-        return EdgeSchedule(warm_up, rounds)
+        if None not in (self.warm_up, self.eta, self.rho):
+            return cast("int", self.warm_up), 1.0
+        rounds = rounds_to_learn_from(self, problem)
+        horizon = required_horizon(self.id, problem)
+        usual = min(math.ceil(horizon ** (2.0 / 3.0)), horizon // 2)
+        return usual if self.warm_up is None else self.warm_up, rounds
 
 
 class EdgeLearner(CoreLearner[Exp3Edges]):
@@ -983,17 +953,18 @@ class EdgeLearner(CoreLearner[Exp3Edges]):
 
     def __init__(self, algorithm: Exp3Edges, problem: Problem, seed: Seed) -> None:
         shape = estimate_shape(algorithm, problem, cross=algorithm.cross_learning)
-        self.schedule = algorithm.schedule(problem)
+        self.warm_up, rounds = algorithm.schedule(problem)
         core = EdgeCore(
             zeros("Exp3Edges", shape, problem.form.dtype),
             core_problem(problem, apart=not algorithm.cross_learning),
-            *self.schedule,
+            self.warm_up,
+            rounds,
             (algorithm.eta or 0.0, algorithm.rho or 0.0),
         )
         super().__init__(algorithm, problem, core, seed=seed)
 
     def tuned(self) -> Mapping[str, Any]:
-        return {"warm_up": self.schedule.warm_up}
+        return {"warm_up": self.warm_up}
 
 
 def _shares(learner: Learner[Any]) -> Floats:

@@ -229,7 +229,7 @@ class LinUcbCore(BoundsCore):
         features: cython.Py_ssize_t = self.contexts.table.shape[2]
         for k in range(count):
             b = self.revealed[k]
-            place: cython.Py_ssize_t = b if by_arm else self.place + k
+            place: cython.Py_ssize_t = b if by_arm else k
             loss = loss_of(losses, t, place, b, self.contexts, self.i)
             denominator = self.quadratic(b, 1.0)
             for i in range(features):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.learners.algorithm import register
-from crossbandit.algorithms.learners.core_learner import CoreLearner, estimate_shape
+from crossbandit.algorithms.learners.learner import CoreLearner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import LinUcbCore, MeansCore
 from crossbandit.algorithms.tuning import CheckedAlgorithm, core_problem, required_horizon
@@ -85,6 +85,11 @@ class MeansLearner(CoreLearner[MeansAlgorithm]):
             algorithm.scale(problem),
         )
         super().__init__(algorithm, problem, core, seed=seed)
+
+    def tuned(self) -> Mapping[str, Any]:
+        if not hasattr(self.algorithm, "delta"):  # then no rule sets the scale
+            return {}
+        return {"delta": self.algorithm.scale(self.problem)}
 
 
 @register
@@ -259,21 +264,10 @@ class SuccessiveElimination(MeansAlgorithm):
 
     delta: float | None = None
 
-    def start(self, problem: Problem, *, seed: Seed) -> EliminationLearner:
-        self.require_playable(problem)
-        return EliminationLearner(self, problem, seed)
-
     def scale(self, problem: Problem) -> float:
         if self.delta is not None:
             return self.delta
         return min(1.0 / required_horizon(self.id, problem), 0.5)
-
-
-class EliminationLearner(MeansLearner):
-    """A running successive elimination."""
-
-    def tuned(self) -> Mapping[str, Any]:
-        return {"delta": self.algorithm.scale(self.problem)}
 
 
 @register

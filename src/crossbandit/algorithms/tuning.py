@@ -121,6 +121,18 @@ def core_problem(
     return CoreProblem(problem.form.shape, ranges, own.arms_without_self_loop, apart, changing)
 
 
+def exploring_arms(graph: FeedbackGraph) -> list[int]:
+    """Return the arms to explore for weakly observable ones: a weakly dominating set.
+
+    One more arm is added if it is a single arm without self-loop: then each arm without self-loop
+    is revealed by one of them. The list is empty if no arm is weakly observable.
+    """
+    chosen = list(graph.weakly_dominating_set)
+    if len(chosen) == 1 and chosen[0] in graph.arms_without_self_loop:
+        chosen.append(0 if chosen[0] > 0 else 1)
+    return chosen
+
+
 def required_alpha(rule: str, problem: Problem) -> int:
     """Return the independence number that `rule` needs, or raise an error with advice."""
     try:

@@ -13,6 +13,7 @@ from crossbandit.core import lazy as _lazy
 if TYPE_CHECKING:
     from crossbandit.applications.action import Action
     from crossbandit.applications.application import Application
+    from crossbandit.applications.bidding.auctions import bids_for_values, geometric_bids
     from crossbandit.applications.bidding.bids import Bid, Bids
     from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.first_price import FirstPriceBidder
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from crossbandit.applications.seller import Offer, PostedPriceSeller
     from crossbandit.applications.sleeping import ArmChoice, SleepingArms
     from crossbandit.applications.spam_filter import MailDecision, SpamFilter
-    from crossbandit.environments.rules import bids_for_values, geometric_bids
 
 __all__ = [
     "Action",
@@ -58,6 +58,6 @@ _lazy.load_on_use(
         "crossbandit.applications.seller": "Offer PostedPriceSeller",
         "crossbandit.applications.sleeping": "ArmChoice SleepingArms",
         "crossbandit.applications.spam_filter": "MailDecision SpamFilter",
-        "crossbandit.environments.rules": "bids_for_values geometric_bids",
+        "crossbandit.applications.bidding.auctions": "bids_for_values geometric_bids",
     },
 )

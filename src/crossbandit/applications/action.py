@@ -8,12 +8,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.learners.decisions import is_written
-from crossbandit.algorithms.learners.law_decisions import LawDecision
+from crossbandit.algorithms.learners.decisions import FIELDS
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.algorithms.learners.tokens import ACTION, LAW, Token, to_text, unpacked
 from crossbandit.core.validation import reject, verbatim
-from crossbandit.errors import DamagedTokenError, DecisionError
+from crossbandit.errors import DamagedTokenError, DecisionError, InvalidParameterError
+from crossbandit.laws.levels import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Action:
         decision: The learner's decision; None if there was nothing to choose from.
     """
 
-    decision: Decision | LawDecision | None
+    decision: Decision | None
 
     @property
     def token(self) -> bytes:
@@ -44,7 +44,10 @@ class Action:
         if decision is None:
             name = type(self).__name__
             raise DecisionError(f"This {name} has nothing to settle: no decision was made.")
-        return decision.action_token(tuple(getattr(self, one.name) for one in fields(self)[1:]))
+        values = tuple(getattr(self, one.name) for one in fields(self)[1:])
+        if decision.by_law:
+            values = tuple(tuple(map(short, v)) if isinstance(v, tuple) else v for v in values)
+        return decision.action_token(values)
 
     @property
     def text(self) -> str:
@@ -80,20 +83,14 @@ class Action:
         return cls(**{**values, "decision": decision})  # type: ignore[arg-type]  # fields by name
 
 
-def _decision(owner: str, data: Any) -> Decision | LawDecision | None:
+def _decision(owner: str, data: Any) -> Decision | None:
     if data is None:
         return None
-    parts = data if isinstance(data, Mapping) else {}
     try:
-        if "decider" in parts:
-            return LawDecision.from_json(parts)
-    except (TypeError, ValueError):
-        parts = {}
-    typed = isinstance(parts.get("round"), int) and isinstance(parts.get("learner"), str)
-    if not typed or not is_written(parts):
-        expected = f"a dict with the keys {', '.join(map(repr, Decision._fields))}"
+        return Decision.from_json(data)
+    except InvalidParameterError:
+        expected = f"a dict with the keys {', '.join(map(repr, FIELDS))}"
         reject(owner, "decision", expected, data)
-    return Decision.from_json(dict(parts))
 
 
 @cache

@@ -56,6 +56,7 @@ class Application(ABC):
     """
 
     kind: ClassVar[str]
+    later: ClassVar[frozenset[str]] = frozenset()  # arrays that files of earlier versions lack
     fixed: ClassVar[tuple[str, ...]] = ()
     learner: Any  # a Learner or a LawLearner; the application knows which
 
@@ -160,7 +161,7 @@ class Application(ABC):
         if not learner.learns:
             raise only_decides("snapshot")
         other = self._made(self.settings(), learner.algorithm)
-        vars(other)["learner"] = learner.files.decider(other.learner, seed)
+        vars(other)["learner"] = learner.decider(other.learner, seed)
         return other
 
     @classmethod
@@ -214,7 +215,7 @@ class Application(ABC):
         try:
             algorithm = from_json(header["algorithm"]) if "algorithm" in header else "law"
             made = cls._made(header["settings"], algorithm)
-            vars(made)["learner"] = made.learner.files.decider_of(header, arrays, seed, key)
+            vars(made)["learner"] = made.learner.decider_of(header, arrays, seed, key)
         except IMPOSSIBLE_CONTENT as error:
             raise CheckpointError(f"The snapshot is inconsistent: {error}") from error
         return made
@@ -235,7 +236,9 @@ class Application(ABC):
         """
         if not self.learner.learns:
             raise only_decides("save")
-        self.learner.files.save(path, self._kept, type(self).__name__)
+        from crossbandit.algorithms.learners import files
+
+        files.save(self.learner, path, self._kept, type(self).__name__)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what a file has of this application: notes, and arrays by name."""
@@ -292,38 +295,29 @@ class Application(ABC):
 
     def _take_over(self, other: Self) -> None:
         """Take over the learner and the state of an application with other settings."""
-        vars(self)["learner"] = self.learner.files.taking_over(other.learner, type(self).__name__)
+        vars(self)["learner"] = self.learner.taking_over(other.learner, type(self).__name__)
         self.restore(other.state())
 
     def _resume(self, file: LearnerFile) -> None:
         """Take over a learner and a state, or raise ValueError if they do not fit the settings."""
-        vars(self)["learner"] = self.learner.files.resumed(file)
+        vars(self)["learner"] = self.learner.resumed(file.header, file.parts, file.size)
         values, arrays = file.header["notes"]["state"], file.parts["application"]
         now = self.state()
         kept = {name for name, value in now.items() if isinstance(value, np.ndarray)}
-        if set(arrays) != kept or set(values) != set(now) - kept:
+        if set(arrays) not in (kept, kept - self.later) or set(values) != set(now) - kept:
             names = sorted([*arrays, *values])[:20]
             raise ValueError(f"it keeps the values {names} where {sorted(now)} belong")
         self.restore({**values, **arrays})
 
 
-def usual_algorithm(feedback: str) -> Algorithm:
-    """Return the default algorithm for bids with a feedback graph, with anchors if they help.
+def anchored_as(algorithm: Algorithm, *, helps: bool) -> Algorithm:
+    """Return `algorithm`, with anchors if they help and it leaves the choice to the application.
 
-    They help with feedback after a loss: then a bid reveals the next higher bid, and the two mostly
-    win and lose together.
+    They help where a play reveals the next amount as well, such as a higher bid: neighbouring
+    amounts mostly win and lose together. See docs/explanation/the-adaptive-learner.md.
     """
-    return algorithms.CrossGraphAdaptive(anchored=feedback == "after-loss")
-
-
-def anchored_as(default: Algorithm, algorithm: Algorithm) -> Algorithm:
-    """Return `algorithm`, with the default's choice of `anchored` if its own is None."""
-    if (
-        isinstance(algorithm, algorithms.CrossGraphAdaptive)
-        and isinstance(default, algorithms.CrossGraphAdaptive)
-        and algorithm.anchored is None
-    ):
-        return replace(algorithm, anchored=default.anchored)
+    if isinstance(algorithm, algorithms.CrossGraphAdaptive) and algorithm.anchored is None:
+        return replace(algorithm, anchored=helps)
     return algorithm
 
 
@@ -332,12 +326,12 @@ def start_learner(
     algorithm: Algorithm | str | None,
     problem: Problem,
     seed: Seed,
-    default: Algorithm | None = None,
     *,
+    anchored: bool = False,
     expected: str = "None, or an Algorithm such as CrossGraph()",
 ) -> Learner:
-    """Start the learner of an application."""
-    if default is None:
-        default = algorithms.CrossGraphAdaptive()
-    given = default if algorithm is None else as_algorithm(owner, algorithm, expected)
-    return anchored_as(default, given).start(problem, seed=seed)
+    """Start the learner of an application. anchored: whether anchors help, see `anchored_as`."""
+    given: Algorithm = algorithms.CrossGraphCertified()
+    if algorithm is not None:
+        given = as_algorithm(owner, algorithm, expected)
+    return anchored_as(given, helps=anchored).start(problem, seed=seed)

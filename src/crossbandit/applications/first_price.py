@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import LawDecision
-from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.missing_outcomes import MISSING
+from crossbandit.algorithms import Decision
+from crossbandit.algorithms.learners.law_learner import Payment, Round, Shown
+from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import required_action
-from crossbandit.applications.application import usual_algorithm
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
 from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
-from crossbandit.applications.bidding.views import Explanation, ShadingCurve
-from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of, as_floats, flag_of, possible_bids, tick_of
+from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
+from crossbandit.applications.money import (
+    amount_of,
+    as_floats,
+    flag_of,
+    possible_bids,
+    span,
+    tick_of,
+)
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
-from crossbandit.environments.rules import FEEDBACK, AuctionRules, span
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.laws.rounds import best_without, learn_rounds
 from crossbandit.laws.state import TOLD_AFTER
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.applications.bidding.logs import FitsBidders, Observed
     from crossbandit.applications.bidding.spending import Spending, Time
+    from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.money import Flag, Money
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
@@ -119,7 +124,18 @@ class FirstPriceBidder(HiddenNumberApplication):
 
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
+    reserved: ClassVar[set[str]] = {
+        "value",
+        "values",
+        "reserve",
+        "reserves",
+        "prices",
+        "bids",
+        "won",
+        "at",
+    }
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
+    later: ClassVar[frozenset[str]] = frozenset({"limits.paused", "limits.planned_from"})
     rules: AuctionRules
     _spending: Spending | None
 
@@ -175,25 +191,21 @@ class FirstPriceBidder(HiddenNumberApplication):
                 self._spending = Spending(
                     owner, self.rules.amounts, limits, self.value_range, *times
                 )
+        form = LawForm(
+            self.value_range, feedback, "first-price", self.rules.ties, self.guarded, missing
+        )
         self._start(
-            algorithm,
+            LAW if algorithm is None else algorithm,
             problem,
             seed,
-            partial(usual_algorithm, feedback),
-            context_range=self.value_range,
-            feedback=feedback,
-            payoff="first-price",
-            ties=self.rules.ties,
+            form,
             classes=classes,
-            reserved={"value", "values", "reserve", "reserves", "prices", "bids", "won", "at"},
-            guarded=guarded,
-            law_by_default=True,
-            missing=missing,
+            anchored=feedback == "after-loss",
         )
         self._core = None  # for the usual bid of a law
         if self.learner.law is not None and not guarded:
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
-            given = ((Bid, LawDecision), self.rules, self.value_range, quiet)
+            given = ((Bid, Decision), self.rules, self.value_range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
         if self._spending is not None:
             self._spending.claim(owner)
@@ -245,7 +257,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, core, spending, taken = self.learner, self._core, self._spending, list[int]()
+        learner, core, spending = self.learner, self._core, self._spending
+        taken: list[int] = []
         try:
             if core is not None and reserve is at is None:
                 usual: Bid | None = core.bid(learner, spending, value, labels, taken)
@@ -340,15 +353,11 @@ class FirstPriceBidder(HiddenNumberApplication):
         spending = self._spending
         self._learn(
             decision,
-            made.value,
-            made.classes,
-            amount,
-            reached=has_won,
-            number=least,
+            (made.value, made.classes),
+            Shown(amount, has_won, least),
             correction=correction,
             rules=rules,
-            money=spending,
-            key=0 if spending is None else key_of(decision),
+            payment=None if spending is None else Payment(spending, key_of(decision)),
         )
 
     def bid_many(
@@ -604,6 +613,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidContextError: As for `bid`, or no bid is possible.
             InvalidParameterError: This bidder does not learn by the law.
         """
+        from crossbandit.applications.bidding.views import Explanation
+
         learner = self.learner if self.learner.law is not None else self._law("explain")
         bid = value if isinstance(value, Bid) else None
         labels = self._labels("explain", classes) if bid is None else bid.classes
@@ -643,6 +654,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         Raises:
             InvalidContextError: As for `bid`.
         """
+        from crossbandit.applications.bidding.views import ShadingCurve
+
         if values is None:
             values = np.linspace(*self.value_range, _CURVE_POINTS)
         expected = "values in the bidder's range"
@@ -698,6 +711,57 @@ class FirstPriceBidder(HiddenNumberApplication):
     def limits(self) -> tuple[LimitStatus, ...]:
         """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
         return () if self._spending is None else self._spending.status()
+
+    def change_limits(self, *, budget: Any = None, target: Any = None) -> None:
+        """Change budgets or targets while the bidder runs.
+
+        What was spent and what is reserved count on, and what is left is planned for the rest of
+        the period. Amounts, pacing, time zones, worst cases, flights, and what a target asks for
+        may change, but not the kinds and the periods of the limits. If a budget is set below what
+        was spent, nothing is bid until its period is over. Bids without an outcome are not taken
+        back.
+
+        Args:
+            budget: What takes the place of the bidder's budget, or of all its budgets; None to keep
+                them.
+            target: The same for targets.
+
+        Raises:
+            InvalidParameterError: The bidder has no limits, or others than these; or this is a
+                copy. Nothing has changed.
+        """
+        self._limited("change_limits").change(budget, target)
+
+    def pause(self) -> None:
+        """Make no more bids until `resume` is called. A bidder that is saved stays paused.
+
+        Bids without an outcome are settled as usual. Calls of `bid` may go on: they return no bid,
+        and the traffic of the day is learned. Time goes on, so a day that ends in a pause is over.
+
+        Raises:
+            InvalidParameterError: The bidder has no budget; one with a lease uses `renew`.
+        """
+        self._limited("pause").pause()
+
+    def resume(self, *, at: Time = None) -> None:
+        """Bid again after a pause. What is left is planned for the rest of each period.
+
+        Args:
+            at: The time, as in `bid`.
+
+        Raises:
+            InvalidContextError: The time is far ahead.
+            InvalidParameterError: The bidder has no budget, or this is a copy.
+        """
+        self._limited("resume").resume(at, self.learner)
+
+    def _limited(self, owner: str) -> Spending:
+        if self._spending is None:
+            raise InvalidParameterError(
+                f"{owner!r} needs a bidder with limits. Make one with a budget or a target, and "
+                "give it what this one has learned by 'take_counts'."
+            )
+        return self._spending
 
     def renew(self, lease: Lease | None = None) -> LeaseUse:
         """End the lease that the bidder has as its budget, and continue with another one.

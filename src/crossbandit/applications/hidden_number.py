@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import LawLearner, Round
+from crossbandit.algorithms.learners.law_learner import LawLearner, Round, difference
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
@@ -18,24 +18,35 @@ from crossbandit.errors import DecisionError, InvalidContextError, InvalidParame
 from crossbandit.laws import OutcomeLaw
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.algorithms.learners.law_learner import Money
-    from crossbandit.algorithms.learners.missing_outcomes import MissingOutcomes
+    from crossbandit.algorithms.learners.law_learner import Payment, Shown
+    from crossbandit.algorithms.learners.missing import MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
-    from crossbandit.environments.rules import AmountRules
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
 
-_LAW = "law"
+LAW = "law"  # the algorithm that is no feedback graph
 _EXPECTED = "None, 'law', or an Algorithm such as CrossGraph() or its id"
 # A law keeps some numbers per node and amount. This limits them to about 300 MB.
 _MOST_CELLS = 10_000_000
 _NODES, _CLASS_NODES = 700, 4100
 _RESERVED = {"context", "worth", "cost", "first", "last", "uniforms", "self"}
+
+
+class LawForm(NamedTuple):
+    """How an application learns by the law of its hidden number; see `OutcomeLaw`."""
+
+    context_range: tuple[float, float]
+    feedback: str
+    payoff: str
+    ties: str
+    guarded: bool = False
+    missing: str = "refuse"
 
 
 class HiddenNumberApplication(Application):
@@ -48,6 +59,7 @@ class HiddenNumberApplication(Application):
         rules: What amounts earn.
         classes: The names of the categorical features.
         words: What messages call the number, the context, and choosing by context.
+        reserved: Names of arguments, which classes must not have.
         answers: The words for an action whose amount reached the number, and for one that did not.
     """
 
@@ -55,6 +67,7 @@ class HiddenNumberApplication(Application):
     rules: AmountRules
     classes: tuple[str, ...]
     words: ClassVar[tuple[str, str, str]]
+    reserved: ClassVar[set[str]] = set()
     answers: ClassVar[tuple[str, str]] = ("reached", "missed")
 
     def diagnosis(self) -> Diagnosis:
@@ -124,8 +137,6 @@ class HiddenNumberApplication(Application):
         if type(other) is not type(self) or other is self:
             reject("take_counts", "other", expected, other)
         mine, theirs = self._law("take_counts"), other._law("take_counts")
-        from crossbandit.algorithms.learners.files import difference
-
         name = difference(mine.law, theirs.law)
         if name is not None:
             got = f"{name} {getattr(theirs.law, name)!r}, not {getattr(mine.law, name)!r}"
@@ -149,43 +160,32 @@ class HiddenNumberApplication(Application):
         algorithm: Algorithm | str | None,
         problem: Problem,
         seed: Seed,
-        usual: Callable[[], Algorithm],
+        form: LawForm,
         *,
-        context_range: tuple[float, float],
-        feedback: str,
-        payoff: str,
-        ties: str,
         classes: Sequence[str],
-        reserved: set[str],
-        guarded: bool = False,
-        law_by_default: bool = False,
-        missing: str = "refuse",
+        anchored: bool,
     ) -> None:
-        """Set `classes` and `learner`. usual: makes the default algorithm if the law is not used.
-
-        reserved: names of arguments, which classes must not have.
-        """
+        """Set `classes` and `learner`. anchored: see `anchored_as`."""
         owner = type(self).__name__
         if isinstance(classes, str):
             reject(owner, "classes", "a list of names", classes)
+        reserved = _RESERVED | self.reserved
         for name in classes:
-            if name in _RESERVED | reserved:
-                expected = f"names other than {', '.join(sorted(_RESERVED | reserved))}"
+            if name in reserved:
+                expected = f"names other than {', '.join(sorted(reserved))}"
                 reject(owner, "classes", expected, name)
         self._horizon = problem.horizon
         self.classes = tuple(classes)
-        named = isinstance(algorithm, str)
-        by_law = algorithm == _LAW if named else algorithm is None and law_by_default
-        if not by_law:
+        if not isinstance(algorithm, str) or algorithm != LAW:
             if classes:
                 reject(owner, "classes", "empty, unless the algorithm is the law", self.classes)
-            if guarded:
-                reject(owner, "guarded", "False, unless the algorithm is the law", guarded)
+            if form.guarded:
+                reject(owner, "guarded", "False, unless the algorithm is the law", form.guarded)
             self.learner = start_learner(
-                owner, algorithm, problem, seed, usual(), expected=_EXPECTED
+                owner, algorithm, problem, seed, anchored=anchored, expected=_EXPECTED
             )
             return
-        low, high = context_range
+        low, high = form.context_range
         amounts = self.rules.amounts
         most = _MOST_CELLS // (_NODES + (_CLASS_NODES if classes else 0))
         if amounts.size > most:
@@ -195,12 +195,14 @@ class HiddenNumberApplication(Application):
             amounts.copy(),
             (low, high if high > low else low + max(low, 1.0)),  # with one context, any range works
             classes=self.classes,
-            feedback=feedback,
-            payoff=payoff,
-            ties=ties,
+            feedback=form.feedback,
+            payoff=form.payoff,
+            ties=form.ties,
             seed=seed,
         )
-        self.learner = LawLearner(law, guarded=guarded, missing=missing, words=self.answers)
+        self.learner = LawLearner(
+            law, guarded=form.guarded, missing=form.missing, words=self.answers
+        )
 
     def _law(self, method: str) -> LawLearner:
         if self.learner.law is None:
@@ -277,31 +279,25 @@ class HiddenNumberApplication(Application):
     def _learn(
         self,
         decision: Any,
-        context: float,
-        classes: tuple[Label, ...],
-        amount: float,
+        given: tuple[float, tuple[Label, ...]],
+        shown: Shown,
         *,
-        reached: bool,
-        number: float,
         correction: bool,
         rules: AmountRules | None = None,
-        money: Money | None = None,
-        key: int = 0,
+        payment: Payment | None = None,
     ) -> None:
         """Learn from the number of a round, or from a number that shows the same.
 
-        reached: whether the amount reached the number. rules: those of this round, if it has its
-        own. money: what accounts for the amount, under the key.
+        given: the context and the classes. rules: those of this round, if it has its own.
         """
         learner = self.learner
         if learner.law is not None:
-            outcome = {"reached": reached, "number": number, "correction": correction}
-            learner.learn(decision, context, classes, amount, **outcome, money=money, key=key)
+            learner.learn(decision, *given, shown, correction=correction, payment=payment)
             return
-        shown = rows_of((rules or self.rules).rows([number])[0], decision.revealed)
-        if money is None:
-            learner.learn(decision, shown)
+        losses = rows_of((rules or self.rules).rows([shown.number])[0], decision.revealed)
+        if payment is None:
+            learner.learn(decision, losses)
             return
-        with money.lock:
-            paid = money.settled(key, context, amount, reached, number)
-            learner.learn_with(paid, decision, shown)
+        with payment.money.lock:
+            paid = payment.money.settled(payment.key, given[0], *shown)
+            learner.learn_with(paid, decision, losses)

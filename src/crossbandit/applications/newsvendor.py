@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.problem import Problem
+import numpy as np
+
+from crossbandit import graphs
+from crossbandit.algorithms.learners.law_learner import Round, Shown
+from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of
+from crossbandit.applications.hidden_number import HiddenNumberApplication, LawForm
+from crossbandit.applications.money import AmountRules, amount_of, check_margin, grid, span
 from crossbandit.core.validation import choice
-from crossbandit.environments.rules import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 
 if TYPE_CHECKING:
@@ -24,8 +24,95 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
+
+
+# What is seen of the demand, and what an order then reveals.
+SALES_FEEDBACK = {
+    "sales": "only sales are seen: an order reveals itself and all smaller orders",
+    "demand": "all customers are counted: an order reveals all orders",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NewsvendorRules(AmountRules):
+    """The orders that may be made, and what each of them earns. Money may have any unit.
+
+    An order of q units at a demand of d sells min(q, d), and earns
+
+        profit = price * min(q, d) - cost * q.
+
+    The most that can be earned is (highest price - lowest cost) * largest order, the least is
+    -(highest cost) * largest order. The loss is (most - profit) / (most - least). It is linear in
+    the features (1, price, cost).
+
+    >>> rules = NewsvendorRules(orders=[0, 5, 10], price_range=(2, 3), cost_range=(1, 2))
+    >>> rules.profit(price=3.0, cost=1.0, orders=[0, 5, 10], demand=6)
+    array([ 0., 10.,  8.])
+    """
+
+    orders: npt.ArrayLike
+    price_range: tuple[float, float]
+    cost_range: tuple[float, float]
+    owner: InitVar[str] = "NewsvendorRules"  # the name for error messages
+
+    def __post_init__(self, owner: str) -> None:
+        set_fields(
+            self,
+            orders=grid(owner, "orders", self.orders),
+            price_range=span(owner, "price_range", self.price_range),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
+        check_margin(owner, "price_range", self.price_range[1], self.cost_range[0])
+
+    @property
+    def amounts(self) -> Floats:
+        return np.asarray(self.orders)
+
+    @property
+    def most(self) -> float:
+        return (self.price_range[1] - self.cost_range[0]) * float(self.amounts[-1])
+
+    @property
+    def scale(self) -> float:
+        return self.most + self.cost_range[1] * float(self.amounts[-1])
+
+    def graph(self, feedback: str) -> FeedbackGraph:
+        """Return what an order reveals under one of the kinds of `SALES_FEEDBACK`.
+
+        After an order of q that sold s = min(q, d), it is known what a smaller order q' would have
+        sold: min(q', d) = min(q', s), whether q was sold out or not. A larger order might have sold
+        more.
+        """
+        choice("NewsvendorRules", "feedback", feedback, SALES_FEEDBACK)
+        if feedback == "demand":
+            return graphs.complete(self.arms)
+        return graphs.threshold(self.arms, "lower")
+
+    def rows(self, demand: npt.ArrayLike) -> Floats:
+        """Return the losses of all orders, (n, K, 3), at each of n demands.
+
+        If an order of q has sold s, s can replace the demand for all orders up to q.
+        """
+        sold = np.minimum(self.amounts, np.asarray(demand, dtype=np.float64)[:, None])
+        orders = np.broadcast_to(self.amounts, sold.shape)
+        most = np.full(sold.shape, self.most)
+        result: Floats = np.stack([most, -sold, orders], axis=2) / self.scale
+        return result
+
+    def profit(
+        self,
+        price: npt.ArrayLike,
+        cost: npt.ArrayLike,
+        orders: npt.ArrayLike,
+        demand: npt.ArrayLike,
+    ) -> Floats:
+        """Return what orders earn at a price, a cost and a demand."""
+        orders = np.asarray(orders, dtype=np.float64)
+        earned: Floats = price * np.minimum(orders, demand) - cost * orders
+        return earned
 
 
 @dataclass(frozen=True)
@@ -64,7 +151,7 @@ class Newsvendor(HiddenNumberApplication):
         classes: Names of categorical features, such as ("shop",), for the law; `order` then takes
             a level of each.
         horizon: The number of orders to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
             or "law", to learn the law of the demand given the price and the classes.
         seed: The seed of the random choices.
 
@@ -77,13 +164,13 @@ class Newsvendor(HiddenNumberApplication):
     >>> for _ in range(3_000):
     ...     order = newsvendor.order(price=rng.uniform(2, 4), cost=rng.uniform(1, 2))
     ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
-    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.orders for cost in (1, 2)]
-    >>> np.round(usual)  # of the 10 to 20 that are wanted
-    array([18., 15.])
+    >>> round(newsvendor.policy(4, 2) @ newsvendor.orders)  # of the 10 to 20 that are wanted
+    15
     """
 
     kind: ClassVar[str] = "newsvendor"
     words: ClassVar[tuple[str, str, str]] = ("demands", "prices", "ordering by price")
+    reserved: ClassVar[set[str]] = {"price", "cost"}
     answers: ClassVar[tuple[str, str]] = ("left something over", "sold out")
     rules: NewsvendorRules
 
@@ -105,21 +192,14 @@ class Newsvendor(HiddenNumberApplication):
         )
         self.feedback = choice(owner, "feedback", feedback, SALES_FEEDBACK)
         problem = Problem(self.rules.graph(feedback), features=3, horizon=horizon)
-        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = partial(CrossGraphAdaptive, anchored=feedback == "sales")
         # A sold-out order shows that the demand is at least the order: it has not exceeded it.
-        self._start(
-            algorithm,
-            problem,
-            seed,
-            usual,
-            context_range=self.rules.price_range,
-            feedback="after-win" if feedback == "sales" else "always",
-            payoff="newsvendor",
-            ties="lose",
-            classes=classes,
-            reserved={"price", "cost"},
+        form = LawForm(
+            self.rules.price_range,
+            "after-win" if feedback == "sales" else "always",
+            "newsvendor",
+            "lose",
         )
+        self._start(algorithm, problem, seed, form, classes=classes, anchored=feedback == "sales")
 
     @property
     def orders(self) -> Floats:
@@ -193,11 +273,8 @@ class Newsvendor(HiddenNumberApplication):
         wanted = self._demand(quantity, sales, demand)
         self._learn(
             decision,
-            made.price,
-            made.classes,
-            quantity,
-            reached=wanted < quantity,
-            number=wanted,
+            (made.price, made.classes),
+            Shown(quantity, wanted < quantity, wanted),
             correction=correction,
         )
 

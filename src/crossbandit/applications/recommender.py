@@ -16,10 +16,10 @@ from crossbandit.applications.labels import (
     require_mapping,
     require_outcomes,
 )
-from crossbandit.core.validation import as_array, number, reject, verbatim
-from crossbandit.environments.applied import segment_weights, similar_items
-from crossbandit.environments.rules import bounds
+from crossbandit.applications.money import bounds
+from crossbandit.core.validation import array, as_array, number, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +29,51 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
-    from crossbandit.graphs import FeedbackGraph
+
+
+# Rounding may give parallel vectors a cosine a little below 1.
+_COSINE_TOLERANCE = 1e-12
+
+
+def similar_items(
+    vectors: Any, similarity: float, *, owner: str = "similar_items", name: str = "vectors"
+) -> FeedbackGraph:
+    """Return the graph in which an item reveals itself and all items that are similar to it.
+
+    Two items are similar if the cosine between their vectors (items, dimensions) is at least
+    `similarity`. An error names the parameter `name` of `owner`.
+
+    >>> similar_items([[1, 0], [1, 0.1], [0, 1]], similarity=0.9).edges()
+    [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
+    """
+    number(owner, "similarity", similarity, at_least=-1, at_most=1)
+    expected = "finite vectors of shape (items, dimensions), none of them zero"
+    table = array(owner, name, expected, vectors)
+    if table.ndim != 2 or 0 in table.shape:
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all() or not (lengths > 0).all():
+        bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
+        reject(owner, name, expected, verbatim(f"{table[bad]} for item {bad}"))
+    directions = table / lengths
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, 1.0)
+    return FeedbackGraph(cosines >= similarity - _COSINE_TOLERANCE)
+
+
+def segment_weights(owner: str, name: str, weights: Any) -> Floats:
+    """Return `weights` (segments, aspects), each row as shares of 1."""
+    expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
+    table = array(owner, name, expected, weights)
+    if table.ndim != 2 or 0 in table.shape:
+        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
+    sums = table.sum(axis=1, keepdims=True)
+    fine = (table >= 0).all(axis=1) & np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
+    if not fine.all():
+        bad = int(np.flatnonzero(~fine)[0])
+        reject(owner, name, expected, verbatim(f"{table[bad]} for segment {bad}"))
+    result: Floats = table / sums
+    return result
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms import CrossGraphAdaptive
-from crossbandit.algorithms.learners.law_learner import Round
-from crossbandit.algorithms.learners.problem import Problem
+from crossbandit import graphs
+from crossbandit.algorithms.learners.law_learner import Round, Shown
+from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, required_action
-from crossbandit.applications.hidden_number import HiddenNumberApplication
-from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.applications.hidden_number import HiddenNumberApplication, LawForm
+from crossbandit.applications.money import AmountRules, amount_of, check_margin, flag_of, grid, span
 from crossbandit.core.validation import boolean, choice
-from crossbandit.environments.rules import REPORTS, SellerRules
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 
 if TYPE_CHECKING:
@@ -27,8 +25,114 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
+    from crossbandit.graphs import FeedbackGraph
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
+
+
+# When buyers tell what they would have paid, and what a price then reveals.
+REPORTS = {
+    "never": "only sold or not is seen: a price reveals itself",
+    "after-sale": "buyers who have bought tell: a price reveals itself and all higher prices",
+    "after-refusal": "buyers who refuse tell: a price reveals itself and all lower prices",
+    "always": "all buyers tell: a price reveals all prices",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SellerRules(AmountRules):
+    """The prices that may be posted, and what each of them earns. Money may have any unit.
+
+    A buyer buys if their willingness to pay w is at least the price p; a unit costs c. So
+
+        profit = (p - c) * 1{w >= p}.
+
+    With `at_least_cost`, prices below the cost are not available. The most that can be earned is
+    highest price - lowest cost. The least is 0, or what the lowest available price loses at the
+    highest cost. The loss is (most - profit) / (most - least). The difference most - least is the
+    *scale*. The loss is linear in the features (1, (cost - lowest cost) / scale), which lose no
+    digits if costs are large and close to each other.
+
+    >>> rules = SellerRules(prices=[1, 2, 3], cost_range=(0, 2))
+    >>> rules.profit(cost=0.5, prices=[1, 2, 3], willingness=2.4)
+    array([0.5, 1.5, 0. ])
+    >>> rules.available([1.5])
+    array([[False,  True,  True]])
+    """
+
+    prices: npt.ArrayLike
+    cost_range: tuple[float, float]
+    at_least_cost: bool = True
+    owner: InitVar[str] = "SellerRules"  # the name for error messages
+
+    def __post_init__(self, owner: str) -> None:
+        set_fields(
+            self,
+            prices=grid(owner, "prices", self.prices),
+            cost_range=span(owner, "cost_range", self.cost_range),
+        )
+        boolean(owner, "at_least_cost", self.at_least_cost)
+        check_margin(owner, "prices", self.amounts[-1], self.cost_range[0])
+
+    @property
+    def amounts(self) -> Floats:
+        return np.asarray(self.prices)
+
+    @property
+    def most(self) -> float:
+        return float(self.amounts[-1]) - self.cost_range[0]
+
+    @property
+    def scale(self) -> float:
+        if self.at_least_cost:
+            return self.most
+        return self.most - min(0.0, float(self.amounts[0]) - self.cost_range[1])
+
+    def graph(self, reports: str) -> FeedbackGraph:
+        """Return what a price reveals under one of the kinds of `REPORTS`.
+
+        Without a report, a sale at p shows that all lower prices sell, and a refusal that no higher
+        price does. Only p itself is revealed in both cases. A report of w reveals all prices. With
+        reports after sales, higher prices are always revealed: by w, or by the refusal. With
+        reports after refusals, lower prices are: by w, or by the sale.
+        """
+        choice("SellerRules", "reports", reports, REPORTS)
+        if reports == "always":
+            return graphs.complete(self.arms)
+        if reports == "never":
+            return graphs.singletons(self.arms)
+        return graphs.threshold(self.arms, "higher" if reports == "after-sale" else "lower")
+
+    def contexts(self, costs: npt.ArrayLike) -> Floats:
+        """Return the feature vectors (1, (cost - lowest cost) / scale) of costs."""
+        above = (np.asarray(costs, dtype=np.float64) - self.cost_range[0]) / self.scale
+        return np.stack([np.ones_like(above), above], axis=-1)
+
+    def costs(self, contexts: Floats) -> Floats:
+        """Return the costs of feature vectors (n, 2)."""
+        costs: Floats = self.cost_range[0] + self.scale * contexts[:, 1]
+        return costs
+
+    def available(self, costs: npt.ArrayLike) -> npt.NDArray[np.bool_] | None:
+        """Return which prices may be posted at each cost, (n, K); None if all may."""
+        if not self.at_least_cost:
+            return None
+        may: npt.NDArray[np.bool_] = self.amounts >= np.asarray(costs, dtype=np.float64)[:, None]
+        return may
+
+    def rows(self, willingness: npt.ArrayLike) -> Floats:
+        """Return the losses of all prices, (n, K, 2), for n buyers."""
+        sold = self.amounts <= np.asarray(willingness, dtype=np.float64)[:, None]
+        most_earned = sold * (self.amounts - self.cost_range[0])  # at the lowest cost
+        return np.stack([(self.most - most_earned) / self.scale, sold], axis=2)
+
+    def profit(
+        self, cost: npt.ArrayLike, prices: npt.ArrayLike, willingness: npt.ArrayLike
+    ) -> Floats:
+        """Return what prices earn at a cost from a buyer."""
+        prices = np.asarray(prices, dtype=np.float64)
+        earned: Floats = np.where(np.asarray(willingness) >= prices, prices - cost, 0.0)
+        return earned
 
 
 @dataclass(frozen=True)
@@ -77,7 +181,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         classes: Names of categorical features, such as ("country",), for the law; `price` then
             takes a level of each.
         horizon: The number of offers to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
             or "law", to learn the law of the willingness given the cost and the classes.
         seed: The seed of the random choices.
 
@@ -97,6 +201,7 @@ class PostedPriceSeller(HiddenNumberApplication):
 
     kind: ClassVar[str] = "posted-price-seller"
     words: ClassVar[tuple[str, str, str]] = ("valuations", "costs", "pricing by cost")
+    reserved: ClassVar[set[str]] = {"cost"}
     answers: ClassVar[tuple[str, str]] = ("were refused", "were accepted")
     rules: SellerRules
 
@@ -121,19 +226,9 @@ class PostedPriceSeller(HiddenNumberApplication):
         )
         self.reports = choice(owner, "reports", reports, REPORTS)
         problem = Problem(self.rules.graph(reports), features=2, horizon=horizon)
-        # Neighbouring amounts earn nearly the same: see docs/explanation/the-adaptive-learner.md.
-        usual = partial(CrossGraphAdaptive, anchored=reports == "after-refusal")
+        form = LawForm(self.rules.cost_range, _LAW_FEEDBACK[reports], "posted-price", "lose")
         self._start(
-            algorithm,
-            problem,
-            seed,
-            usual,
-            context_range=self.rules.cost_range,
-            feedback=_LAW_FEEDBACK[reports],
-            payoff="posted-price",
-            ties="lose",
-            classes=classes,
-            reserved={"cost"},
+            algorithm, problem, seed, form, classes=classes, anchored=reports == "after-refusal"
         )
 
     @property
@@ -211,11 +306,8 @@ class PostedPriceSeller(HiddenNumberApplication):
         willing = self._willingness(made.price, willingness, sold=has_sold)
         self._learn(
             made.decision,
-            made.cost,
-            made.classes,
-            made.price,
-            reached=not has_sold,
-            number=willing,
+            (made.cost, made.classes),
+            Shown(made.price, not has_sold, willing),
             correction=correction,
         )
 

@@ -12,8 +12,8 @@ from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
+from crossbandit.applications.money import bounds
 from crossbandit.core.validation import reject, verbatim
-from crossbandit.environments.rules import bounds
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import singletons
 
@@ -66,7 +66,7 @@ class SleepingArms(Application):
     ...     awake = ["van", "taxi"] if day % 3 else ["van", "bike", "taxi"]
     ...     choice = couriers.choose(awake)
     ...     couriers.settle(choice, losses={choice.arm: minutes[choice.arm]})
-    >>> couriers.policy(["van", "taxi"]).round(1), couriers.policy().round(1)
+    >>> couriers.policy(["van", "taxi"]).round(), couriers.policy().round()
     (array([0., 0., 1.]), array([0., 1., 0.]))
     """
 

@@ -11,18 +11,39 @@ from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import Action, pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.labels import Labels, require_mapping
+from crossbandit.applications.money import pair
 from crossbandit.core.validation import boolean, reject
-from crossbandit.environments.applied import DELIVER, mail_rows
-from crossbandit.environments.rules import pair
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.graphs import apple_tasting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy.typing as npt
+
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
+
+
+BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
+
+
+def mail_rows(spam: npt.ArrayLike) -> Floats:
+    """Return the losses of blocking and of delivering, (n, 2, 2), for n messages, spam or not.
+
+    A context is (harm of delivering spam, harm of blocking a good message), as shares of the
+    greatest harm. The right arm does no harm.
+
+    >>> mail_rows([True])[0]
+    array([[0., 0.],
+           [1., 0.]])
+    """
+    junk = np.asarray(spam, dtype=np.float64)
+    rows = np.zeros((junk.size, 2, 2))
+    rows[:, DELIVER, 0] = junk
+    rows[:, BLOCK, 1] = 1.0 - junk
+    return rows
 
 
 @dataclass(frozen=True)

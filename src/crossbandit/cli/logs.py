@@ -48,8 +48,8 @@ class LimitOptions:
         list[str] | None,
         typer.Option(
             metavar="AMOUNT/PERIOD",
-            help="What every strategy may spend in each period, such as 500/day. Periods: day, "
-            "hour, a number of auctions, or log. May be given several times. "
+            help="What every strategy may spend in each period, such as 500/day. Periods: hour, "
+            "day, week, month, a number of auctions, or log. May be given several times. "
             "\\[default period: log]",
         ),
     ] = None
@@ -130,13 +130,13 @@ def _budgets(budgets: list[str], periods: list[str]) -> list[tuple[float, str | 
 def _period(option: str, text: str) -> str | int | None:
     if text == WHOLE_LOG:
         return None
-    if text in {"day", "hour"}:
+    if text in {"hour", "day", "week", "month"}:
         return text
     if text.isascii() and text.isdigit() and int(text) > 0:
         return int(text)
     what = "--per must be" if option == "--per" else "The period of --budget must be"
     raise InvalidParameterError(
-        f"{what} day, hour, {WHOLE_LOG} or a number of auctions. Got {text!r}."
+        f"{what} hour, day, week, month, {WHOLE_LOG} or a number of auctions. Got {text!r}."
     )
 
 
@@ -477,7 +477,7 @@ def parse_bids(text: str) -> int | str | list[float] | Floats:
     >>> parse_bids("0,0.5,2")
     [0.0, 0.5, 2.0]
     """
-    from crossbandit.environments.rules import geometric_bids
+    from crossbandit.applications.bidding.auctions import geometric_bids
 
     expected = "auto, a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
     if text == "auto":

@@ -134,7 +134,7 @@ def serve(
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.service import Node, open_store
-    from crossbandit.service.client.transport import address_parts
+    from crossbandit.service.client.client import address_parts
     from crossbandit.service.http import Access
     from crossbandit.service.log_lines import begin_log
     from crossbandit.service.serving import bound_socket, default_url, read_key

@@ -40,7 +40,7 @@ class VerifyOptions:
 
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Check fewer instances and shorter runs: about a minute."),
+        typer.Option("--quick", help="Check fewer instances and shorter runs: less than a minute."),
     ] = False
     only: Annotated[
         str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 13".')

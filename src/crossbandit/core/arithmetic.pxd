@@ -40,7 +40,6 @@ cdef class EstimateCore:
     cdef double[:, ::1] rows
     cdef double[:, ::1] sums
     cdef long long[::1] revealed
-    cdef Py_ssize_t place
     cdef bint apart
     cdef dict arrays
     cdef tuple made_of
@@ -55,6 +54,7 @@ cdef class EstimateCore:
     cdef void normalise(self, Contexts contexts, Py_ssize_t i, double least, double eta, double rho, Py_ssize_t out) noexcept nogil
     cdef Py_ssize_t draw(self, Py_ssize_t row, double uniform) noexcept nogil
     cdef Py_ssize_t heaviest(self, long long[::1] arms, Py_ssize_t row) noexcept nogil
+    cdef void combine(self, Py_ssize_t arm, double keep, Py_ssize_t out, double weight, Py_ssize_t copy) noexcept nogil
     cdef void copy_row(self, Py_ssize_t row, Py_ssize_t out) noexcept nogil
     cdef void add_row(self, Py_ssize_t row, Py_ssize_t out) noexcept nogil
     cdef void masses(self, Ranges ranges, Py_ssize_t shift, Py_ssize_t row, Py_ssize_t out) noexcept nogil

@@ -112,7 +112,7 @@ class EstimateCore:
         self.bias, self.rows = bias, rows
         self.sums = np.zeros((2, self.arms + 1))
         self.revealed = np.zeros(self.arms, dtype=np.int64)
-        self.apart, self.place, self.arrays = apart, 0, {}
+        self.apart, self.arrays = apart, {}
         self.now_offset, self.now_table = np.zeros(1, dtype=np.int64), np.ones((1, *shape))
         self.now_available = np.ones((1, self.arms), dtype=np.uint8)
         self.now = Contexts(
@@ -242,6 +242,21 @@ class EstimateCore:
                 best = arms[j]
         return best
 
+    def combine(self, arm, keep, out, weight, copy):
+        """Scale an arm's estimates in copy `out` by `keep`; add `weight` times those in `copy`.
+
+        The two copies may be the same.
+        """
+        self.bias[out, arm] = keep * self.bias[out, arm] + weight * self.bias[copy, arm]
+        if self.single:
+            for m in range(self.columns):
+                self.narrow[out, arm, m] *= keep
+                self.narrow[out, arm, m] += weight * self.narrow[copy, arm, m]
+        else:
+            for m in range(self.columns):
+                self.estimates[out, arm, m] *= keep
+                self.estimates[out, arm, m] += weight * self.estimates[copy, arm, m]
+
     def copy_row(self, row, out):
         for a in range(self.arms):
             self.rows[out, a] = self.rows[row, a]
@@ -320,7 +335,7 @@ class EstimateCore:
         """
         for j in range(count):
             b = self.revealed[j]
-            place = b if by_arm else self.place + j
+            place = b if by_arm else j
             weight = self.rows[weights, b]
             self.add_loss_row(copy, b, losses, i, place, weight)
 

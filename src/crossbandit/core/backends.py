@@ -38,8 +38,19 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # options of glibc's `mallopt`
 def end_with_parent(parent: int) -> None:
     """Prepare a worker process: it ignores Ctrl-C, and ends when its parent process has ended."""
     ignore_interrupts()
-    threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
-    _keep_freed_memory()
+
+    def end_after_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=end_after_parent, daemon=True).start()
+    # By default, glibc returns the arrays of a batch of rounds to the system after every batch.
+    # Getting them back costs a third of a long run, and more if several workers ask at once.
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
+        tune = ctypes.CDLL(None).mallopt
+        for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+            tune(option, 2**30)
 
 
 def ignore_interrupts() -> None:
@@ -62,24 +73,6 @@ def interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_after(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH_SECONDS)
-    os._exit(1)
-
-
-def _keep_freed_memory() -> None:
-    """Let the process keep memory that it frees, because it needs it again within milliseconds.
-
-    By default, glibc returns the arrays of a batch of rounds to the system after every batch.
-    Getting them back costs a third of a long run, and more if several workers ask at once.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library
-        tune = ctypes.CDLL(None).mallopt
-        for option in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-            tune(option, 2**30)
 
 
 _Task = TypeVar("_Task")
@@ -208,7 +201,12 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     register_parallel_backend("crossbandit-ray", StreamingRay)
     ours = not ray.is_initialized()
     if ours:
-        _check_address(address)
+        host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+        if port.isdecimal():  # otherwise there is no address, or "auto": Ray finds the cluster
+            try:  # whether something answers: Ray itself would try for many minutes
+                socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
+            except OSError as error:
+                raise BackendError(f"No Ray cluster answers at {address!r}: {error}") from error
         where: dict[str, Any] = (
             # "local": do not join a cluster that happens to run on this machine.
             {
@@ -233,17 +231,6 @@ def _ray(jobs: int | None, address: str | None) -> Iterator[Pool]:
     finally:
         if ours:
             ray.shutdown()
-
-
-def _check_address(address: str | None) -> None:
-    """Check quickly whether something answers: Ray itself would try for many minutes."""
-    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not port.isdecimal():  # no address, or "auto": Ray finds the cluster
-        return
-    try:
-        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
-    except OSError as error:
-        raise BackendError(f"No Ray cluster answers at {address!r}: {error}") from error
 
 
 # ----------------------------------------------------------------------------------------- Dask

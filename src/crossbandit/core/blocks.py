@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.core.losses import write_rows
-from crossbandit.core.ranges import list_ranges
+from crossbandit.core.losses import list_ranges, write_rows
 from crossbandit.core.types import Booleans, Floats, Integers
 
 if TYPE_CHECKING:
@@ -77,12 +76,6 @@ def graphs_of_matrices(present: Booleans) -> GraphBlock:
         count = list_ranges(rows, starts, first, last)
         sides.append(fixed_ranges(ArmRanges(starts, first[:count].copy(), last[:count].copy())))
     return GraphBlock(np.arange(rounds), *sides)
-
-
-def stacked(graphs: Sequence[tuple[ArmRanges, ArmRanges]], entry: Integers) -> GraphBlock:
-    """Return the graphs of n rounds."""
-    out_ranges, in_ranges = (joined(side) for side in zip(*graphs, strict=True))
-    return GraphBlock(np.ascontiguousarray(entry, dtype=np.int64), out_ranges, in_ranges)
 
 
 def joined(parts: Sequence[ArmRanges]) -> ArmRanges:

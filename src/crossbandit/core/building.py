@@ -17,8 +17,8 @@ import zlib
 
 CORES = (
     "core.arithmetic",
+    "core.locks",
     "core.losses",
-    "core.ranges",
     "core.rounds",
     "core.uniforms",
     "algorithms.adaptive_core",
@@ -26,7 +26,6 @@ CORES = (
     "algorithms.epoch_core",
     "algorithms.exponential_core",
     "algorithms.means_core",
-    "core.auctions",
     "graphs.clique_core",
     "laws.effect_core",
     "laws.guard_core",
@@ -103,17 +102,14 @@ def fingerprint() -> str:
     """
     sums = [checksum(_source(f"crossbandit.{name}")) for name in CORES]
     found = f"{zlib.crc32(repr(sums).encode()):08x}"
-    return found if _runs_compiled() else f"{found}, interpreted"
+    built = all(_is_built(f"crossbandit.{name}") for name in CORES)
+    return found if built and not os.environ.get(INTERPRETED) else f"{found}, interpreted"
 
 
 def load_all() -> None:
     """Import all cores: raises OutdatedCoreError if one was compiled from another source."""
     for name in CORES:
         importlib.import_module(f"crossbandit.{name}")
-
-
-def _runs_compiled() -> bool:
-    return not os.environ.get(INTERPRETED) and all(_is_built(f"crossbandit.{one}") for one in CORES)
 
 
 def _declarations(source: str) -> str:

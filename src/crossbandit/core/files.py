@@ -11,7 +11,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -104,7 +103,7 @@ def _create(target: Path, *, private: bool) -> tuple[Path, int]:
     """Return a new temporary file for `target` and a descriptor that holds its lock."""
     suffix = target.suffix if len(target.suffix) <= _LONGEST_SUFFIX else ""
     while True:
-        temporary = target.with_name(f"{_prefix(target)}{secrets.token_hex(8)}{suffix}")
+        temporary = target.with_name(f"{_prefix(target)}{os.urandom(8).hex()}{suffix}")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
         lock = os.open(temporary, flags, 0o600 if private else 0o666)
         _try_lock(lock, wait=True)

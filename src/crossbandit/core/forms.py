@@ -313,7 +313,9 @@ class LinearForm(LossForm):
             self.table.flags.writeable = False
             self.contexts, _, self.columns = self.table.shape
             self.shape = self.table.shape[1:]
-            self._holds_shares = _are_shares(self.table)
+            # Whether all features are weights: none below 0, no sum of a context above 1.
+            sums = self.table.sum(axis=2)
+            self._holds_shares = bool((self.table >= 0).all() and (sums <= 1.0 + ROUNDING).all())
 
     @property
     def features(self) -> int | Floats:
@@ -419,11 +421,6 @@ class LinearForm(LossForm):
     def _box(self) -> tuple[Floats, Floats]:
         table = self.table if self.table is not None else np.empty((1, 1, self.columns))
         return table.min(axis=0), table.max(axis=0)
-
-
-def _are_shares(table: Floats) -> bool:
-    """Return whether all features are weights: none below 0, and no sum of a context above 1."""
-    return bool((table >= 0).all() and (table.sum(axis=2) <= 1.0 + ROUNDING).all())
 
 
 def _available_box(table: Floats, available: Booleans) -> tuple[Floats, Floats]:

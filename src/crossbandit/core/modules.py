@@ -69,7 +69,14 @@ def source_hashes(modules: Sequence[str]) -> dict[str, str]:
     load_modules(modules)
     hashes = {}
     for module in modules:
-        folder, files = _module_files(module)
+        file = getattr(sys.modules.get(module), "__file__", None)
+        files: Iterable[str] = [] if file is None else [file]
+        folder = Path(file or module).parent
+        if module.endswith(".py"):
+            files = _LOADED[module]
+        elif file is not None and Path(file).name == "__init__.py":
+            files = [str(part) for part in sorted(folder.rglob("*.py"))]
+            folder = folder.parent
         for file, found in _hashes(files).items():
             hashes[Path(file).relative_to(folder).as_posix()] = found
     return hashes
@@ -155,16 +162,3 @@ def _hashes(files: Iterable[str]) -> dict[str, str]:
     """Return the SHA-256 of each file; nothing for those that do not exist."""
     paths = (Path(file) for file in files)
     return {str(path): sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
-
-
-def _module_files(module: str) -> tuple[Path, Iterable[str]]:
-    """Return the folder and the Python files of a loaded module."""
-    if module.endswith(".py"):
-        return Path(module).parent, _LOADED[module]
-    file = getattr(sys.modules[module], "__file__", None)
-    if file is None:
-        return Path(), []
-    path = Path(file)
-    if path.name != "__init__.py":
-        return path.parent, [file]
-    return path.parent.parent, [str(part) for part in sorted(path.parent.rglob("*.py"))]

@@ -170,7 +170,12 @@ def write(
     checked: Iterable[str] = (),
 ) -> None:
     """Write a header and arrays to one file, atomically; a symbolic link is followed."""
-    _check_finite({k: one for k, one in arrays.items() if k not in checked}, owner, model)
+    unchecked = {name: one for name, one in arrays.items() if name not in checked}
+    if any(not_finite(name, one) for name, one in unchecked.items()):
+        start = model()  # which may hold infinities, such as the least loss before any loss
+        for name, one in unchecked.items():
+            if wrong := not_finite(name, one, start.get(name)):
+                raise broken(owner, wrong)
     members = _members(header, arrays, owner)
     if isinstance(path, io.BytesIO):
         np.savez(path, **members)
@@ -191,16 +196,6 @@ def to_bytes(
     buffer = io.BytesIO()
     write(buffer, header, arrays, owner=owner, model=model)
     return buffer.getvalue()
-
-
-def _check_finite(arrays: Arrays, owner: str, model: Callable[[], Arrays]) -> None:
-    start: Arrays = {}
-    if any(not_finite(name, one) for name, one in arrays.items()):
-        # A learner may start with infinities, such as the least loss before any loss was seen.
-        start = model()
-    for name, one in arrays.items():
-        if wrong := not_finite(name, one, start.get(name)):
-            raise broken(owner, wrong)
 
 
 def _members(header: Mapping[str, Any], arrays: Arrays, owner: str) -> Any:

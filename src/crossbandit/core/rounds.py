@@ -25,7 +25,6 @@ if cython.compiled:
 else:  # the .pxd names what machine code imports
     from crossbandit.core.arithmetic import (
         Batch,
-        Contexts,
         EstimateCore,
         Losses,
         Ranges,
@@ -129,7 +128,7 @@ class RoundCore(EstimateCore):
         """Add its weight times its loss in the round's context to the copy of that context."""
         for j in range(count):
             b = self.revealed[j]
-            added = loss_of(losses, t, b if by_arm else self.place + j, b, self.contexts, self.i)
+            added = loss_of(losses, t, b if by_arm else j, b, self.contexts, self.i)
             added *= self.rows[weights, b]
             if self.single:
                 self.narrow[self.copy, b, 0] += added
@@ -273,7 +272,7 @@ class RoundCore(EstimateCore):
 
     def begin_batch(self, batch):
         if self.changing:
-            self.ranges = batch.in_ranges
+            self.ranges, self.shown = batch.in_ranges, batch.out_ranges
 
     def simulate_round(self, batch, i, number):
         self.play_in(batch, i, number)
@@ -294,51 +293,6 @@ class RoundCore(EstimateCore):
         with cython.nogil:
             for i in range(count):
                 self.simulate_round(batch, i, start + i)
-
-    def play_many(self, contexts, named, start: cython.longlong, random, plays) -> None:
-        """Play rounds, and learn nothing. Fills `plays`."""
-        numbers: cython.const[cython.longlong][::1] = named
-        arms: cython.longlong[::1] = plays.arms
-        probabilities: cython.double[::1] = plays.probabilities
-        baselines: cython.double[::1] = plays.baselines
-        weights: cython.double[:, ::1] = plays.weights
-        self.set_loop(Contexts(*contexts), random, arms.shape[0])
-        with cython.nogil:
-            for i in range(arms.shape[0]):
-                self.move_to(i, start + i, numbers)
-                arms[i] = self.choose()
-                self.weigh_revealed(arms[i])
-                probabilities[i], baselines[i] = self.probability, self.baseline
-                for a in range(self.arms):
-                    weights[i, a] = self.rows[WEIGHTS, a]
-
-    def learn_many(self, contexts, named, last: cython.longlong, answers) -> None:
-        """Learn from decisions in their order."""
-        numbers: cython.const[cython.longlong][::1] = named
-        rounds: cython.const[cython.longlong][::1] = answers.rounds
-        arms: cython.const[cython.longlong][::1] = answers.arms
-        new: cython.const[cython.uchar][::1] = answers.new.view(np.uint8)
-        weights: cython.const[cython.double][:, ::1] = answers.weights
-        baselines: cython.const[cython.double][::1] = answers.baselines
-        starts: cython.const[cython.longlong][::1] = answers.starts
-        revealed: cython.const[cython.longlong][::1] = answers.revealed
-        losses: Losses = Losses(answers.losses)
-        self.set_loop(Contexts(*contexts), self.one_number, 0)
-        self.last = last
-        with cython.nogil:
-            for i in range(rounds.shape[0]):
-                self.move_to(i, rounds[i], numbers)
-                self.baseline = baselines[i]
-                if new[i]:
-                    self.last += 1
-                    self.count()
-                self.place, count = starts[i], starts[i + 1] - starts[i]
-                for j in range(count):
-                    self.revealed[j] = revealed[starts[i] + j]
-                for a in range(self.arms):
-                    self.rows[GIVEN, a] = weights[i, a]
-                self.learn_losses(arms[i], losses, 0, GIVEN, count, False)
-        self.place = 0
 
     def set_loop(self, contexts, random, count):
         self.contexts, self.numbers = contexts, random

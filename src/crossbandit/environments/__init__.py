@@ -15,38 +15,35 @@ if TYPE_CHECKING:
         sleeping,
         spam,
     )
-    from crossbandit.environments.changing import (
-        ChangingGraph,
-        context_graphs,
-        cycling_graphs,
-        random_edges,
-        random_graphs,
-    )
-    from crossbandit.environments.contexts import (
-        ContextDistribution,
-        FiniteContexts,
-        UniformVectors,
-        register_distribution,
-        zipf,
-    )
     from crossbandit.environments.environment import (
         AdaptiveEnvironment,
         BlockEnvironment,
+        ContextDistribution,
         Environment,
+        FiniteContexts,
+        UniformVectors,
         congestion,
         graph_block,
         register,
+        register_distribution,
         registered,
         row_block,
+        zipf,
     )
     from crossbandit.environments.synthetic import (
+        ChangingGraph,
+        context_graphs,
+        cycling_graphs,
+        from_coefficients,
+        from_table,
         misleading,
         paper_benchmark,
+        random_edges,
+        random_graphs,
         stochastic,
         switching,
         zipf_benchmark,
     )
-    from crossbandit.environments.table import from_coefficients, from_table
 
 __all__ = [
     "AdaptiveEnvironment",
@@ -92,14 +89,11 @@ _lazy.load_on_use(
         "crossbandit.environments": "simulation",
         "crossbandit.environments.applied": "first_price first_price_budget newsvendor "
         "posted_price recommendation sleeping spam",
-        "crossbandit.environments.changing": "ChangingGraph context_graphs cycling_graphs "
-        "random_edges random_graphs",
-        "crossbandit.environments.contexts": "ContextDistribution FiniteContexts UniformVectors "
-        "register_distribution zipf",
         "crossbandit.environments.environment": "AdaptiveEnvironment BlockEnvironment "
-        "Environment congestion graph_block register registered row_block",
-        "crossbandit.environments.synthetic": "misleading paper_benchmark stochastic switching "
-        "zipf_benchmark",
-        "crossbandit.environments.table": "from_coefficients from_table",
+        "ContextDistribution Environment FiniteContexts UniformVectors congestion graph_block "
+        "register register_distribution registered row_block zipf",
+        "crossbandit.environments.synthetic": "ChangingGraph context_graphs cycling_graphs "
+        "from_coefficients from_table misleading paper_benchmark random_edges random_graphs "
+        "stochastic switching zipf_benchmark",
     },
 )

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from crossbandit.algorithms.learners.problem import Problem, set_fields
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
+from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
+from crossbandit.applications.recommender import similar_items
+from crossbandit.applications.seller import REPORTS, SellerRules
+from crossbandit.applications.spam_filter import mail_rows
 from crossbandit.core.blocks import PacedRounds
 from crossbandit.core.streams import stream, uniforms
-from crossbandit.core.validation import MAX_SIZE, array, choice, integer, number, reject, verbatim
-from crossbandit.environments.contexts import FiniteContexts, UniformVectors
+from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
 from crossbandit.environments.environment import (
     BlockEnvironment,
+    FiniteContexts,
+    UniformVectors,
     check_settings,
     checked,
     register,
     row_block,
-)
-from crossbandit.environments.rules import (
-    FEEDBACK,
-    REPORTS,
-    SALES_FEEDBACK,
-    AuctionRules,
-    NewsvendorRules,
-    SellerRules,
 )
 from crossbandit.graphs import FeedbackGraph, apple_tasting
 from crossbandit.limits import Budget, Pacer
@@ -439,51 +437,6 @@ class NewsvendorEnvironment(BlockEnvironment):
 newsvendor = NewsvendorEnvironment
 
 
-# Rounding may give parallel vectors a cosine a little below 1.
-_COSINE_TOLERANCE = 1e-12
-
-
-def similar_items(
-    vectors: Any, similarity: float, *, owner: str = "similar_items", name: str = "vectors"
-) -> FeedbackGraph:
-    """Return the graph in which an item reveals itself and all items that are similar to it.
-
-    Two items are similar if the cosine between their vectors (items, dimensions) is at least
-    `similarity`. An error names the parameter `name` of `owner`.
-
-    >>> similar_items([[1, 0], [1, 0.1], [0, 1]], similarity=0.9).edges()
-    [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
-    """
-    number(owner, "similarity", similarity, at_least=-1, at_most=1)
-    expected = "finite vectors of shape (items, dimensions), none of them zero"
-    table = array(owner, name, expected, vectors)
-    if table.ndim != 2 or 0 in table.shape:
-        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all() or not (lengths > 0).all():
-        bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        reject(owner, name, expected, verbatim(f"{table[bad]} for item {bad}"))
-    directions = table / lengths
-    cosines = directions @ directions.T
-    np.fill_diagonal(cosines, 1.0)
-    return FeedbackGraph(cosines >= similarity - _COSINE_TOLERANCE)
-
-
-def segment_weights(owner: str, name: str, weights: Any) -> Floats:
-    """Return `weights` (segments, aspects), each row as shares of 1."""
-    expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
-    table = array(owner, name, expected, weights)
-    if table.ndim != 2 or 0 in table.shape:
-        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
-    sums = table.sum(axis=1, keepdims=True)
-    fine = (table >= 0).all(axis=1) & np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
-    if not fine.all():
-        bad = int(np.flatnonzero(~fine)[0])
-        reject(owner, name, expected, verbatim(f"{table[bad]} for segment {bad}"))
-    result: Floats = table / sums
-    return result
-
-
 @register("recommendation", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RecommendationEnvironment(BlockEnvironment):
@@ -612,26 +565,6 @@ class Sleeping(BlockEnvironment):
 
 
 sleeping = Sleeping
-
-
-BLOCK, DELIVER = 0, 1  # as in the graph of apple tasting
-
-
-def mail_rows(spam: npt.ArrayLike) -> Floats:
-    """Return the losses of blocking and of delivering, (n, 2, 2), for n messages, spam or not.
-
-    A context is (harm of delivering spam, harm of blocking a good message), as shares of the
-    greatest harm. The right arm does no harm.
-
-    >>> mail_rows([True])[0]
-    array([[0., 0.],
-           [1., 0.]])
-    """
-    junk = np.asarray(spam, dtype=np.float64)
-    rows = np.zeros((junk.size, 2, 2))
-    rows[:, DELIVER, 0] = junk
-    rows[:, BLOCK, 1] = 1.0 - junk
-    return rows
 
 
 @register("spam", random_losses=True)

@@ -1,4 +1,4 @@
-"""The protocol of an environment, the form that the compiled simulation needs, and batches.
+"""The protocols of environments and of their contexts, the compiled form, and batches.
 
 Users derive their environments from these classes.
 """
@@ -10,18 +10,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
-from crossbandit.algorithms.learners.problem import Problem, required_graph, set_fields
-from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, read_only, stacked
+from crossbandit.algorithms.learners.problem import (
+    Problem,
+    probabilities,
+    required_graph,
+    set_fields,
+)
+from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, joined, read_only
 from crossbandit.core.forms import ROUNDING, DenseForm, LinearForm
 from crossbandit.core.losses import add_totals, best_arms, first_outside, may_clip, write_rows
 from crossbandit.core.registry import Registry
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import MAX_SIZE, integer, number, reject, verbatim
-from crossbandit.environments.contexts import UNIFORM, ContextDistribution, distribution_over
 from crossbandit.errors import (
     InvalidContextError,
     InvalidGraphError,
@@ -50,6 +54,178 @@ _MOST_NUMBERS = 2**26  # the most numbers of features, 512 MB
 _KEPT_NUMBERS = 2**23  # rows up to this size are made once and kept, 64 MB
 
 _ROWS = "an array of numbers of shape (rounds, arms, contexts) or (rounds, arms, features)"
+
+
+# --- distributions of contexts ------------------------------------------------------------------
+
+_DISTRIBUTIONS = Registry("context distribution", "crossbandit.environments")
+register_distribution = _DISTRIBUTIONS.register
+registered_distributions = _DISTRIBUTIONS.registered
+build_distribution = _DISTRIBUTIONS.build
+
+
+class ContextDistribution(Protocol):
+    """Protocol of a distribution of contexts.
+
+    Drawing m and then n contexts from a generator must give the same contexts as drawing m + n. A
+    shorter run is then the beginning of a longer one.
+    """
+
+    def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[Any]:
+        """Return contexts: integers of shape (count,), or feature vectors (count, features).
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many contexts to draw.
+        """
+
+    @property
+    def probabilities(self) -> Floats | None:
+        """The probability of each of finitely many contexts; None for continuous contexts."""
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteContexts:
+    """A distribution over the contexts 0, ..., M - 1.
+
+    Args:
+        distribution: The probability of each context; or an integer M, for the uniform
+            distribution over M contexts.
+
+    Attributes:
+        probabilities: The probability of each context.
+
+    >>> FiniteContexts([0.5, 0.5, 0.0]).draw(np.random.default_rng(0), 4)
+    array([1, 0, 0, 0])
+    """
+
+    distribution: int | npt.ArrayLike
+    probabilities: Floats = field(init=False, repr=False)
+    _uniform: bool = field(init=False, repr=False, default=False)
+    _cumulative: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        given = self.distribution
+        if isinstance(given, int | np.integer) and not isinstance(given, bool):
+            count = integer("FiniteContexts", "distribution", given, at_least=1, at_most=MAX_SIZE)
+            weights = np.full(count, 1.0 / count)
+            weights.flags.writeable = False
+            set_fields(self, _uniform=True)
+        else:
+            weights = probabilities("FiniteContexts", "distribution", given, None)
+        cumulative = np.cumsum(weights)
+        # If rounding leaves the sum below 1, the last possible context takes the rest.
+        cumulative[np.flatnonzero(weights)[-1] :] = np.inf
+        set_fields(self, probabilities=weights, _cumulative=cumulative)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FiniteContexts):
+            return NotImplemented
+        same = np.array_equal(self.probabilities, other.probabilities)
+        return same and self._uniform == other._uniform
+
+    def __hash__(self) -> int:
+        return hash((self.probabilities.tobytes(), self._uniform))
+
+    def draw(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
+        """Return contexts, drawn with one uniform number each.
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many contexts to draw.
+        """
+        uniforms = generator.random(count)
+        if self._uniform:
+            return (uniforms * self.probabilities.size).astype(np.int64)
+        return np.searchsorted(self._cumulative, uniforms, side="right").astype(np.int64)
+
+
+UNIFORM: Any = None  # the default of a field; `distribution_over` replaces it
+
+
+def distribution_over(
+    owner: str, given: npt.ArrayLike | ContextDistribution | None, contexts: int
+) -> ContextDistribution:
+    """Return a distribution over `contexts` contexts.
+
+    >>> distribution_over("switching", [0.9, 0.1], 2)
+    FiniteContexts(distribution=array([0.9, 0.1]))
+    """
+    if given is None:
+        return FiniteContexts(contexts)
+    if not callable(getattr(given, "draw", None)) or not hasattr(given, "probabilities"):
+        values = cast("npt.ArrayLike", given)
+        return FiniteContexts(probabilities(owner, "context_distribution", values, contexts))
+    distribution = cast("ContextDistribution", given)
+    if distribution.probabilities is not None:
+        probabilities(owner, "context_distribution", distribution.probabilities, contexts)
+    return distribution
+
+
+@register_distribution("zipf")
+def zipf(contexts: int, exponent: float = 1.0) -> FiniteContexts:
+    """Return Zipf's distribution: context c has probability proportional to 1 / (c + 1)^exponent.
+
+    Args:
+        contexts: The number of contexts, at least 1.
+        exponent: How fast the probabilities decrease, at least 0.
+
+    >>> zipf(3).probabilities.round(3)
+    array([0.545, 0.273, 0.182])
+    """
+    integer("zipf", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
+    number("zipf", "exponent", exponent, at_least=0)
+    weights = np.arange(1, contexts + 1, dtype=np.float64) ** -exponent
+    return FiniteContexts(weights / weights.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class UniformVectors:
+    """Continuous contexts: feature vectors that are uniform in a box.
+
+    Args:
+        low: The lower bound of each feature.
+        high: The upper bound of each feature. Where both are equal, the feature is constant.
+
+    >>> UniformVectors([1, 0], [1, 2]).draw(np.random.default_rng(0), 2).round(2)
+    array([[1.  , 0.54],
+           [1.  , 0.03]])
+    """
+
+    low: npt.ArrayLike
+    high: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        expected = "a finite vector that is nowhere above high"
+        got = verbatim(f"low={self.low!r} and high={self.high!r}")
+        try:
+            low = np.atleast_1d(np.array(self.low, dtype=np.float64))
+            high = np.atleast_1d(np.array(self.high, dtype=np.float64))
+        except (TypeError, ValueError):
+            reject("UniformVectors", "low", expected, got)
+        finite = np.isfinite(low).all() and np.isfinite(high).all()
+        if low.ndim != 1 or low.shape != high.shape or not finite or (low > high).any():
+            reject("UniformVectors", "low", expected, got)
+        set_fields(self, low=low, high=high)
+
+    @property
+    def probabilities(self) -> None:
+        """None: these contexts are continuous."""
+        return
+
+    def draw(self, generator: np.random.Generator, count: int) -> Floats:
+        """Return feature vectors, drawn with one uniform number for each feature.
+
+        Args:
+            generator: The source of randomness, which is advanced.
+            count: How many vectors to draw.
+        """
+        low, high = np.asarray(self.low), np.asarray(self.high)
+        result: Floats = low + (high - low) * generator.random((count, low.size))
+        return result
+
+
+# --- environments -------------------------------------------------------------------------------
 
 
 @runtime_checkable
@@ -580,7 +756,11 @@ def graph_block(
         distinct: dict[FeedbackGraph, int] = {}
         entry = np.array([distinct.setdefault(graph, len(distinct)) for graph in graphs])
         graphs = list(distinct)
-    return stacked([(graph.out_ranges, graph.in_ranges) for graph in graphs], entry)
+    return GraphBlock(
+        np.ascontiguousarray(entry, dtype=np.int64),
+        joined([graph.out_ranges for graph in graphs]),
+        joined([graph.in_ranges for graph in graphs]),
+    )
 
 
 def checked_graphs(environment: Any, block: object, rounds: int) -> GraphBlock:

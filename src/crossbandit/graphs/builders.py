@@ -133,7 +133,11 @@ def similarity(points: npt.ArrayLike, distance: float) -> FeedbackGraph:
     >>> similarity([0.0, 1.0, 5.0], distance=2.0).edges()
     [(0, 0), (0, 1), (1, 0), (1, 1), (2, 2)]
     """
-    places = _checked_points(points)
+    expected = "finite numbers of shape (arms,) or (arms, dimensions)"
+    places = checked_numbers("similarity", "points", expected, points)
+    if places.ndim not in {1, 2} or places.size == 0:
+        reject("similarity", "points", expected, verbatim(f"an array of shape {places.shape}"))
+    places = places.reshape(len(places), -1)
     limit = number("similarity", "distance", distance, at_least=0)
     tails, heads = [], []
     for arm, place in enumerate(places):
@@ -240,14 +244,6 @@ def _ring(owner: str, arms: int, radius: int) -> tuple[int, _Arrays, _Arrays]:
     radius = min(integer(owner, "radius", radius, at_least=0), arms - 1)
     a = np.arange(arms)
     return arms, (a, a, np.minimum(a + radius, arms - 1)), (a, 0 * a, a + radius - arms)
-
-
-def _checked_points(points: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    expected = "finite numbers of shape (arms,) or (arms, dimensions)"
-    places = checked_numbers("similarity", "points", expected, points)
-    if places.ndim not in {1, 2} or places.size == 0:
-        reject("similarity", "points", expected, verbatim(f"an array of shape {places.shape}"))
-    return places.reshape(len(places), -1)
 
 
 @register("random-graph")

@@ -24,7 +24,7 @@ import numpy as np
 
 from crossbandit.core.extras import require
 from crossbandit.graphs.graph import weak_arms
-from crossbandit.graphs.neighborhoods import Bounds, members
+from crossbandit.graphs.neighborhoods import Bounds, Found, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,49 +45,40 @@ class FractionalDomination(NamedTuple):
     weights: Floats
 
 
-class Domination(NamedTuple):
-    """A weakly dominating set, a lower bound on every one, and whether a search found them."""
-
-    witness: tuple[int, ...]
-    lower: int
-    searched: bool
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds that are proved."""
-        return Bounds(self.lower, len(self.witness))
-
-
-def estimate(graph: FeedbackGraph) -> Domination:
+def estimate(graph: FeedbackGraph) -> Found:
     """Return bounds without a search."""
     weak = weak_arms(graph)
     revealers = [members(graph.in_ranges, arm) for arm in weak]
     witness = _greedy_set(graph, weak)
-    lower = _packing(revealers, graph.arms)
+    used, lower = np.zeros(graph.arms, dtype=np.bool_), 0
+    for own in sorted(revealers, key=len):  # weakly observable arms of which no arm reveals two
+        if not used[own].any():
+            used[own] = True
+            lower += 1
     if lower < len(witness) and sum(map(len, revealers)) <= _PROGRAM_EDGES:
-        lower = max(lower, math.ceil(_relaxed(revealers, graph.arms).number - _ROUNDING))
-    return Domination(witness, lower, searched=False)
+        least = float(fractional_cover(revealers, graph.arms).sum())
+        lower = max(lower, math.ceil(least - _ROUNDING))
+    return Found(witness, Bounds(lower, len(witness)), searched=False)
 
 
-def solve(graph: FeedbackGraph, known: Domination | None = None) -> Domination:
+def solve(graph: FeedbackGraph) -> Found:
     """Return the exact answer, or the best bounds after TIME_LIMIT."""
-    found = estimate(graph) if known is None else known
-    if found.lower == len(found.witness):
-        return found._replace(searched=True)
+    witness, (lower, upper), _ = found = estimate(graph)
     revealers = [members(graph.in_ranges, arm) for arm in weak_arms(graph)]
-    if sum(map(len, revealers)) > _PROGRAM_EDGES:
+    if lower == upper or sum(map(len, revealers)) > _PROGRAM_EDGES:
         return found._replace(searched=True)
-    smaller = smallest_cover(revealers, graph.arms, found.lower, len(found.witness) - 1)
+    smaller = smallest_cover(revealers, graph.arms, lower, upper - 1)
     if smaller is not None:
-        witness = smaller or found.witness
-        return Domination(witness, len(witness), searched=True)
-    rows, witness, lower = set_rows(revealers, graph.arms), found.witness, found.lower
-    chosen, bound = integer_program(1.0, rows, (1.0, math.inf), TIME_LIMIT)
-    if chosen is not None:
-        witness = min(witness, tuple(chosen.tolist()), key=len)
-    if bound is not None and math.isfinite(bound):
-        lower = max(lower, math.ceil(bound - _ROUNDING))
-    return Domination(witness, min(lower, len(witness)), searched=True)
+        witness = smaller or witness
+        lower = len(witness)
+    else:
+        rows = set_rows(revealers, graph.arms)
+        chosen, bound = integer_program(1.0, rows, (1.0, math.inf), TIME_LIMIT)
+        if chosen is not None:
+            witness = min(witness, tuple(chosen.tolist()), key=len)
+        if bound is not None and math.isfinite(bound):
+            lower = max(lower, math.ceil(bound - _ROUNDING))
+    return Found(witness, Bounds(min(lower, len(witness)), len(witness)), searched=True)
 
 
 def integer_program(
@@ -112,13 +103,9 @@ def integer_program(
 
 def fractional(graph: FeedbackGraph) -> FractionalDomination:
     """Return the fractional weak domination number and weights that attain it."""
-    found = _relaxed([members(graph.in_ranges, arm) for arm in weak_arms(graph)], graph.arms)
-    found.weights.flags.writeable = False
-    return found
-
-
-def _relaxed(revealers: list[Integers], arms: int) -> FractionalDomination:
-    weights = fractional_cover(revealers, arms)
+    revealers = [members(graph.in_ranges, arm) for arm in weak_arms(graph)]
+    weights = fractional_cover(revealers, graph.arms)
+    weights.flags.writeable = False
     return FractionalDomination(float(weights.sum()), weights)
 
 
@@ -139,10 +126,6 @@ def _greedy_set(graph: FeedbackGraph, weak: list[int]) -> tuple[int, ...]:
         for arm in members(graph.out_ranges, best)[missing[members(graph.out_ranges, best)]]:
             gain[members(graph.in_ranges, int(arm))] -= 1
             missing[arm] = False
-    return tuple(sorted(_without_needless(graph, weak, taken)))
-
-
-def _without_needless(graph: FeedbackGraph, weak: list[int], taken: list[int]) -> list[int]:
     times = np.zeros(graph.arms, dtype=np.int64)
     for arm in taken:
         times[members(graph.out_ranges, arm)] += 1
@@ -155,18 +138,7 @@ def _without_needless(graph: FeedbackGraph, weak: list[int], taken: list[int]) -
             times[shown] -= 1
         else:
             kept.append(arm)
-    return kept
-
-
-def _packing(revealers: list[Integers], arms: int) -> int:
-    """Return the size of a greedily chosen set of arms such that no arm reveals two of them."""
-    used = np.zeros(arms, dtype=np.bool_)
-    count = 0
-    for own in sorted(revealers, key=len):
-        if not used[own].any():
-            used[own] = True
-            count += 1
-    return count
+    return tuple(sorted(kept))
 
 
 _SMALL = 100  # arms up to which programs are solved here

@@ -198,7 +198,12 @@ def _svg(graph: FeedbackGraph) -> str:
         f"<title>{markup.escape(repr(graph))}</title>",
         f"<g stroke='{_EDGE}' fill='{_EDGE}' stroke-width='0.012' opacity='{solid:.2f}'>",
     ]
-    parts.extend(_svg_arrow(line, circle.radius) for line in lines)
+    for line in lines:
+        (x1, y1), (x2, y2) = line.start, line.end
+        heads = _svg_head(x1, y1, x2, y2, circle.radius)
+        if line.both_ways:
+            heads += _svg_head(x2, y2, x1, y1, circle.radius)
+        parts.append(f"<path d='M{x1:.3f} {-y1:.3f}L{x2:.3f} {-y2:.3f}{heads}'/>")
     parts.append(f"</g><g fill='none' stroke='{_LOOP}' stroke-width='0.018'>")
     parts.extend(
         f"<circle cx='{x:.3f}' cy='{-y:.3f}' r='{circle.loop_radius:.3f}'/>"
@@ -215,14 +220,6 @@ def _svg(graph: FeedbackGraph) -> str:
         )
     parts.append("</g></svg>")
     return "".join(parts)
-
-
-def _svg_arrow(line: _Arrow, radius: float) -> str:
-    (x1, y1), (x2, y2) = line.start, line.end
-    heads = _svg_head(x1, y1, x2, y2, radius)
-    if line.both_ways:
-        heads += _svg_head(x2, y2, x1, y1, radius)
-    return f"<path d='M{x1:.3f} {-y1:.3f}L{x2:.3f} {-y2:.3f}{heads}'/>"
 
 
 def _svg_head(x1: float, y1: float, x2: float, y2: float, radius: float) -> str:

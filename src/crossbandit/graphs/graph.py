@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from crossbandit.core.blocks import ArmRanges, ranges_of_graph
 from crossbandit.core.extras import installed, pip_line, require
-from crossbandit.core.ranges import range_masses
+from crossbandit.core.losses import range_masses
 from crossbandit.core.validation import choice, integer, reject, verbatim
 from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
 from crossbandit.graphs import neighborhoods
@@ -20,13 +20,13 @@ from crossbandit.graphs.neighborhoods import self_loops, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import ModuleType
 
     from matplotlib.axes import Axes
 
     from crossbandit.core.blocks import GraphBlock
-    from crossbandit.graphs.domination import Domination, FractionalDomination
-    from crossbandit.graphs.independence import Independence
-    from crossbandit.graphs.neighborhoods import Bounds
+    from crossbandit.graphs.domination import FractionalDomination
+    from crossbandit.graphs.neighborhoods import Bounds, Found
 
 
 Observability = Literal["strong", "weak", "none"]
@@ -401,7 +401,7 @@ class FeedbackGraph:
         """
         return self.independence(search=False).bounds
 
-    def independence(self, *, search: bool) -> Independence:
+    def independence(self, *, search: bool) -> Found:
         """Return an independent set and an upper bound on the size of every one.
 
         Args:
@@ -409,10 +409,14 @@ class FeedbackGraph:
         """
         from crossbandit.graphs import independence
 
-        known: Independence | None = self._known.get("independence")
+        return self._found(independence, search=search)
+
+    def _found(self, module: ModuleType, *, search: bool) -> Found:
+        """Return what is known of a number; find it if nothing is, or if a search may find more."""
+        known: Found | None = self._known.get(module.__name__)
         if known is None or (search and not known.final):
-            find = independence.solve if search else independence.estimate
-            known = self._known["independence"] = find(self)
+            known = (module.solve if search else module.estimate)(self)
+            self._known[module.__name__] = known
         return known
 
     @property
@@ -434,7 +438,7 @@ class FeedbackGraph:
         from crossbandit.graphs.domination import TIME_LIMIT
 
         known = self._domination(search=True)
-        if known.bounds.lower < known.bounds.upper:
+        if not known.exact:
             use = "weak_domination_bounds"
             raise GraphNumberError(
                 self._not_found("weak domination number", TIME_LIMIT, known.bounds, use)
@@ -462,17 +466,11 @@ class FeedbackGraph:
         """
         return self._domination(search=False).bounds
 
-    def _domination(self, *, search: bool) -> Domination:
+    def _domination(self, *, search: bool) -> Found:
         from crossbandit.graphs import domination
 
         self.require_observable("FeedbackGraph")
-        known: Domination | None = self._known.get("domination")
-        if known is None:
-            known = domination.estimate(self)
-        if search and not known.searched:
-            known = domination.solve(self, known)
-        self._known["domination"] = known
-        return known
+        return self._found(domination, search=search)
 
     @property
     def fractional_weak_domination_number(self) -> float:
@@ -509,7 +507,7 @@ class FeedbackGraph:
         >>> graphs.threshold(6).maximum_acyclic_bounds
         Bounds(lower=6, upper=6)
         """
-        from crossbandit.graphs.acyclic import acyclic_bounds
+        from crossbandit.graphs.independence import acyclic_bounds
 
         if "acyclic" not in self._known:
             self._known["acyclic"] = acyclic_bounds(self)

@@ -18,6 +18,7 @@ pairs are adjacent, of 600 arms if at least 50 % are, of 1,000 arms if at least 
 from __future__ import annotations
 
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from crossbandit.core.extras import installed
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.clique_core import CliqueSearch
 from crossbandit.graphs.domination import integer_program, set_rows
-from crossbandit.graphs.neighborhoods import Bounds, all_members, matrix_of_ranges
+from crossbandit.graphs.neighborhoods import Bounds, Found, all_members, matrix_of_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,29 +40,6 @@ if TYPE_CHECKING:
 TIME_LIMIT = 60.0  # seconds for the search of one graph
 
 
-class Independence(NamedTuple):
-    """An independent set, an upper bound on every other one, and whether a search found them."""
-
-    witness: tuple[int, ...]
-    upper: int
-    searched: bool
-
-    @property
-    def bounds(self) -> Bounds:
-        """The bounds that the witness and the cover prove."""
-        return Bounds(len(self.witness), self.upper)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bounds meet."""
-        return len(self.witness) == self.upper
-
-    @property
-    def final(self) -> bool:
-        """Whether another search cannot improve the bounds."""
-        return self.exact or self.searched
-
-
 class _Piece(NamedTuple):
     """A connected part of the graph in which no arm is adjacent to all others."""
 
@@ -69,12 +47,12 @@ class _Piece(NamedTuple):
     closed: ArmRanges  # the neighbours of each arm and itself
 
 
-def estimate(graph: FeedbackGraph) -> Independence:
+def estimate(graph: FeedbackGraph) -> Found:
     """Return bounds without a search."""
     return _assembled(graph, cover_bounds, searched=False)
 
 
-def solve(graph: FeedbackGraph) -> Independence:
+def solve(graph: FeedbackGraph) -> Found:
     """Return the exact answer, or the best bounds after TIME_LIMIT."""
     deadline = time.monotonic() + TIME_LIMIT
 
@@ -89,14 +67,14 @@ def solve(graph: FeedbackGraph) -> Independence:
 
 def _assembled(
     graph: FeedbackGraph, settle: Callable[[ArmRanges], tuple[Integers, int]], *, searched: bool
-) -> Independence:
+) -> Found:
     witness, pieces = _split(graph)
     upper = len(witness)
     for piece in pieces:
         found, bound = settle(piece.closed)
         witness.extend(piece.arms[found].tolist())
         upper += bound
-    return Independence(tuple(sorted(witness)), upper, searched)
+    return Found(tuple(sorted(witness)), Bounds(len(witness), upper), searched)
 
 
 def _split(graph: FeedbackGraph) -> tuple[list[int], list[_Piece]]:
@@ -278,21 +256,14 @@ def improved(
     edges = (int((closed.last - closed.first + 1).sum()) - arms) // 2
     dense = 2 * edges >= _DENSE * arms * (arms - 1)
     if not dense and edges <= _PROGRAM_EDGES and installed("scipy"):
-        witness, upper = _by_programs(closed, witness, upper, deadline)
+        rows = clique_rows(closed)
+        upper = min(upper, relaxed_bound(rows, deadline))
+        if witness.size < upper and _SMALL < arms <= _PROGRAM_ARMS:
+            halfway = (time.monotonic() + deadline) / 2
+            witness, upper = by_integer_program(rows, witness, upper, halfway)
     if witness.size < upper and arms <= (_SEARCH_ARMS if dense else _PROGRAM_ARMS):
         witness, upper = by_clique_search(closed, witness, upper, deadline)
     return witness, upper
-
-
-def _by_programs(
-    closed: ArmRanges, witness: Integers, upper: int, deadline: float
-) -> tuple[Integers, int]:
-    rows = clique_rows(closed)
-    upper = min(upper, relaxed_bound(rows, deadline))
-    if witness.size == upper or not _SMALL < rows.shape[1] <= _PROGRAM_ARMS:
-        return witness, upper
-    halfway = (time.monotonic() + deadline) / 2
-    return by_integer_program(rows, witness, upper, halfway)
 
 
 def by_clique_search(
@@ -380,3 +351,109 @@ def _edge_clique_cover(closed: ArmRanges) -> list[list[int]]:
                 uncovered[arm].difference_update(clique)
             cover.append(clique)
     return cover
+
+
+# --- the maximum acyclic subgraph number --------------------------------------------------------
+
+# Tuning rules and regret bounds use bounds on the largest number of arms whose edges among each
+# other have no cycle. Finding it is NP-hard. A greedy set is a lower bound. Cycles without a common
+# arm give an upper bound, because an acyclic set lacks an arm of each.
+
+_EDGES = 1_000_000  # with more, no edge is listed, and the bounds are an independent set and K
+_GREEDY_ARMS = 3_000  # with more arms, the search for long cycles takes minutes
+
+Edges = dict[int, set[int]]  # for each arm, the other arms that it reveals
+
+
+def acyclic_bounds(graph: FeedbackGraph) -> Bounds:
+    """Return bounds on the largest number of arms without a cycle, without a search."""
+    if _in_order(graph):
+        return Bounds(graph.arms, graph.arms)
+    if graph.edge_count > _EDGES or _both_ways(graph):
+        lower, upper = graph.independence(search=False).bounds
+        return Bounds(lower, upper if _both_ways(graph) else graph.arms)
+    edges = _cyclic(graph)
+    free = graph.arms - len(edges)
+    return Bounds(free + _greedy_acyclic(edges), graph.arms - _disjoint_cycles(edges))
+
+
+def _in_order(graph: FeedbackGraph) -> bool:
+    """Return whether all edges between two arms go up, or all go down: then there is no cycle."""
+    owner, ranges = neighborhoods.owners(graph.out_ranges), graph.out_ranges
+    return bool((ranges.first >= owner).all() or (ranges.last <= owner).all())
+
+
+def _both_ways(graph: FeedbackGraph) -> bool:
+    pairs = zip(graph.out_ranges, graph.in_ranges, strict=True)
+    return all(np.array_equal(one, other) for one, other in pairs)
+
+
+def _cyclic(graph: FeedbackGraph) -> Edges:
+    """Return the edges among the arms that are left without those that are on no cycle.
+
+    An arm without an edge to another arm, or from one, is on no cycle, and is removed with its
+    edges, until there is none.
+    """
+    heads: Edges = {arm: set() for arm in range(graph.arms)}
+    tails: Edges = {arm: set() for arm in range(graph.arms)}
+    for a, b in graph.edges():
+        if a != b:
+            heads[a].add(b)
+            tails[b].add(a)
+    loose = [arm for arm in heads if not heads[arm] or not tails[arm]]
+    while loose:
+        arm = loose.pop()
+        for edges, reverse in ((heads, tails), (tails, heads)):
+            for other in edges.pop(arm, ()):
+                reverse[other].discard(arm)
+                if not reverse[other]:
+                    loose.append(other)
+    return heads
+
+
+def _greedy_acyclic(edges: Edges) -> int:
+    """Count the arms that close no cycle with those counted before, those with few edges first."""
+    if len(edges) > _GREEDY_ARMS:
+        return 1
+    into = dict.fromkeys(edges, 0)
+    for heads in edges.values():
+        for head in heads:
+            into[head] += 1
+    taken: set[int] = set()
+    for arm in sorted(edges, key=lambda a: (min(into[a], len(edges[a])), a)):
+        taken.add(arm)
+        if _cycle(edges, taken, arm):
+            taken.discard(arm)
+    return len(taken)
+
+
+def _disjoint_cycles(edges: Edges) -> int:
+    """Return the number of cycles without a common arm that a greedy choice finds."""
+    left = set(edges)
+    count = 0
+    for longest in (2, 3, len(edges))[: 2 if len(edges) > _GREEDY_ARMS else None]:
+        for arm in sorted(edges):
+            if arm in left and (cycle := _cycle(edges, left, arm, longest)):
+                left.difference_update(cycle)
+                count += 1
+    return count
+
+
+def _cycle(edges: Edges, among: set[int], start: int, longest: int = 2**62) -> list[int]:
+    """Return a shortest cycle through `start` within `among`, of at most `longest` arms; or []."""
+    came_from: dict[int, int] = {}
+    queue = deque([(start, 1)])
+    while queue:
+        arm, length = queue.popleft()
+        if start in edges[arm]:
+            path = [arm]
+            while path[-1] != start:
+                path.append(came_from[path[-1]])
+            return path
+        if length == longest:
+            continue
+        for head in edges[arm]:
+            if head in among and head not in came_from and head != start:
+                came_from[head] = arm
+                queue.append((head, length + 1))
+    return []

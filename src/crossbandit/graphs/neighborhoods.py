@@ -30,6 +30,24 @@ class Bounds(NamedTuple):
     upper: int
 
 
+class Found(NamedTuple):
+    """A set of arms, the bounds of the number that it attains, and whether a search found them."""
+
+    witness: tuple[int, ...]
+    bounds: Bounds
+    searched: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether the bounds meet."""
+        return self.bounds.lower == self.bounds.upper
+
+    @property
+    def final(self) -> bool:
+        """Whether another search cannot improve the bounds."""
+        return self.exact or self.searched
+
+
 def canonical(arms: int, owner: Integers, first: Integers, last: Integers) -> ArmRanges:
     """Sort and merge ranges that are given in any order, also overlapping ones.
 

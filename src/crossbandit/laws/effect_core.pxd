@@ -14,8 +14,8 @@ cdef class EffectCore:
     cdef Py_ssize_t row_for(self, Py_ssize_t t, double used) noexcept nogil
     cdef void clear(self, Py_ssize_t row) noexcept nogil
     cdef void note_number(self, Py_ssize_t f) noexcept nogil
-    cdef void apply(self, double[:, ::1] chances, double[:, ::1] spreads, Py_ssize_t line, Py_ssize_t low, double rounds, bint with_spreads) noexcept nogil
-    cdef void move_spreads(self, double[:, ::1] spreads, Py_ssize_t line, double first, double second) noexcept nogil
+    cdef void apply(self, double[::1] chances, double[::1] spreads, Py_ssize_t low, double rounds, bint with_spreads) noexcept nogil
+    cdef void move_spreads(self, double[::1] spreads, double first, double second) noexcept nogil
     cdef void gather(self, Py_ssize_t e, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void expect(self, Py_ssize_t e, Py_ssize_t t) noexcept nogil
     cdef void set_ratios(self, Py_ssize_t e) noexcept nogil

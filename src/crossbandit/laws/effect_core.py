@@ -94,6 +94,7 @@ def level_key(level, term):
     return mixed(level + 1 + mixed(term))
 
 
+@cython.final
 @cython.cclass
 class EffectCore:
     """The effects of features, and their steps. keys: those of a round, which a law sets."""
@@ -282,15 +283,15 @@ class EffectCore:
 
     # --- the law of a round --------------------------------------------------------------------
 
-    def apply(self, chances, spreads, line, low, rounds, with_spreads):
-        """Replace the base law in a line of `chances` by the mixture of the stages.
+    def apply(self, chances, spreads, low, rounds, with_spreads):
+        """Replace the base law in `chances` by the mixture of the stages.
 
         Columns from `low` on are set. The laws of the stages are kept for `learn`.
         """
         first: cython.double
         second: cython.double
         for k in range(low, self.size):
-            self.laws[0, k] = chances[line, k]
+            self.laws[0, k] = chances[k]
         self.find(rounds)
         self.gather(1, 0, self.singles)
         self.gather(2, self.singles, self.count)
@@ -302,25 +303,25 @@ class EffectCore:
         if self.awake[2] == 0:
             first, second = first + second, 0.0
         for k in range(low, self.size):
-            chances[line, k] = self.stages[0] * self.laws[0, k] + first * self.laws[1, k]
+            chances[k] = self.stages[0] * self.laws[0, k] + first * self.laws[1, k]
         if second > 0.0 and self.awake[2]:
             for k in range(low, self.size):
-                chances[line, k] += second * self.laws[2, k]
+                chances[k] += second * self.laws[2, k]
         if with_spreads and not self.alone:
-            self.move_spreads(spreads, line, first, second)
+            self.move_spreads(spreads, first, second)
 
-    def move_spreads(self, spreads, line, first, second):
+    def move_spreads(self, spreads, first, second):
         """Change the variance of each column by as much as the odds of its hazard."""
         above: cython.double = 0.0
         total: cython.double = 0.0
         for k in range(self.size - 1, -1, -1):
             block = self.block[k + 1]
-            own = spreads[line, k]
+            own = spreads[k]
             total += (own - above) * (
                 self.stages[0] + first * self.ratios[1, block] + second * self.ratios[2, block]
             )
             above = own
-            spreads[line, k] = total
+            spreads[k] = total
 
     def gather(self, e, start, stop):
         """Sum up the means and variances of the effects of a stage."""

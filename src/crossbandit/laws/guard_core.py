@@ -23,6 +23,7 @@ ALWAYS = cython.declare(cython.Py_ssize_t, 2)
 LEAST = cython.declare(cython.double, 0.25)  # over sqrt(rounds): the least chance of an expert
 
 
+@cython.final
 @cython.cclass
 class GuardCore:
     """What a guard has learned, and its steps."""
@@ -61,7 +62,9 @@ class GuardCore:
         self.law.set_keys(slots)
         self.law.set_uniforms(uniforms)
         self.x, self.y = uniforms[3], uniforms[4]
-        amount: cython.Py_ssize_t = self.choose(self.law.read_law(context), worth, first, last)
+        amount: cython.Py_ssize_t = self.choose(
+            self.law.read_to_choose(context), worth, first, last
+        )
         return amount, self.bid, self.weight
 
     def see(self, weight: cython.double, bid: cython.Py_ssize_t) -> None:
@@ -96,7 +99,7 @@ class GuardCore:
                 if firsts[i] > lasts[i]:
                     continue
                 self.take_row(slots, uniforms, i)
-                band = self.law.read_law(contexts[i])
+                band = self.law.read_to_choose(contexts[i])
                 out[i] = self.choose(band, worths[i], firsts[i], lasts[i])
                 if self.law.shows_nothing(out[i], cells[i]):
                     continue

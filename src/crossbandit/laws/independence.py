@@ -14,7 +14,7 @@ from crossbandit.core.validation import integer, number
 from crossbandit.laws.levels import NOTHING
 from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
 from crossbandit.laws.rounds import chances_of, shown_by
-from crossbandit.laws.test_core import TestCore
+from crossbandit.laws.test_core import TestCore, TestParts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,7 +113,7 @@ class Diagnosis:
         return f"{found}: {choosing} earns an estimated {100 * self.gain:.0f} % more ({rounds})."
 
 
-class IndependenceTest:
+class IndependenceTest(TestParts):
     """Tests online whether the hidden number of a law depends on the context, and on the class.
 
     For every cell that could have been told, it compares what happened with what other rounds of
@@ -148,7 +148,7 @@ class IndependenceTest:
         self._law = law
         self.tested, self.answered = np.zeros((2, 1), dtype=np.int64)
         self._use(empty_test(law.parts[0], law.class_limit))
-        self.ring: list[_Place | None] = [None] * _SLOTS
+        self.ring = [None] * _SLOTS
 
     def _use(self, state: TestState) -> None:
         self._state, self.core = state, TestCore(state, self.tested, self.answered)
@@ -226,9 +226,11 @@ class IndependenceTest:
             contexts: The contexts of the last rounds: at least `SAMPLE`, or all if there are fewer.
             labels: Their classes.
         """
-        latest = [*self.recent, *zip(contexts, labels, strict=True)]
+        latest = list(zip(contexts, labels, strict=True))
+        if len(latest) < SAMPLE:
+            latest = [*self.recent, *latest]
         ring = _ring_of(self.tested.item() + count, latest)
-        return partial(vars(self).__setitem__, "ring", ring)
+        return partial(setattr, self, "ring", ring)
 
     @property
     def recent(self) -> list[_Place]:
@@ -259,6 +261,7 @@ class IndependenceTest:
             for name in ("told", "counts", "shown"):
                 getattr(mine, name)[row] += getattr(theirs, name)[there]
         add(mine._asdict(), theirs._asdict(), ("ranks", "sums", "variances"))
+        self._use(mine)
         latest = [*self.recent, *other.recent]
         self.tested += other.tested
         self.ring = _ring_of(self.tested.item(), latest)

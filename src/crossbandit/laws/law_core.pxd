@@ -1,12 +1,22 @@
 from crossbandit.laws.effect_core cimport EffectCore
 from crossbandit.laws.test_core cimport TestCore
 
+cdef class LawParts:
+    cdef public LawCore core
+    cdef public object uniforms, levels
+
 cdef class LawCore:
     cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat
     cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
     cdef double share, optimism, probing
     cdef bint mirrored, strict
-    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work, chances, spreads
+    cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work
+    cdef double[::1] chances, spreads
+    cdef double[:, :, ::1] kept_chances, kept_spreads
+    cdef long long[:, :, ::1] kept
+    cdef long long[::1] changed
+    cdef long long changes
+    cdef Py_ssize_t line
     cdef long long[:, ::1] rows
     cdef long long[::1] keys
     cdef EffectCore effects
@@ -35,12 +45,12 @@ cdef class LawCore:
     cdef void mix(self, Py_ssize_t low, bint with_spreads) noexcept nogil
     cdef bint is_below(self, Py_ssize_t kind) noexcept nogil
     cdef void read_near(self, Py_ssize_t column) noexcept nogil
-    cdef void read_experts(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
-    cdef void set_hazards(self, Py_ssize_t e, Py_ssize_t low) noexcept nogil
-    cdef void set_variances(self, Py_ssize_t e) noexcept nogil
-    cdef void multiply_up(self, Py_ssize_t low) noexcept nogil
-    cdef void add_up(self) noexcept nogil
-    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void find_laws(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
+    cdef void keep_chances(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+    cdef void keep_spreads(self, Py_ssize_t e) noexcept nogil
+    cdef void set_stays(self, Py_ssize_t e, Py_ssize_t low, double[:, :, ::1] out) noexcept nogil
+    cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
+    cdef void note_change(self, Py_ssize_t row) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef double chance_of(self, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t best_amount(self, double noise, double worth, double cost, Py_ssize_t first, Py_ssize_t last) noexcept nogil

@@ -111,8 +111,20 @@ ERRORS = cython.declare(cython.double, 2.0)  # by how many errors that share may
 SHARE = cython.declare(cython.double, 0.0078125)  # mean cost, as a share of the possible gain
 MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many times the best
 OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
+LINES = cython.declare(cython.Py_ssize_t, 128)  # nodes of the pool whose laws are kept
+# Columns of `kept`: the nodes of an expert and of the pool, the last change before its chances
+# were computed, the columns for which they were, and the last change before its spreads were.
+ROW, POOL = cython.declare(cython.Py_ssize_t, 0), cython.declare(cython.Py_ssize_t, 1)
+CHANCES, LOW = cython.declare(cython.Py_ssize_t, 2), cython.declare(cython.Py_ssize_t, 3)
+HIGH, SPREADS = cython.declare(cython.Py_ssize_t, 4), cython.declare(cython.Py_ssize_t, 5)
 
 
+@cython.cclass
+class LawParts:
+    """What machine code uses of an `OutcomeLaw`."""
+
+
+@cython.final
 @cython.cclass
 class LawCore:
     """The settings, the counts and the steps of one law."""
@@ -139,6 +151,9 @@ class LawCore:
         self.lowest = 1 if self.payoff == FIRST_PRICE and rules.amounts[0] == 0.0 else 0
         self.work, self.chances = scratch.work, scratch.chances
         self.spreads, self.rows, self.flat = scratch.spreads, scratch.rows, scratch.flat
+        self.changed, self.changes = np.zeros(len(state.visits), dtype=np.int64), 0
+        self.kept, self.line = np.full((LINES, self.experts, 6), -1), 0
+        self.kept_chances, self.kept_spreads = np.empty((2, LINES, self.experts, self.size))
         self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
         self.effects = EffectCore(rules, state, self.keys)
 
@@ -494,177 +509,157 @@ class LawCore:
         for m in range(self.memories):
             start = self.first_row(m)
             limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
-            depth = 0
-            while depth < limit:
-                if self.visits[start + self.node_of(band, depth)] < SPLIT * self.scale[m]:
+            many, enough = SPLIT * self.scale[m], MATURE * self.scale[m]
+            depth = place = 0
+            while depth < limit and self.visits[start + place] >= many:
+                child = self.node_of(band, depth + 1)
+                if self.visits[start + child] < enough:
                     break
-                if self.visits[start + self.node_of(band, depth + 1)] < MATURE * self.scale[m]:
-                    break
-                depth += 1
+                depth, place = depth + 1, child
             if m == 0:
                 pool_depth = depth
-            self.rows[m, 0] = start + self.node_of(band, depth)
-            self.rows[m, 1] = self.node_of(band, depth)
+            self.rows[m, 0] = start + place
+            self.rows[m, 1] = place
 
     def read_law(self, context):
-        """Set the laws at a context, and return its band."""
+        """Set the law at a context, and return its band."""
         return self.read_chances(context, True)
 
     def read_to_choose(self, context):
         """Do what `read_law` does, for one choice: it needs no spreads if it is not noisy."""
-        return self.read_chances(context, self.noise() != 0.0)
+        noisy: cython.bint = self.feedback != ALWAYS
+        if self.feedback != WON_LOST and 0.26 < self.v < 0.74:  # the cosine in `noise` is below 0
+            noisy = False
+        return self.read_chances(context, noisy)
 
     def read_chances(self, context, with_spreads):
-        last: cython.Py_ssize_t = self.experts
         band: cython.Py_ssize_t = self.band_of(context)
         self.find_rows(band)
-        self.read_experts(0, self.size - 1, with_spreads)
+        self.find_laws(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
         if self.features > 0:
-            self.effects.apply(self.chances, self.spreads, last, 0, self.rounds[0], with_spreads)
+            self.effects.apply(self.chances, self.spreads, 0, self.rounds[0], with_spreads)
         if self.lowest > 0:  # that no bid wins nothing is known, and need not be learned
             k = self.size - 1 if self.mirrored else 0
-            self.chances[last, k] = 1.0 if self.mirrored else 0.0
-            self.spreads[last, k] = 0.0
+            self.chances[k] = 1.0 if self.mirrored else 0.0
+            self.spreads[k] = 0.0
         return band
 
-    def mix(self, low, with_spreads):
-        """Set the mixture of the experts, from column `low` on."""
-        last: cython.Py_ssize_t = self.experts
-        for k in range(low, self.size):
-            self.chances[last, k] = 0.0
-            self.spreads[last, k] = 0.0
-        for e in range(self.experts):
-            weight = self.weights[e]
-            for k in range(low, self.size):
-                self.chances[last, k] += weight * self.chances[e, k]
-            if with_spreads:
-                for k in range(self.size):
-                    self.spreads[last, k] += weight * self.spreads[e, k]
-
     def read_near(self, column):
-        """Set each expert's chances at one column and the one below it, as `read_law` would."""
+        """Set the laws at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
         if self.features == 0:
-            self.read_experts(low, min(column, self.size - 1), False)
+            self.find_laws(low, min(column, self.size - 1), False)
             return
         if self.feedback == WON_LOST:
             low = 0  # log odds are raised from the lowest amount on
-        self.read_experts(low, self.size - 1, False)
+        self.find_laws(low, self.size - 1, False)
         self.mix(low, False)
-        self.effects.apply(self.chances, self.spreads, self.experts, low, self.rounds[0], False)
+        self.effects.apply(self.chances, self.spreads, low, self.rounds[0], False)
 
-    def read_experts(self, low, high, with_spreads):
-        """Set the chance of each expert that an amount reaches the number, in risk order.
-
-        There is an expert for each memory. Only the columns from `low` to `high` are needed; others
-        may or may not be set. Spreads are set only if `with_spreads`, which needs `low` = 0.
-        """
+    def mix(self, low, with_spreads):
+        """Set the mixture of the experts, from column `low` on."""
         for e in range(self.experts):
-            if self.feedback == WON_LOST:
-                self.add_odds(e, low, high, with_spreads)
-                continue
-            self.set_hazards(e, low)
+            weight = self.weights[e]
+            for k in range(low, self.size):
+                before = self.chances[k] if e > 0 else 0.0
+                self.chances[k] = before + weight * self.kept_chances[self.line, e, k]
             if with_spreads:
-                self.set_variances(e)
-        if self.feedback != WON_LOST:
-            self.multiply_up(low)
-            if with_spreads:
-                self.add_up()
+                for k in range(self.size):
+                    before = self.spreads[k] if e > 0 else 0.0
+                    self.spreads[k] = before + weight * self.kept_spreads[self.line, e, k]
 
-    def set_hazards(self, e, low):
+    def find_laws(self, low, high, with_spreads):
+        """Set `line` to where the laws of all experts are kept, for the rows that were found.
+
+        There is an expert for each memory. Its law is the chance of each amount to reach the
+        number, in risk order. Only the columns from `low` to `high` are needed, and they are
+        computed again only if the law of a node has changed.
+        """
+        line: cython.Py_ssize_t = self.rows[0, 0] & (LINES - 1)
+        self.line = line
+        for e in range(self.experts):
+            pool, row = self.rows[0, 0], self.rows[e, 0]
+            if self.kept[line, e, POOL] != pool or self.kept[line, e, ROW] != row:
+                self.kept[line, e, POOL], self.kept[line, e, ROW] = pool, row
+                self.kept[line, e, CHANCES] = self.kept[line, e, SPREADS] = -1
+            changed = max(self.changed[pool], self.changed[row], self.changed[self.rows[e, 1]])
+            if (
+                self.kept[line, e, CHANCES] < changed
+                or self.kept[line, e, LOW] > low
+                or self.kept[line, e, HIGH] < high
+            ):
+                self.keep_chances(e, low, high)
+            if with_spreads and self.kept[line, e, SPREADS] < changed:
+                self.keep_spreads(e)
+
+    def keep_chances(self, e, low, high):
+        line: cython.Py_ssize_t = self.line
+        product: cython.double = 1.0
+        if self.feedback == WON_LOST:
+            self.add_odds(e, low, high)
+        else:
+            high = self.size - 1
+            self.set_stays(e, low, self.kept_chances)
+            for k in range(high, low - 1, -1):
+                product *= self.kept_chances[line, e, k]
+                self.kept_chances[line, e, k] = product
+        self.kept[line, e, CHANCES] = self.changes
+        self.kept[line, e, LOW], self.kept[line, e, HIGH] = low, high
+
+    def keep_spreads(self, e):
+        line: cython.Py_ssize_t = self.line
+        own: cython.Py_ssize_t = self.rows[e, 0]
+        total: cython.double = 0.0
+        self.kept[line, e, SPREADS] = self.changes
+        if self.feedback == WON_LOST:
+            for k in range(self.size):
+                self.kept_spreads[line, e, k] = self.spread[own, k]
+            return
+        self.set_stays(e, 0, self.kept_spreads)
+        for k in range(self.size):
+            self.kept_spreads[line, e, k] = (
+                self.spread[own, k + 1]
+                * (1.0 - self.kept_spreads[line, e, k])
+                / self.kept_spreads[line, e, k]
+            )
+        for k in range(self.size - 1, -1, -1):
+            total += self.kept_spreads[line, e, k]
+            self.kept_spreads[line, e, k] = total
+
+    def set_stays(self, e, low, out):
         """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
+        line: cython.Py_ssize_t = self.line
         pool: cython.Py_ssize_t = self.rows[0, 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
         if e == 0:
             for k in range(low, self.size):
-                self.chances[e, k] = self.law[pool, k + 1]
+                out[line, e, k] = self.law[pool, k + 1]
         else:
             for k in range(low, self.size):
-                self.chances[e, k] = self.law[pool, k + 1] * (
+                out[line, e, k] = self.law[pool, k + 1] * (
                     (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
                 )
         for k in range(low, self.size):
-            self.chances[e, k] = 1.0 - min(self.chances[e, k], CERTAIN)
+            out[line, e, k] = 1.0 - min(out[line, e, k], CERTAIN)
 
-    def set_variances(self, e):
-        """Set what each column adds to the variance of one expert's law."""
-        own: cython.Py_ssize_t = self.rows[e, 0]
-        for k in range(self.size):
-            self.spreads[e, k] = (
-                self.spread[own, k + 1] * (1.0 - self.chances[e, k]) / self.chances[e, k]
-            )
-
-    def multiply_up(self, low):
-        """Replace each chance of an expert by the product of all from there on.
-
-        Three experts are done at a time: each product depends on the one before, experts do not.
-        """
-        a: cython.double
-        b: cython.double
-        c: cython.double
-        e: cython.Py_ssize_t = 0
-        while e + 3 <= self.experts:
-            a = b = c = 1.0
-            for k in range(self.size - 1, low - 1, -1):
-                a *= self.chances[e, k]
-                b *= self.chances[e + 1, k]
-                c *= self.chances[e + 2, k]
-                self.chances[e, k] = a
-                self.chances[e + 1, k] = b
-                self.chances[e + 2, k] = c
-            e += 3
-        while e < self.experts:
-            a = 1.0
-            for k in range(self.size - 1, low - 1, -1):
-                a *= self.chances[e, k]
-                self.chances[e, k] = a
-            e += 1
-
-    def add_up(self):
-        """Replace each spread of an expert by the sum of all from there on; see `multiply_up`."""
-        a: cython.double
-        b: cython.double
-        c: cython.double
-        e: cython.Py_ssize_t = 0
-        while e + 3 <= self.experts:
-            a = b = c = 0.0
-            for k in range(self.size - 1, -1, -1):
-                a += self.spreads[e, k]
-                b += self.spreads[e + 1, k]
-                c += self.spreads[e + 2, k]
-                self.spreads[e, k] = a
-                self.spreads[e + 1, k] = b
-                self.spreads[e + 2, k] = c
-            e += 3
-        while e < self.experts:
-            a = 0.0
-            for k in range(self.size - 1, -1, -1):
-                a += self.spreads[e, k]
-                self.spreads[e, k] = a
-            e += 1
-
-    def add_odds(self, e, low, high, with_spreads):
-        """Set chances and variances of an expert from sums of log odds."""
+    def add_odds(self, e, low, high):
+        """Set the chances of an expert from sums of log odds."""
         pool: cython.Py_ssize_t = self.rows[0, 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
-        for k in range(high + 1):
-            self.chances[e, k] = self.law[pool, k] + self.law[own, k] - self.law[other, k]
-        if with_spreads:
-            for k in range(self.size):
-                self.spreads[e, k] = self.spread[own, k]
         highest: cython.double = -30.0
         for k in range(high + 1):
-            highest = max(highest, self.chances[e, k])
+            highest = max(highest, self.law[pool, k] + self.law[own, k] - self.law[other, k])
             if k >= low:
-                self.chances[e, k] = 1.0 / (1.0 + exp(-highest))
+                self.kept_chances[self.line, e, k] = 1.0 / (1.0 + exp(-highest))
 
     def likelihood(self, e, kind, column):
         """Return the probability of an outcome by an expert. `column` is in risk order."""
-        upper: cython.double = self.chances[e, column] if column < self.size else 1.0
-        lower: cython.double = self.chances[e, column - 1] if column > 0 else 0.0
+        line: cython.Py_ssize_t = self.line
+        upper: cython.double = self.kept_chances[line, e, column] if column < self.size else 1.0
+        lower: cython.double = self.kept_chances[line, e, column - 1] if column > 0 else 0.0
         if self.is_below(kind):
             return upper
         if kind == (AT_MOST if self.mirrored else ABOVE):
@@ -673,8 +668,8 @@ class LawCore:
 
     def chance_of(self, amount):
         if self.mirrored:
-            return 1.0 - self.chances[self.experts, self.size - 1 - amount]
-        return self.chances[self.experts, amount]
+            return 1.0 - self.chances[self.size - 1 - amount]
+        return self.chances[amount]
 
     # --- choosing ------------------------------------------------------------------------------
 
@@ -687,7 +682,6 @@ class LawCore:
         earned: cython.double
         missed: cython.double
         moved: cython.double
-        mixture: cython.Py_ssize_t = self.experts
         # In a first-price auction it is good to reach the number, otherwise it is bad. If the law
         # is mirrored, its chances are those of not reaching it.
         sign: cython.double = 1.0 if (self.payoff == FIRST_PRICE) != self.mirrored else -1.0
@@ -700,9 +694,9 @@ class LawCore:
             if self.payoff == FIRST_PRICE and most >= 0.0 and most >= worth - self.amounts[k]:
                 break  # no higher amount can earn more, even if it always wins
             column = self.size - 1 - k if self.mirrored else k
-            chance = self.chances[mixture, column]
+            chance = self.chances[column]
             if noise != 0.0:
-                moved = sign * noise * sqrt(self.spreads[mixture, column])
+                moved = sign * noise * sqrt(self.spreads[column])
                 if self.feedback != WON_LOST:
                     moved /= 1.0 - chance + 1e-3
                 chance = chance / (chance + (1.0 - chance) * exp(-moved))
@@ -782,10 +776,9 @@ class LawCore:
         what could be gained.
         """
         amount: cython.Py_ssize_t
-        mixture: cython.Py_ssize_t = self.experts
-        most: cython.double = (worth - self.amounts[best]) * self.chances[mixture, best]
+        most: cython.double = (worth - self.amounts[best]) * self.chances[best]
         tried: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.untried[row]) - 1
-        upper: cython.double = self.chances[mixture, best]
+        upper: cython.double = self.chances[best]
         lowest: cython.Py_ssize_t = max(first, self.lowest)
         self.probability = 0.0
         if most <= 0.0 or self.visits[row] <= 0.0:
@@ -804,7 +797,7 @@ class LawCore:
                     return best
         if amount >= best or possible < factor * most:
             return best
-        cost: cython.double = most - (worth - self.amounts[amount]) * self.chances[mixture, amount]
+        cost: cython.double = most - (worth - self.amounts[amount]) * self.chances[amount]
         allowed: cython.double = self.probing * SHARE * min(possible - most, MOST * most)
         self.probability = OFTEN if allowed >= OFTEN * cost else allowed / cost
         return amount
@@ -879,21 +872,20 @@ class LawCore:
         self.rounds[0] += 1.0
         for m in range(self.memories):
             self.grow(m)
-            start = self.first_row(m)
-            depth = self.depth if m == 0 else self.recent_depth
-            for level in range(depth + 1):
+            start, unit, parent = self.first_row(m), self.scale[m], -1
+            for level in range((self.depth if m == 0 else self.recent_depth) + 1):
                 place = self.node_of(band, level)
                 row = start + place
                 if self.visits[row] == 0.0:
                     self.begin(row)
-                self.count(row, column, told, exposed, self.scale[m])
+                self.count(row, column, told, exposed, unit)
                 if m == 0 and place < BROAD and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
                     self.ask(place, asked)
                     self.reached[place, asked] += reaches(kind, index, amount)
-                parent = -1 if level == 0 else start + self.node_of(band, level - 1)
-                if self.due(row, parent, self.scale[m]):
+                if self.due(row, parent, unit):
                     self.refresh(m, row, parent, place, level)
+                parent = row
         if self.features > 0 and self.rounds[0] >= SETTLED and self.effects.due[1] == 0.0:
             self.effects.settle_blocks(self.law)
 
@@ -963,9 +955,15 @@ class LawCore:
 
     def begin(self, row):
         """Set the law of a node that has seen nothing. Before its first round, nothing reads it."""
+        self.note_change(row)
         for j in range(self.size + 1):
             self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
+
+    def note_change(self, row):
+        """Note that the law of a node changes: see `find_laws`."""
+        self.changes += 1
+        self.changed[row] = self.changes
 
     def count(self, row, column, told, exposed, unit):
         """Count one outcome in one node.
@@ -973,7 +971,8 @@ class LawCore:
         told: 1 or 0; for odds, less what the features explain. exposed: for how many rounds at risk
         it counts.
         """
-        self.told[row, column] += unit * told
+        if told != 0.0:
+            self.told[row, column] += unit * told
         if self.feedback == WON_LOST:
             self.hidden[row, column] += unit * (1.0 - told)
         elif told == 0.0:
@@ -1016,6 +1015,7 @@ class LawCore:
         above: cython.Py_ssize_t = max(parent, 0)
         base: cython.Py_ssize_t = (place - 1) >> 1
         root: cython.bint = group == 0 and parent < 0
+        self.note_change(row)
         self.since[row] = 0.0
         if root:
             self.set_flat(row)

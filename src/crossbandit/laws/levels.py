@@ -124,7 +124,8 @@ class Levels:
 
     def slots(self, labels: tuple[Label, ...]) -> Integers:
         """Return the keys of a round, and last that of all levels together; (features + 1,)."""
-        keys, together = list[int](), 0
+        keys: list[int] = []
+        together = 0
         for label in labels:
             key = self._key(label)
             keys.append(key)

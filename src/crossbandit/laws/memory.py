@@ -241,8 +241,8 @@ def scratch_for(rules: LawRules) -> Scratch:
     size, experts = rules.amounts.size, rules.growth.size
     return Scratch(
         work=np.zeros((5, size + 1)),
-        chances=np.zeros((experts + 1, size)),
-        spreads=np.zeros((experts + 1, size)),
+        chances=np.zeros(size),
+        spreads=np.zeros(size),
         rows=np.zeros((experts, 2), dtype=np.int64),
         flat=_flat_law(rules),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
-from crossbandit.laws.law_core import LawCore
+from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
     PAYOFFS,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from crossbandit.laws.view import LawView
 
 
-class OutcomeLaw:
+class OutcomeLaw(LawParts):
     """Learns the law of one hidden number per round, given a context and classes.
 
     An amount *reaches* the number if it is at least as high (`ties="win"`), or higher
@@ -391,6 +391,7 @@ class OutcomeLaw:
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
         add_counts(self._rules, self.state, other.state)
+        self.use(self.state)
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.

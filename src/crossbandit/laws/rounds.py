@@ -108,9 +108,9 @@ def choose(
 
 def chances_of(law: OutcomeLaw) -> Floats:
     """Return the chance that each amount reaches the number, by the law that was read last."""
-    rules, state, scratch = law.parts
-    mixture = scratch.chances[state.weights.size]
-    found: Floats = 1.0 - mixture[::-1] if rules.mirrored else mixture.copy()
+    rules, _, scratch = law.parts
+    chances = scratch.chances
+    found: Floats = 1.0 - chances[::-1] if rules.mirrored else chances.copy()
     return found
 
 

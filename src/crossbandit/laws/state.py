@@ -107,8 +107,8 @@ class Scratch(NamedTuple):
     """Scratch arrays for one computation."""
 
     work: Floats  # (5, K + 1)
-    chances: Floats  # (E + 1, K): of reaching the number, by expert; last, their mixture
-    spreads: Floats  # (E + 1, K)
+    chances: Floats  # (K,): of reaching the number, by the law that was read last
+    spreads: Floats  # (K,)
     rows: Integers  # (M, 2): nodes of a context, and those of the pool they refer to
     flat: Floats  # (K + 1,): the law of a node that has seen nothing; it does not change
 

@@ -29,6 +29,8 @@ else:
     from math import exp, log, sqrt
     from math import inf as INFINITY  # noqa: N812
 
+import numpy as np
+
 ALWAYS = cython.declare(cython.Py_ssize_t, 2)
 WON_LOST = cython.declare(cython.Py_ssize_t, 3)
 TOLD = cython.declare(cython.Py_ssize_t, 0)
@@ -38,8 +40,16 @@ RATE = cython.declare(cython.double, 0.005)  # of averages of scores of rounds a
 PRIOR = cython.declare(cython.double, 10.0)  # is added to the variances of the evidence
 EVERY = cython.declare(cython.Py_ssize_t, 16)  # rounds after which sides are computed again
 COARSE = cython.declare(cython.Py_ssize_t, 3)  # if one column is seen, pairs share 2**3 bands
+SPREAD = cython.declare(cython.Py_ssize_t, 8)  # a row of `terms`, after four for each score
+FACTOR = cython.declare(cython.Py_ssize_t, 9)  # another one, for the means of scores
 
 
+@cython.cclass
+class TestParts:
+    """What machine code uses of an `IndependenceTest`."""
+
+
+@cython.final
 @cython.cclass
 class TestCore:
     """What the tests have seen, and their steps. Columns are in risk order."""
@@ -53,6 +63,9 @@ class TestCore:
         self.used, self.sides, self.expected = state.used, state.sides, state.expected
         self.waiting, self.risk = state.waiting, state.risk
         self.size = state.risk.shape[1] - 1
+        self.total = np.sum(state.ranks)
+        self.flat = 1.0 / np.arange(1.0, self.size + 2.0)
+        self.terms = np.empty((10, self.size + 1))
 
     def __reduce__(self):
         return type(self), self.made_of
@@ -129,10 +142,16 @@ class TestCore:
         column: cython.Py_ssize_t = index
         if mirrored:
             column = self.size - column if kind == TOLD else self.size - 1 - column
-        below: cython.double = self.sum_ranks(0, place)
-        total: cython.double = below + self.sum_ranks(place, self.ranks.shape[0])
+        bins: cython.Py_ssize_t = self.ranks.shape[0]
+        total: cython.double = self.total
+        below: cython.double
+        if 2 * place < bins:
+            below = self.sum_ranks(0, place)
+        else:  # counts are whole numbers, so this is the same
+            below = total - self.sum_ranks(place, bins)
         rank: cython.double = (below + 0.5 * self.ranks[place] + 0.5) / (total + 1.0) - 0.5
         self.ranks[place] += 1.0
+        self.total += 1.0
         bend: cython.double = 6.0 * rank * rank - 0.5
         alone: cython.bint = feedback == WON_LOST  # only one column is seen
         hit: cython.bint = kind == TOLD or (alone and kind != ABOVE)
@@ -141,13 +160,14 @@ class TestCore:
         if alone:
             top = lowest = column
         elif total < EVERY * EVERY or cython.cast(cython.longlong, total) % EVERY == 0:
-            self.set_hazards(0, 0, self.size + 1, 0.0)
+            self.set_hazards(0, self.size + 1)
             self.set_sides()
         at: cython.Py_ssize_t = column if hit else -1
-        # Before any round, the chance of a column that is seen alone is 1 / 2.
-        self.set_hazards(0, lowest, top + 1, 1.0 - lowest if alone else 0.0)
-        if alone:
+        if alone:  # before any round, the chance of the column is 1 / 2
+            self.risk[0, column] = (self.told[0, column] + 0.5) / (self.counts[0, column] + 1.0)
             self.sides[column] = 2.0 * self.risk[0, column] - 1.0
+        else:
+            self.set_hazards(lowest, top + 1)
         if self.rows.shape[0] == 0:
             self.take_in(0, rank, bend, at, lowest, top + 1, 0)
         else:
@@ -198,12 +218,10 @@ class TestCore:
         place: cython.Py_ssize_t = number % self.rows.shape[0]
         return self.rows[place] if self.owners[place] == number else -1
 
-    def set_hazards(self, row, start, stop, shift):
-        """Set the hazards of some columns in all rounds. shift: added to the number of a column."""
+    def set_hazards(self, start, stop):
+        """Set the hazards of some columns in all rounds."""
         for j in range(start, stop):
-            self.risk[0, j] = (self.told[row, j] + 1.0 / (shift + j + 1.0)) / (
-                self.counts[row, j] + 1.0
-            )
+            self.risk[0, j] = (self.told[0, j] + self.flat[j]) / (self.counts[0, j] + 1.0)
 
     def set_sides(self):
         """Set the side of each column: twice its chance of being reached, minus 1.
@@ -244,21 +262,34 @@ class TestCore:
         f: cython.double = 0.0
         g: cython.double = 0.0
         h: cython.double = 0.0
+        happened: cython.bint = at >= 0 and self.counts[row, at] > 0.0
+        first: cython.double = rank - self.usual[row, 0, at] if happened else 0.0
+        second: cython.double = bend - self.usual[row, 1, at] if happened else 0.0
+        # Counts do not decrease from column to column: a round is at risk at all above its lowest.
+        if self.counts[row, start] == 0.0:
+            for j in range(start, stop):
+                if self.counts[row, j] == 0.0:
+                    self.risk[line, j] = 0.0
         for j in range(start, stop):
-            hazard = self.risk[line, j] if self.counts[row, j] > 0.0 else 0.0
-            first, second = rank - self.usual[row, 0, j], bend - self.usual[row, 1, j]
-            turned, bent = first * self.sides[j], second * self.sides[j]
-            spread = hazard * (2.0 - hazard) / 3.0
-            a -= hazard * first
-            b -= hazard * turned
-            c -= hazard * second
-            d -= hazard * bent
-            e += spread * first * first
-            f += spread * turned * turned
-            g += spread * second * second
-            h += spread * bent * bent
-        if at >= 0 and self.counts[row, at] > 0.0:
-            first, second = rank - self.usual[row, 0, at], bend - self.usual[row, 1, at]
+            hazard = self.risk[line, j]
+            self.terms[SPREAD, j] = hazard * (2.0 - hazard) / 3.0
+            self.counts[row, j] += 1.0
+            self.terms[FACTOR, j] = RATE  # means are those of all rounds, later of recent ones
+        if self.counts[row, start] * RATE < 1.0:
+            for j in range(start, stop):
+                self.terms[FACTOR, j] = max(1.0 / self.counts[row, j], RATE)
+        self.set_terms(row, line, 0, rank, start, stop)
+        self.set_terms(row, line, 1, bend, start, stop)
+        for j in range(start, stop):
+            a -= self.terms[0, j]
+            b -= self.terms[1, j]
+            c -= self.terms[4, j]
+            d -= self.terms[5, j]
+            e += self.terms[2, j]
+            f += self.terms[3, j]
+            g += self.terms[6, j]
+            h += self.terms[7, j]
+        if happened:
             turned, bent = first * self.sides[at], second * self.sides[at]
             spread = (1.0 - 2.0 * self.risk[line, at]) / 3.0
             a += first
@@ -277,12 +308,17 @@ class TestCore:
         self.variances[0, 1] += f
         self.variances[0, 2] += g
         self.variances[0, 3] += h
-        # Count the round at risk; mean scores are those of all rounds, later of recent ones.
+
+    def set_terms(self, row, line, i, score, start, stop):
+        """Set what each column adds to sums and variances by one score, and renew its mean."""
         for j in range(start, stop):
-            self.counts[row, j] += 1.0
-            rate = max(1.0 / self.counts[row, j], RATE)
-            self.usual[row, 0, j] += rate * (rank - self.usual[row, 0, j])
-            self.usual[row, 1, j] += rate * (bend - self.usual[row, 1, j])
+            gap = score - self.usual[row, i, j]
+            turned = gap * self.sides[j]
+            self.terms[4 * i, j] = self.risk[line, j] * gap
+            self.terms[4 * i + 1, j] = self.risk[line, j] * turned
+            self.terms[4 * i + 2, j] = self.terms[SPREAD, j] * gap * gap
+            self.terms[4 * i + 3, j] = self.terms[SPREAD, j] * turned * turned
+            self.usual[row, i, j] += self.terms[FACTOR, j] * gap
 
     def move(self, feedback, row, kind, old, new_kind, new):
         """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""

@@ -119,9 +119,8 @@ def view_of(
     """Return the law at a context, as `OutcomeLaw.law` does."""
     rules, state, scratch = law.parts
     law.core.read(*context_of(law, "law", context, classes))
-    experts = state.weights.size
     chances = chances_of(law)
-    spread = np.sqrt(scratch.spreads[experts])
+    spread = np.sqrt(scratch.spreads)
     if rules.mirrored:
         spread = spread[::-1]
     if rules.feedback == WON_LOST:

@@ -480,7 +480,7 @@ class PaceCore:
         least half of the *value*. Otherwise bids are low because of the limits. There are few
         wins then, and a try may lose one. Bids vary anyway, because the multipliers change.
         """
-        band: cython.Py_ssize_t = law.read_law(context)
+        band: cython.Py_ssize_t = law.read_to_choose(context)
         wanted: cython.Py_ssize_t = law.without_tries(
             self.worth, self.cost_of_holding(), self.first, self.usable
         )
@@ -492,7 +492,7 @@ class PaceCore:
         return wanted
 
     def play_one_guarded(self, guard, context, cell):
-        band: cython.Py_ssize_t = guard.law.read_law(context)
+        band: cython.Py_ssize_t = guard.law.read_to_choose(context)
         wanted: cython.Py_ssize_t = guard.choose(band, self.worth, self.first, self.usable)
         bid: cython.Py_ssize_t = guard.bid
         if self.cap < self.usable:

@@ -22,7 +22,7 @@ from crossbandit.laws.rounds import prepared
 from crossbandit.limits import state as col
 from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
-from crossbandit.limits.settings import KINDS, CostPer, Lease, Money, ReturnOnSpend, timed
+from crossbandit.limits.settings import KINDS, Budget, CostPer, Lease, Money, ReturnOnSpend, timed
 from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
 
 if TYPE_CHECKING:
@@ -58,14 +58,6 @@ def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
         if isinstance(limit, Money) and positive.size and limit.amount < positive[0]:
             expected = f"at least the lowest bid, {positive[0]:.15g}"
             reject(type(limit).__name__, "amount", expected, limit.amount)
-
-
-def _unit_of(grid: Floats, limits: Sequence[Limit]) -> Decimal:
-    """Return the unit of money: a power of ten, far below the bids, in which sums are exact."""
-    highest = math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS
-    budgets = [limit.amount for limit in limits if isinstance(limit, Money)]
-    exponents = [highest, *(math.floor(math.log10(one)) - _MOST_DIGITS for one in budgets)]
-    return Decimal(1).scaleb(max(exponents))
 
 
 def _plan(limit: Limit, horizon: int | None) -> int:
@@ -251,6 +243,8 @@ class Pacer:
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
         firsts: (limits,): the number of the first bid of each present period, or `NO_BID`.
+        planned_from: (limits, 2): where the plan begins that the status shows: the share of the
+            period's plan, and what was spent, in units.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -282,9 +276,14 @@ class Pacer:
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
-        self.limits, self.middle = list(limits), value_range[1] / 2
+        self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
         _check_limits(self.limits, grid)
-        self.unit = _unit_of(grid, self.limits)
+        # A power of ten, far below the bids, in which sums are exact.
+        budgets = [one.amount for one in self.limits if isinstance(one, Money)]
+        digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
+        digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
+        self.unit = Decimal(1).scaleb(max(digits))
+        self._prices = {one: in_units(one, self.unit, ROUND_CEILING) for one in grid.tolist()}
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
         self.lowest = int(self.rules.prices[0] == 0)
@@ -293,6 +292,7 @@ class Pacer:
         self.periods = Periods(self, horizon)
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.firsts = np.full(len(self.limits), col.NO_BID)
+        self.planned_from = np.zeros((len(self.limits), 2))
 
     def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
         """Return the limits as compiled steps take them."""
@@ -310,7 +310,7 @@ class Pacer:
                 aims.add(limit.aim)
         return PaceRules(
             amounts=grid,
-            prices=np.array([in_units(amount, self.unit, ROUND_CEILING) for amount in grid]),
+            prices=np.array(list(self._prices.values())),
             unit=float(self.unit),
             kinds=np.array(kinds),
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
@@ -397,10 +397,7 @@ class Pacer:
         key: int,
         law: OutcomeLaw,
         labels: tuple[Label, ...],
-        value: float,
-        now: float,
-        first: int,
-        last: int,
+        auction: tuple[float, float, int, int],
     ) -> tuple[float, int, int]:
         """Let a law choose a bid, and reserve its money: `open`, then `reserve` or `decline`.
 
@@ -408,10 +405,8 @@ class Pacer:
             key: A unique number for the bid, if one is made.
             law: The law of prices, with the same amounts.
             labels: The classes of the auction, in the order of the law's features.
-            value: As in `open`; in the range of the law's contexts.
-            now: As in `open`.
-            first: As in `open`.
-            last: As in `open`.
+            auction: The value, in the range of the law's contexts; the time; and the lowest and the
+                highest amount that may be bid, as in `open`.
 
         Returns:
             The pseudo-value and the highest amount up to it, as `open` returns them; and the amount
@@ -419,6 +414,7 @@ class Pacer:
             made, and there is nothing to settle.
         """
         periods, reserved = self.periods, self.reserved
+        value, now, first, last = auction
         if periods.now < now < periods.ends and periods.left > 0:  # `move`, without a call
             periods.now = now = float(now)
             periods.left -= 1
@@ -487,9 +483,8 @@ class Pacer:
         if row is None:
             if not won:
                 return ()
-            late = in_units(amount, self.unit, ROUND_CEILING)  # it had expired
-            paid = self.corrected(key, value, amount, won=True)
-            return (partial(self.late.__iadd__, late), *paid)
+            paid = self.corrected(key, value, amount, won=True)  # it had expired
+            return (partial(self.late.__iadd__, self._price(amount)), *paid)
         return (
             *self.known(row, value, amount),
             partial(reserved.core.settle, row, won, least, len(reserved.rows) == 1),
@@ -498,14 +493,19 @@ class Pacer:
             partial(reserved.free.append, row),
         )
 
+    def _price(self, amount: float) -> int:
+        """Return what an amount costs, in units, rounded up."""
+        known = self._prices.get(amount)
+        return in_units(amount, self.unit, ROUND_CEILING) if known is None else known
+
     def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
         """Return the steps that pay another amount for a win than was reserved, if it is another.
 
         More is paid even if it exceeds a budget: it is the truth.
         """
         table, core = self.reserved.table, self.reserved.core
-        price, wanted = table.prices[row, [col.COSTS, col.WANTED]].tolist()
-        paid = in_units(amount, self.unit, ROUND_CEILING)
+        price, wanted = (table.prices.item(row, one) for one in (col.COSTS, col.WANTED))
+        paid = self._price(amount)
         if wanted == 0 or paid == price:  # a bid whose price was not known costs what is told
             return []
         now = np.flatnonzero(
@@ -592,9 +592,9 @@ class Pacer:
             amount: The amount, as money; 0 if it is not known.
         """
         table, money = self.reserved.table, self.state.money
-        if table.prices[row, col.WANTED] > 0 or amount <= 0.0:
+        if table.prices.item(row, col.WANTED) > 0 or amount <= 0.0:
             return []
-        price, core = in_units(amount, self.unit, ROUND_CEILING), self.reserved.core
+        price, core = self._price(amount), self.reserved.core
         before = float(table.held[row, col.BID_FOR]), int(table.prices[row, col.COSTS])
         present = table.tickets[row, :, col.OF_PERIOD] == self.state.times[:, col.PERIOD]
         at_risk = np.array([core.at_risk(i, value, price) for i in range(present.size)])
@@ -647,8 +647,8 @@ class Pacer:
             amount: The amount, as money.
             won: The right outcome: whether the bid has won.
         """
-        price = in_units(amount, self.unit, ROUND_CEILING)
-        core, steps = self.reserved.core, list[Any]()
+        price, core = self._price(amount), self.reserved.core
+        steps: list[Any] = []
         for limit in range(len(self.limits)):
             present = 0 <= key - self.firsts[limit] < _KEYS
             if won or (present and self.state.money[limit, col.SPENT] >= price):
@@ -885,6 +885,8 @@ class Pacer:
             "form": self._form(),
             "late": self.late.copy(),
             "firsts": self.firsts.copy(),
+            "planned_from": self.planned_from.copy(),
+            "paused": np.array([self.periods.paused]),
         }
         return lambda: {**copies, **reserved()}
 
@@ -901,6 +903,9 @@ class Pacer:
             CheckpointError: The arrays hold what is not possible.
             InvalidParameterError: The limits have other kinds or periods.
         """
+        arrays = {"paused": np.zeros(1, dtype=bool), **arrays}  # earlier versions had no pauses
+        older = "planned_from" not in arrays
+        arrays.setdefault("planned_from", np.zeros((len(self.limits), 2)))
         self._check_arrays(arrays)
         periods, reserved = self.periods, self.reserved
         for own, name in zip(self.state, self.state._fields, strict=True):
@@ -909,14 +914,54 @@ class Pacer:
             traffic.table = np.array(table)
         periods.first, periods.now = arrays["clock"].tolist()
         periods.ends, periods.left = -1.0, 0  # `move` finds them out
+        periods.paused = bool(arrays["paused"][0])
         self.late, self.firsts = np.array(arrays["late"]), np.array(arrays["firsts"])
         periods.begun = set(np.flatnonzero(self.firsts == col.NO_BID).tolist())
         reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
-        for i in np.flatnonzero(
-            self.state.money[:, col.GIVEN] > 0
-        ).tolist():  # a lease may have ended
-            periods.give(i)
+        self.planned_from = np.array(arrays["planned_from"])
+        self.planned_from[:, 1] *= 10.0 ** (int(arrays["unit"][0]) - self.unit.adjusted())
+        for i, before in enumerate(self.state.money[:, col.GIVEN].tolist()):
+            if before > 0:  # otherwise a lease or a flight has ended, or there is a pause
+                periods.give(i)
+            if older and self.rules.plans[i] == col.BY_TIME and self.state.times[i, col.END] > 0:
+                share = reserved.core.planned_until(i, max(periods.first, 0.0))
+                self.planned_from[i] = share, 0.0
+            if self.rules.kinds[i] == col.BUDGET and self.state.money[i, col.GIVEN] != before:
+                periods.plan_again(i)
+            periods.refit(i)
+
+    def change(self, limits: Sequence[Limit]) -> None:
+        """Continue under other limits of the same kinds and periods; see `restore`.
+
+        It takes effect in one step that no interrupt can part; if it raises, nothing has changed.
+
+        Args:
+            limits: The other limits, in the order of the present ones.
+
+        Raises:
+            InvalidParameterError: There is a Lease, or kinds or periods differ.
+        """
+        if any(isinstance(one, Lease) for one in limits):
+            raise InvalidParameterError("A Lease is replaced by 'renew'.")
+        highest, horizon = 2 * self.middle, self._horizon
+        new = Pacer(
+            self.rules.amounts,
+            limits,
+            value_range=(self._riskiest[0], highest),
+            horizon=horizon,
+            expires=self.expires,
+        )
+        new.restore(self.freeze()())
+        for i, (one, other) in enumerate(zip(self.limits, limits, strict=True)):
+            if isinstance(one, Budget) and isinstance(other, Budget) and one.pacing != other.pacing:
+                new.periods.spread_otherwise(i)
+        # Threads that wait for a lock may have the present objects.
+        parts = vars(new.periods) | {"_pacer": self}
+        at_once(
+            partial(vars(self.periods).update, parts),
+            partial(vars(self).update, vars(new) | {"periods": self.periods}),
+        )
 
     def _check_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Raise unless arrays fit the limits and hold possible numbers."""
@@ -969,12 +1014,14 @@ class Pacer:
 
     def _form(self) -> Floats:
         """Return the kinds and the periods of the limits as numbers."""
-        named = {None: -1.0, "day": -2.0, "hour": -3.0}
+        named = {None: -1.0, "day": -2.0, "hour": -3.0, "week": -1e9, "month": -2e9}
         form = []
         for limit in self.limits:
             per = limit.per
             if isinstance(limit, Lease):
                 period = float(crc32(limit.id.encode()))
+            elif per is None and timed(limit):
+                period = -3e9  # a flight
             elif isinstance(per, timedelta):
                 period = -3.0 - per.total_seconds()
             else:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from calendar import monthrange
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_FLOOR
 from functools import partial
-from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from crossbandit.core.validation import number, reject
-from crossbandit.errors import InvalidContextError
+from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.limits import state as col
 from crossbandit.limits.settings import Budget, Lease, Money, timed
 from crossbandit.limits.state import BINS, as_money, in_units
@@ -24,31 +24,20 @@ if TYPE_CHECKING:
 
     from crossbandit.core.types import Floats, Integers
     from crossbandit.limits.pacer import Pacer
-    from crossbandit.limits.settings import Per
+    from crossbandit.limits.settings import Limit, Per
 
 _DAY = 86_400.0
 _HALF_LIFE = 7 * _DAY  # the half-life of the counts of auctions
 _PRIOR = 4.0  # auctions that are added to each bin of the day, at the mean rate
 _PARTS = 8  # a bin of a period is divided into parts, each with its own time of day
-_LATEST = 4e9  # seconds: after the year 2090
 _NEVER = 2.0**62
+_UNKNOWN = -(2.0**62)  # how many auctions came, where none were counted
 _TICKS: Callable[[], float] = time.monotonic
 if hasattr(time, "clock_gettime"):  # this one does not stop while the machine sleeps
     _TICKS = partial(time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 _BEGAN = time.time() - _TICKS()
 _UNITS = {"day": _DAY, "hour": 3600.0, "minute": 60.0, "second": 1.0}
 _CARRIED = 0.5  # the share of the sum of squared gradients that the next period starts with
-
-
-def seconds(owner: str, at: object) -> float:
-    """Return a time as seconds since 1970."""
-    given = at
-    if isinstance(at, datetime) and at.tzinfo is not None:
-        given = at.timestamp()
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) <= _LATEST:
-        expected = "a datetime with a time zone, or seconds since 1970, not milliseconds"
-        reject(owner, "at", expected, at, error=InvalidContextError)
-    return float(given)
 
 
 def jump_of(owner: str, bound: object) -> float | None:
@@ -99,6 +88,9 @@ def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float,
     >>> begins, ends = period_around("day", "Europe/Berlin", 1774753200.0, 0.0)
     >>> (ends - begins) / 3600  # 2026-03-29, when clocks go forward
     23.0
+    >>> begins, ends = period_around("month", "Europe/Berlin", 1774753200.0, 0.0)
+    >>> (ends - begins) / 3600 - 31 * 24
+    -1.0
     """
     if per is None:
         return -math.inf, math.inf
@@ -115,10 +107,31 @@ def period_around(per: Per, zone: str, now: float, first: float) -> tuple[float,
         offset = local.utcoffset() or timedelta(0)
         past = (now + offset.total_seconds()) % 3600.0
         return now - past, now - past + 3600.0
-    begins = local.replace(hour=0, minute=0, second=0, microsecond=0, fold=0).timestamp()
-    tomorrow = local.date() + timedelta(days=1)
-    ends = datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=ZoneInfo(zone)).timestamp()
-    return begins, ends
+    first_day = last_day = local.date()
+    if per == "week":
+        first_day -= timedelta(days=local.weekday())
+        last_day = first_day + timedelta(days=6)
+    elif per == "month":
+        first_day = first_day.replace(day=1)
+        last_day = first_day + timedelta(days=monthrange(local.year, local.month)[1] - 1)
+    bounds = (first_day, last_day + timedelta(days=1))
+    midnights = [datetime(*one.timetuple()[:3], tzinfo=ZoneInfo(zone)) for one in bounds]
+    return midnights[0].timestamp(), midnights[1].timestamp()
+
+
+def period_at(limit: Limit, now: float, first: float) -> tuple[float, float]:
+    """Return when the period of a limit at a time begins and ends. A flight cuts its periods.
+
+    The time before a flight is a period of its own, in which nothing may be bid.
+    """
+    if isinstance(limit, Lease):
+        return limit.begins, limit.ends
+    begins, ends = limit.flight if isinstance(limit, Budget) else (-math.inf, math.inf)
+    if now < begins:
+        return now, begins
+    anchor = first if math.isinf(begins) else begins
+    start, stop = period_around(limit.per, limit.timezone, now, anchor)
+    return max(start, begins), min(stop, ends)
 
 
 class Traffic:
@@ -137,7 +150,7 @@ class Traffic:
     def learn(self, begins: float, ends: float, since: float, counts: Floats) -> None:
         """Learn from a period that is over."""
         width = (ends - begins) / BINS
-        known = begins + width * (np.arange(BINS) + 1.0) > since
+        known = (begins + width * (np.arange(BINS) + 1.0) > since) & (counts >= 0.0)
         self.table *= 0.5 ** ((ends - begins) / _HALF_LIFE)
         bins = self._bins_of_day(begins, ends)
         np.add.at(self.table[0], bins, np.where(known, counts, 0.0)[:, None] / _PARTS)
@@ -194,6 +207,7 @@ class Periods:
         self._horizon = _NEVER if horizon is None else float(horizon)
         self.first = self.now = self.ends = -1.0
         self.left = 0
+        self.paused = False
         self.begun: set[int] = set()
         self.traffic = [Traffic(limit.timezone) for limit in self._limits]
         for i in range(len(self._limits)):
@@ -233,7 +247,9 @@ class Periods:
         for i, limit in enumerate(self._limits):
             times, by_auctions = self._state.times[i], isinstance(limit.per, int)
             passed = times[col.AUCTIONS] if by_auctions else now
-            if times[col.END] == 0.0 or (limit.per is not None and passed >= times[col.END]):
+            if times[col.END] == 0.0 or (
+                (by_auctions or timed(limit)) and passed >= times[col.END]
+            ):
                 self._begin(i, now)
             if by_auctions:
                 self.left = min(self.left, int(times[col.END] - times[col.AUCTIONS]))
@@ -274,13 +290,141 @@ class Periods:
                 self._begin(i, max(self.now, lease.begins))
         return LeaseUse(old.id, used, most)
 
+    # --- pauses and flights --------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Bid nothing under the budgets until `resume`. Auctions are still counted."""
+        if not self._budgets:
+            raise InvalidParameterError(
+                "Only a bidder with a Budget can pause. One with a Lease gives it back by 'renew'."
+            )
+        self.paused = True
+        self._state.money[np.ix_(list(self._budgets), [col.GIVEN, col.MOST])] = 0
+
+    @property
+    def _budgets(self) -> dict[int, Budget]:
+        return {i: limit for i, limit in enumerate(self._limits) if isinstance(limit, Budget)}
+
+    def resume(self, now: float) -> None:
+        """Continue after a pause. What is left is planned for the rest of each period.
+
+        If no auctions were counted since the pause, it is not learned that none came.
+        """
+        if not self.paused:
+            return
+        now, begun = max(now, self.now), self.first >= 0.0
+        if begun:
+            self.now = now
+            for i in self._budgets:
+                self._skip(i, now)
+            self.turn(now)
+        for i, limit in self._budgets.items():
+            begins, ends = limit.flight
+            if begun:
+                self._skip(i, now)
+            if begins <= now < ends or not begun:
+                self.give(i)
+            self.plan_again(i)
+        self.paused = False  # at last: if an interrupt comes first, it can be called again
+
+    def _skip(self, i: int, now: float) -> None:
+        """Take the time since the latest auction for unknown, not for one without auctions."""
+        times = self._state.times[i]
+        if self._pacer.rules.plans[i] != col.BY_TIME or not 0.0 < times[col.END] < _NEVER:
+            return
+        bins = self._state.bins[i, 1]
+        length = times[col.END] - times[col.START]
+        low, high = (
+            min(max(at - times[col.START], 0.0) / length, 1.0) * BINS
+            for at in (times[col.LATEST], now)
+        )
+        passed = np.arange(math.ceil(low), math.floor(high))
+        bins[passed] = np.where(bins[passed] == 0.0, _UNKNOWN, bins[passed])
+        times[col.LATEST] = max(times[col.LATEST], min(now, times[col.END]))
+        bins[BINS] = 0.0
+
+    def plan_again(self, i: int) -> None:
+        """Let the plan that the status shows begin now, with what was spent."""
+        times, plan = self._state.times[i], self._pacer.rules.plans[i]
+        share = 0.0
+        if plan == col.BY_TIME and times[col.END] != 0.0:
+            share = self._pacer.reserved.core.planned_until(i, max(self.now, 0.0))
+        elif plan == col.BY_AUCTIONS and times[col.END] != 0.0:
+            share = min(float(times[col.AUCTIONS] / times[col.END]), 1.0)
+        self._pacer.planned_from[i] = share, self._state.money[i, col.SPENT]
+
+    def refit(self, i: int) -> None:
+        """Adapt the present period of a budget to a flight that has changed, if it has.
+
+        What was spent counts on, unless a flight had ended in an earlier period.
+        """
+        limit, times, money = self._limits[i], self._state.times[i], self._state.money[i]
+        if not isinstance(limit, Budget) or not timed(limit) or times[col.END] == 0.0:
+            return
+        now, (begins, ends) = max(self.now, 0.0), limit.flight
+        if not begins <= now < ends:
+            money[[col.GIVEN, col.MOST]] = 0
+        if now >= ends:
+            times[col.END] = _NEVER
+            return
+        found = self._fitted(limit, now, float(times[col.START]), money)
+        if times[col.END] == _NEVER and now >= begins and limit.per is not None:
+            before = min(max(float(times[col.START]), begins), now)
+            if period_at(limit, before, self.first) != found:  # the next auction begins a period
+                found = float(times[col.START]), max(now, 1e-9)
+        if found[1] == times[col.END]:
+            return
+        times[[col.START, col.END]] = found
+        if now >= begins and not self.paused:
+            self.give(i)
+        self.spread_otherwise(i)
+
+    def _fitted(
+        self, limit: Budget, now: float, start: float, money: Integers
+    ) -> tuple[float, float]:
+        """Return the period of a flight; raise if it forgets the money of the one from `start`."""
+        begins, used = limit.flight[0], money[[col.SPENT, col.RESERVED]].any()
+        if (
+            now < begins
+            and used
+            and period_around(limit.per, limit.timezone, begins, begins)[0] <= start
+        ):
+            raise InvalidParameterError(
+                "A flight cannot begin later in a period in which money was spent, as that would "
+                "be forgotten. Pause the bidder, or begin in the next period."
+            )
+        return period_at(limit, now, self.first)
+
+    def spread_otherwise(self, i: int) -> None:
+        """Plan the rest of the present period again, by another pacing or to another end."""
+        times = self._state.times[i]
+        if timed(self._limits[i]) and 0.0 < times[col.END] < _NEVER:
+            times[col.LATEST] = max(self.now, 0.0)
+            times[[col.GAP, col.GAPS, col.STEP]] = 0.0
+            self._state.bins[i, 1] = _UNKNOWN
+            self._state.bins[i, 1, BINS] = 0.0
+            self.set_plan(i)
+        self.plan_again(i)
+
+    def set_plan(self, i: int) -> None:
+        """Set which share of a period's budget is planned up to each of its times."""
+        limit, times = self._limits[i], self._state.times[i]
+        if isinstance(limit, Budget) and limit.pacing == "traffic":
+            plan = self.traffic[i].plan(float(times[col.START]), float(times[col.END]))
+            self._state.bins[i, 0] = plan
+        else:
+            self._state.bins[i, 0] = np.linspace(0.0, 1.0, BINS + 1)
+
+    # --- the next period -----------------------------------------------------------------------
+
     def _begin(self, i: int, now: float) -> None:
         """Begin a period of a limit."""
         limit, state, times = self._limits[i], self._state, self._state.times[i]
         fresh = times[col.END] == 0.0
         if self._pacer.rules.plans[i] == col.BY_TIME and 0.0 < times[col.END] < _NEVER:
             self._pacer.reserved.core.pass_time(i, min(now, times[col.END]))
-        if isinstance(limit, Lease) and now >= limit.ends:  # what was spent must be reported
+        last = limit.flight[1] if isinstance(limit, Budget) else getattr(limit, "ends", math.inf)
+        if now >= last:  # what was spent must be reported
             times[col.END] = _NEVER
             state.money[i, [col.GIVEN, col.MOST]] = 0
             return
@@ -289,20 +433,22 @@ class Periods:
             ends = float(limit.per)
         if timed(limit):
             traffic = self.traffic[i]
-            follows = isinstance(limit, Budget) and limit.pacing == "traffic"
-            if follows and not fresh:
+            if isinstance(limit, Budget) and limit.pacing == "traffic" and not fresh:
                 traffic.learn(times[col.START], times[col.END], self.first, state.bins[i, 1, :BINS])
-            begins, ends = period_around(limit.per, limit.timezone, now, self.first)
-            if isinstance(limit, Lease):
-                begins, ends = limit.begins, limit.ends
+            begins, ends = period_at(limit, now, self.first)
             times[col.LATEST] = now if fresh else begins
-            if follows:
-                state.bins[i, 0] = traffic.plan(begins, ends)
         times[[col.START, col.END, col.AUCTIONS]] = begins, ends, 0.0
         state.bins[i, 1] = 0.0
+        if timed(limit):
+            self.set_plan(i)
         self._clear(i)
-        self.give(i)
+        if not isinstance(limit, Budget) or (not self.paused and limit.flight[0] <= now):
+            self.give(i)
         state.duals[i, [col.SQUARES, col.HOLDING_SQUARES]] *= _CARRIED
+        share = 0.0  # the plan of the first period begins with the first auction
+        if self._pacer.rules.plans[i] == col.BY_TIME:
+            share = self._pacer.reserved.core.planned_until(i, max(self.first, 0.0))
+        self._pacer.planned_from[i] = share, 0.0
 
     def give(self, i: int) -> None:
         """Make the amount of a budget or lease available.

@@ -6,14 +6,17 @@ another form of these settings needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from crossbandit.core.validation import choice, integer, number, reject, verbatim
+from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidParameterError
 from crossbandit.limits.state import EXACT
 
 if TYPE_CHECKING:
@@ -22,8 +25,26 @@ if TYPE_CHECKING:
 Per = str | int | timedelta | None
 Check = Callable[[str, str, Any], Any]  # of an owner, the name of a parameter, and its value
 
+CLOCK = ("hour", "day", "week", "month")  # the periods of a time zone
 _LONGEST = 366.0 * 86_400
 _LARGEST = 1e15
+_LATEST = 4e9  # seconds: after the year 2090
+
+
+def seconds(
+    owner: str,
+    at: object,
+    name: str = "at",
+    error: type[InvalidInputError] = InvalidContextError,
+) -> float:
+    """Return a time as seconds since 1970."""
+    given = at
+    if isinstance(at, datetime) and at.tzinfo is not None:
+        given = at.timestamp()
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= float(given) <= _LATEST:
+        expected = "a datetime with a time zone, or seconds since 1970, not milliseconds"
+        reject(owner, name, expected, at, error=error)
+    return float(given)
 
 
 def _by(check: Check) -> dict[str, Check]:
@@ -55,8 +76,9 @@ def _text(owner: str, name: str, value: Any) -> Any:
 
 
 def _period(owner: str, name: str, per: Any) -> Per:
-    expected = "'day', 'hour', a timedelta, a number of auctions, or None"
-    if per is None or (isinstance(per, str) and per in {"day", "hour"}):
+    words = ", ".join(map(repr, CLOCK))
+    expected = f"{words}, a timedelta, a number of auctions, or None"
+    if per is None or (isinstance(per, str) and per in CLOCK):
         return per
     if isinstance(per, timedelta):
         if not 1.0 <= per.total_seconds() <= _LONGEST:
@@ -77,10 +99,15 @@ def _zone(owner: str, name: str, zone: Any) -> Any:
     return zone
 
 
+def _moment(owner: str, name: str, value: Any) -> float | None:
+    return None if value is None else seconds(owner, value, name, InvalidParameterError)
+
+
 def _worth(owner: str, name: str, value: Any) -> float | None:
     return None if value is None else _positive(owner, name, value)
 
 
+_FLIGHT = ("begins", "ends")  # of a budget; left out of its JSON form if they are not given
 _positive = partial(number, above=0, at_most=_LARGEST)
 _worst = partial(number, at_least=0, at_most=1)
 
@@ -106,6 +133,9 @@ class JsonForm:
     def to_json(self) -> dict[str, Any]:
         """Return a form that `json` can write."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name in _FLIGHT:
+            if values.get(name, self) is None:
+                del values[name]
         per = values.get("per")
         if isinstance(per, timedelta):
             values["per"] = {"seconds": per.total_seconds()}
@@ -122,8 +152,9 @@ class JsonForm:
             InvalidParameterError: It is something else.
         """
         owner = f"{cls.__name__}.from_json"
-        names = ["kind", *(field.name for field in fields(cls))]
-        if not isinstance(data, dict) or set(data) != set(names):
+        optional = _FLIGHT if cls is Budget else ()
+        names = ["kind", *(one.name for one in fields(cls) if one.name not in optional)]
+        if not isinstance(data, dict) or set(data) - set(optional) != set(names):
             expected = f"a dict with the keys {', '.join(map(repr, names))}"
             got = verbatim(f"one with {list(data)}") if isinstance(data, dict) else data
             reject(owner, "data", expected, got)
@@ -163,16 +194,23 @@ class Budget(JsonForm):
 
     With a number of auctions, "traffic" and "even" are the same.
 
+    With `begins` and `ends`, it is the budget of a *flight*: nothing is bid before or after. With
+    `per=None`, the amount is then for the whole flight, and is spread over it.
+
     Args:
         amount: The money, a number or a Decimal.
-        per: The period: "day" or "hour", in the time zone `timezone`; a timedelta, which begins
-            with the first auction; a number of auctions; or None for one amount for all time. With
-            None, pacing needs the number of auctions to come (`horizon`).
+        per: The period: "hour", "day", "week" (from Monday) or "month", in the time zone
+            `timezone`; a timedelta, which begins with the flight or the first auction; a number of
+            auctions; or None for one amount for all time. With None and without a flight, pacing
+            needs the number of auctions to come (`horizon`).
         pacing: As above.
         timezone: The name of a time zone, such as "Europe/Berlin". Its days of 23 and 25 hours are
             taken into account.
         worst_case: The share of the amount by which it is exceeded if all bids without an outcome
             win; from 0 to 1.
+        begins: When the flight begins: a datetime with a time zone, or seconds since 1970; None if
+            it has begun.
+        ends: When the flight ends; None if it does not.
 
     Raises:
         InvalidParameterError: The amount is not positive, or another argument is not possible.
@@ -188,6 +226,35 @@ class Budget(JsonForm):
     pacing: str = field(default="traffic", metadata=_one_of("traffic", "even", "asap"))
     timezone: str = field(default="UTC", metadata=_by(_zone))
     worst_case: float = field(default=1.0, metadata=_by(_worst))
+    begins: datetime | float | None = field(default=None, metadata=_by(_moment))
+    ends: datetime | float | None = field(default=None, metadata=_by(_moment))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = [name for name in _FLIGHT if getattr(self, name) is not None]
+        if given and isinstance(self.per, int):
+            expected = "None for a budget per number of auctions: these have no times"
+            reject("Budget", given[0], expected, getattr(self, given[0]))
+        if self.per is None and len(given) == 1:
+            other = _FLIGHT[given == ["begins"]]
+            reject("Budget", other, f"given with {given[0]!r} if the budget has no period", None)
+        begins, ends = self.flight
+        if ends <= begins:
+            reject("Budget", "ends", f"after 'begins', {begins:.15g}", self.ends)
+
+    def __repr__(self) -> str:
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        shown = [f"{k}={v!r}" for k, v in given.items() if v is not None or k not in _FLIGHT]
+        return f"Budget({', '.join(shown)})"
+
+    @property
+    def flight(self) -> tuple[float, float]:
+        """When its flight begins and ends, in seconds since 1970; infinite where it does not."""
+        begins, ends = self.begins, self.ends
+        return (
+            -math.inf if begins is None else seconds("Budget", begins),
+            math.inf if ends is None else seconds("Budget", ends),
+        )
 
     @property
     def at_most(self) -> Decimal:
@@ -398,7 +465,9 @@ def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]
 
 def timed(limit: Limit) -> bool:
     """Return whether a limit has periods of time, not of auctions."""
-    return limit.per is not None and not isinstance(limit.per, int)
+    if limit.per is None:
+        return isinstance(limit, Budget) and limit.ends is not None
+    return not isinstance(limit.per, int)
 
 
 def named(limit: Limit) -> str:
@@ -406,4 +475,5 @@ def named(limit: Limit) -> str:
     size = limit.ratio if isinstance(limit, ReturnOnSpend) else limit.amount
     per = "" if limit.per is None else f" per {limit.per}"
     unit = " auctions" if isinstance(limit.per, int) else ""
-    return f"{limit.words} {size:.6g}{per}{unit}"
+    flight = " for a flight" if limit.per is None and timed(limit) else ""
+    return f"{limit.words} {size:.6g}{per}{unit}{flight}"

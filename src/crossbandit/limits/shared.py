@@ -15,14 +15,8 @@ from crossbandit.core import forks
 from crossbandit.core.steps import at_once
 from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidParameterError
-from crossbandit.limits.periods import (
-    check_jump,
-    jump_of,
-    period_around,
-    seconds,
-    steady_time,
-)
-from crossbandit.limits.settings import Budget, Lease, parsed
+from crossbandit.limits.periods import check_jump, jump_of, period_at, steady_time
+from crossbandit.limits.settings import Budget, Lease, parsed, seconds, timed
 from crossbandit.limits.state import EXACT, MAX_JUMP
 
 _USUAL = timedelta(minutes=10)
@@ -94,7 +88,7 @@ class SharedBudget:
     def __init__(self, budget: Budget, *, max_jump: timedelta | float | None = MAX_JUMP) -> None:
         given: object = budget
         if not isinstance(given, Budget) or isinstance(given.per, int):
-            reject("SharedBudget", "budget", "a Budget per day, hour, timedelta or None", budget)
+            reject("SharedBudget", "budget", "a Budget without a period of auctions", budget)
         self.budget = budget
         self._max_jump = jump_of("SharedBudget", max_jump)
         self._lock = Lock()
@@ -192,7 +186,7 @@ class SharedBudget:
         >>> round(shared.next_lease(traffic=0.5, at=0.0).amount, 9)  # for an hour
         3.0
         """
-        if self.budget.per is None:
+        if not timed(self.budget):
             expected = "given if the budget has no period: use lease instead of next_lease"
             reject("next_lease", "amount", expected, None)
         paid = _used("next_lease", used, most)
@@ -320,8 +314,7 @@ class SharedBudget:
         if not isinstance(lasts, timedelta) or lasts <= timedelta(0):
             reject(owner, "lasts", "a positive timedelta", lasts)
         now = self._turn(owner, at)
-        per, zone = self.budget.per, self.budget.timezone
-        begins, ends = period_around(per, zone, now, self._first)
+        begins, ends = period_at(self.budget, now, self._first)
         if lasts.total_seconds() > ends - begins:
             reject(owner, "lasts", f"at most the period, {timedelta(seconds=ends - begins)}", lasts)
         return now
@@ -336,6 +329,9 @@ class SharedBudget:
 
     def _left(self) -> _Money:
         """Return what is left of the amount, and of the most that may be spent."""
+        begins, ends = self.budget.flight
+        if not begins <= self._now < ends:
+            return _NOTHING
         left = _Money(Decimal(repr(self.budget.amount)), self.budget.at_most)
         for one in (self._spent, *self._leased.values()):
             left = left.plus(one, -1)
@@ -348,8 +344,7 @@ class SharedBudget:
         if self._first < 0:
             self._first = now
         if now >= self._ends:
-            per, zone = self.budget.per, self.budget.timezone
-            self._ends = min(period_around(per, zone, now, self._first)[1], _FOREVER)
+            self._ends = min(period_at(self.budget, now, self._first)[1], _FOREVER)
             self._spent, self._leased = _NOTHING, {}
         self._now = now
         return now

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from crossbandit.core.lazy import LazyTexts
 from crossbandit.limits import state as col
-from crossbandit.limits.settings import Lease, Money, named, timed
+from crossbandit.limits.settings import Budget, Lease, Money, named, timed
 from crossbandit.limits.state import EXACT, as_money
 
 if TYPE_CHECKING:
@@ -30,8 +33,9 @@ class LimitStatus:
         expected: The money that they are expected to cost; 0 under a target.
         outstanding: The money that they cost if all of them win; as `reserved` under a target.
         left: What may still be bid. Under a target, the credit of the next win is not included.
-        planned: What should have been spent by now; None if nothing is planned. In the period of
-            the first auction, the plan begins with that auction.
+        planned: What should have been spent by now; None if nothing is planned, as in a pause. In
+            the period of the first auction, the plan begins with that auction. It begins again with
+            what was spent when the limit was changed or resumed.
         slack: Under a target, the credits of the wins minus what was spent; negative if the target
             does not hold. None under a budget.
         multiplier: How much a unit of money counts in bids: a value divided by its pseudo-value, at
@@ -40,6 +44,7 @@ class LimitStatus:
         ends: When it ends.
         auctions: The auctions of the period.
         late: What was paid for bids that had expired, since the beginning.
+        paused: Whether nothing is bid until `resume` is called.
     """
 
     limit: Limit
@@ -55,6 +60,7 @@ class LimitStatus:
     ends: float | None
     auctions: int
     late: Decimal
+    paused: bool = False
 
     @property
     def overspent(self) -> Decimal:
@@ -74,8 +80,9 @@ class LimitStatus:
         plan = "" if self.planned is None else f" (planned by now: {self.planned:.6g})"
         late = f" ({self.late:.6g} of it for bids that had expired)" if self.late else ""
         late += f", which is {self.overspent:.6g} too much" if self.overspent else ""
+        pause = " (paused)" if self.paused else ""
         return (
-            f"{named(self.limit)}: spent {self.spent:.6g}{late}{plan}, reserved "
+            f"{named(self.limit)}{pause}: spent {self.spent:.6g}{late}{plan}, reserved "
             f"{self.reserved:.6g} (at most {self.outstanding:.6g}), left {self.left:.6g}, "
             f"multiplier {self.multiplier:.3g}"
         )
@@ -96,6 +103,7 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
     times = pacer.state.times[i]
     seconds = timed(limit) and times[col.END] != 0.0
     money = partial(as_money, unit=pacer.unit)
+    last = limit.flight[1] if isinstance(limit, Budget) else math.inf
     return LimitStatus(
         limit=limit,
         spent=money(spent),
@@ -107,9 +115,10 @@ def _status(pacer: Pacer, i: int, limit: Limit) -> LimitStatus:
         slack=None if budget else money(given - spent),
         multiplier=pacer.middle / core.limited_value(i, pacer.middle),
         begins=float(times[col.START]) if seconds else None,
-        ends=float(times[col.END]) if seconds else None,
+        ends=min(float(times[col.END]), last) if seconds else None,
         auctions=int(times[col.AUCTIONS]),
         late=money(pacer.late[i]),
+        paused=pacer.periods.paused and isinstance(limit, Budget),
     )
 
 
@@ -118,13 +127,19 @@ def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
     times, plan, periods = pacer.state.times[i], pacer.rules.plans[i], pacer.periods
     if not isinstance(limit, Money) or plan == col.AT_ONCE:
         return None
+    if isinstance(limit, Budget) and pacer.state.money[i, col.GIVEN] == 0:
+        return None
     if times[col.END] == 0.0:
         return 0.0
+    before, spent = pacer.planned_from[i].tolist()
+    if before >= 1.0:
+        return float(spent * pacer.rules.unit)
     if plan == col.BY_AUCTIONS:
-        return limit.amount * min(float(times[col.AUCTIONS] / times[col.END]), 1.0)
-    before = pacer.reserved.core.planned_until(i, max(periods.first, 0.0))
-    now = pacer.reserved.core.planned_until(i, max(periods.now, 0.0))
-    return limit.amount * float((now - before) / (1.0 - before)) if before < 1.0 else 0.0
+        now = min(float(times[col.AUCTIONS] / times[col.END]), 1.0)
+    else:
+        now = pacer.reserved.core.planned_until(i, max(periods.now, 0.0))
+    spent *= pacer.rules.unit
+    return float(spent + (limit.amount - spent) * ((now - before) / (1.0 - before)))
 
 
 def lowest_bid(amounts: Floats, first: int, last: int) -> float | None:
@@ -142,14 +157,28 @@ def reason(pacer: Pacer, value: float, worth: float, lowest: float) -> str:
     return _Words(pacer).why(tightest, value, worth, lowest)
 
 
+def _why_closed(limit: Limit, now: float, *, paused: bool) -> str:
+    """Return why a limit leaves nothing although nothing was spent."""
+    if isinstance(limit, Lease):
+        return "The lease has ended, or was given back. Lease money again, and call 'renew'."
+    if not isinstance(limit, Budget):
+        return ""
+    begins, ends = limit.flight
+    if now < begins or now >= ends:
+        words, at = ("begins", begins) if now < begins else ("has ended", ends)
+        local = datetime.fromtimestamp(at, ZoneInfo(limit.timezone)).isoformat(" ", "minutes")
+        return f"{named(limit)} {words}: {local}. Nothing is bid outside of its flight."
+    return "The budgets are paused. To bid again, call 'resume'." if paused else ""
+
+
 class _Words:
     """Says why the limits of a pacer, as they are now, allow no bid."""
 
     def __init__(self, pacer: Pacer) -> None:
         self.limits, self.unit = [*pacer.limits], pacer.unit
-        given = pacer.state.money[:, col.GIVEN].tolist()
-        self.ended = [
-            isinstance(one, Lease) and left == 0
+        given, now = pacer.state.money[:, col.GIVEN].tolist(), pacer.periods.now
+        self.closed = [
+            "" if left else _why_closed(one, now, paused=pacer.periods.paused)
             for one, left in zip(self.limits, given, strict=True)
         ]
 
@@ -158,8 +187,8 @@ class _Words:
         i, free, reserved = tightest
         limit, left = self.limits[i], as_money(max(free, 0), self.unit)
         held = as_money(abs(reserved), self.unit)
-        if self.ended[i]:
-            return "The lease has ended, or was given back. Lease money again, and call 'renew'."
+        if self.closed[i]:
+            return self.closed[i]
         if left >= Decimal(repr(lowest)):
             return (
                 f"To keep to the plan, a value of {value:.6g} counts as {worth:.6g}. "

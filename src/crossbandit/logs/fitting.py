@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.applications.bidding.auctions import AuctionRules, bids_for_values
 from crossbandit.applications.bidding.logs import FittingLog
-from crossbandit.environments.rules import AuctionRules, bids_for_values
 from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs.log import MIXED, AuctionLog, ClassTable, OutcomeCounts
 from crossbandit.logs.survey import check_survey, doubt_about_units, survey_log

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         settings_from,
     )
     from crossbandit.service.store import Store, open_store
+    from crossbandit.service.threads import NodeOptions
 
 __all__ = [
     "BidderExistsError",
@@ -44,6 +45,7 @@ __all__ = [
     "HeldElsewhereError",
     "LimitFigures",
     "Node",
+    "NodeOptions",
     "NotReadyError",
     "Outcome",
     "OverloadedError",
@@ -79,6 +81,7 @@ _lazy.load_on_use(
         "crossbandit.service.contents": "Decided Outcome Reported RowError",
         "crossbandit.service.figures": "BidderFigures DiagnosisFigures LimitFigures",
         "crossbandit.service.node": "Node",
+        "crossbandit.service.threads": "NodeOptions",
         "crossbandit.service.settings": "BidderSettings BudgetSettings CostPerSettings "
         "ReturnOnSpendSettings settings_from",
         "crossbandit.service.store": "Store open_store",

@@ -1,8 +1,8 @@
-"""Errors of the service, and a short code for every error that it may return."""
+"""Errors of the service, and the short code and the HTTP status of every error."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
 from crossbandit.errors import (
     CrossbanditError,
@@ -16,6 +16,9 @@ from crossbandit.errors import (
     MissingOutcomesError,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class ServiceError(CrossbanditError):
     """An error of the service.
@@ -24,7 +27,7 @@ class ServiceError(CrossbanditError):
         code: A short name for programs. It does not change between versions.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
 
 class UnknownBidderError(ServiceError):
@@ -86,6 +89,33 @@ class OverloadedError(ServiceError):
     code = "too-many-requests"
 
 
+class Refusal(ServiceError):  # noqa: N818 - it becomes an answer
+    """A request over HTTP is refused."""
+
+    def __init__(
+        self, code: str, message: str, headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
+        super().__init__(message)
+        self.code, self.headers = code, headers
+
+
+_WITH_STATUS = {
+    400: "invalid",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found unknown-bidder",
+    405: "method-not-allowed",
+    408: "too-slow",
+    409: "exists paused learned-before reported-otherwise limited",
+    413: "too-large",
+    415: "not-json",
+    422: "damaged-token foreign-token expired not-learned missing-outcomes contradiction",
+    429: "too-many-requests",
+    500: "error internal",
+    503: "not-ready store-unavailable",
+}
+# The HTTP status of each code.
+STATUS = {code: status for status, codes in _WITH_STATUS.items() for code in codes.split()}
 _CODES: tuple[tuple[type[CrossbanditError], str], ...] = (
     (LearnedBeforeError, "learned-before"),
     (ExpiredDecisionError, "expired"),

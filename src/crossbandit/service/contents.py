@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
+import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, code_of
+from crossbandit.algorithms.learners.law_learner import KNOWN, code_of
 from crossbandit.applications import Bid
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
-from crossbandit.errors import IMPOSSIBLE_CONTENT
+from crossbandit.errors import IMPOSSIBLE_CONTENT, InvalidContextError
+from crossbandit.laws.levels import checked_label
 from crossbandit.laws.rounds import shown_by
 from crossbandit.service.settings import Budgets, Targets
 
@@ -123,10 +125,34 @@ class Lost:
     made: float  # when they had all been made
 
 
-encode = msgspec.msgpack.Encoder().encode
+def _plain(given: Any) -> Any:
+    """Return a scalar of NumPy as a plain one."""
+    if isinstance(given, np.generic):
+        return given.item()
+    raise TypeError(f"Got {given!r}")
+
+
+encode = msgspec.msgpack.Encoder(decimal_format="number", enc_hook=_plain).encode
 rows_of = msgspec.msgpack.Decoder(list[Row]).decode
 change_of = msgspec.msgpack.Decoder(Change).decode
 decision_of = msgspec.msgpack.Decoder(Request | Lost).decode
+
+
+def as_logged(request: Request, place: str = "") -> tuple[Request, bytes]:
+    """Return a request as it is read from the log, and its bytes there.
+
+    A decision that was made from anything else could not be repeated.
+    """
+    try:
+        content = encode(request)
+        return cast("Request", decision_of(content)), content
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+        for name, level in request.classes.items():
+            checked_label("decide", f"{name}{place}", level)
+        raise InvalidContextError(
+            "Values, prices and times must be numbers, and levels of classes texts, integers, "
+            f"floats or None. {error}."
+        ) from None
 
 
 # --- outcomes that contradict others -------------------------------------------------------------
@@ -138,7 +164,6 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
 
     _Key = tuple[str, int]  # the decider and its number of the decision
-    _Result = tuple[bool, float | None, float | None]  # won, highest competing bid, reserve
 
 _ROOM = 20_000
 
@@ -151,12 +176,12 @@ class LatestOutcomes:
 
     def __init__(self, room: int = _ROOM) -> None:
         self._room, self._lock = room, Lock()
-        self._found: dict[_Key, _Result] = {}
+        self._found: dict[_Key, Row] = {}
 
     def add(self, key: _Key, row: Row) -> None:
         """Remember an outcome."""
         with self._lock:
-            self._found[key] = row.won, row.highest_competing_bid, row.reserve
+            self._found[key] = msgspec.structs.replace(row, token=b"")  # to save memory
             if len(self._found) > self._room:
                 del self._found[next(iter(self._found))]
 
@@ -169,10 +194,7 @@ class LatestOutcomes:
     def find(self, key: _Key, row: Row) -> Row | None:
         """Return the outcome that was reported before; None if none is remembered."""
         found = self._found.get(key)
-        if found is None:
-            return None
-        won, price, reserve = found
-        return msgspec.structs.replace(row, won=won, highest_competing_bid=price, reserve=reserve)
+        return found and msgspec.structs.replace(found, token=row.token)
 
 
 def contradicts(

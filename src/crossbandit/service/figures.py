@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats
     from crossbandit.limits import LimitStatus
-    from crossbandit.service.live import LiveBidder
+    from crossbandit.service.bidder import LiveBidder
 
 
 MINUTES = 24 * 60  # the number of minutes that are kept
@@ -277,6 +277,15 @@ class BidderFigures(msgspec.Struct, frozen=True):
 def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -> LearnedFigures:
     """Return the figures that are published with a policy."""
     bidder, watch = live.bidder, live.bidder.learner.watch
+    alerts = [
+        f"{one}. It was exceeded by outcomes that were corrected or came too late, so nothing is "
+        "bid until its period is over or its amount is raised."
+        for one in bidder.limits
+        if one.overspent
+    ]
+    if watch.biased and watch.missing != "accept":
+        pause = " Nothing is learned until both come." if watch.misled else ""
+        alerts.insert(0, watch.reason + pause)
     return LearnedFigures(
         entry=live.entry,
         at=at,
@@ -284,58 +293,25 @@ def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -
         limits=tuple(map(_limit, bidder.limits)),
         diagnosis=_diagnosis(bidder) if views is None else views.diagnosis,
         exploration=_exploration(bidder) if views is None else views.exploration,
-        alerts=_missing(watch) + _overspent(bidder.limits),
-    )
-
-
-def _missing(watch: OutcomeWatch) -> tuple[str, ...]:
-    """Return the alert that outcomes are missing, if they are and if it is wanted."""
-    if not watch.biased or watch.missing == "accept":
-        return ()
-    return (watch.reason + (" Nothing is learned until both come." if watch.misled else ""),)
-
-
-def _overspent(limits: Sequence[LimitStatus]) -> tuple[str, ...]:
-    return tuple(
-        f"{one}. It was exceeded by outcomes that were corrected or came too late, so nothing is "
-        "bid until its period is over or its amount is raised."
-        for one in limits
-        if one.overspent
+        alerts=tuple(alerts),
     )
 
 
 def _limit(status: LimitStatus) -> LimitFigures:
     limit = status.limit
-    return LimitFigures(
-        kind=limit.kind,
-        amount=float(getattr(limit, "ratio", 0.0) or getattr(limit, "amount", 0.0)),
-        spent=float(status.spent),
-        reserved=float(status.reserved),
-        left=float(status.left),
-        planned=status.planned,
-        slack=None if status.slack is None else float(status.slack),
-        multiplier=status.multiplier,
-        begins=status.begins,
-        ends=status.ends,
-        auctions=status.auctions,
-        words=str(status),
-        expected=status.expected,
-        outstanding=float(status.outstanding),
-    )
+    aim = float(getattr(limit, "ratio", 0.0) or getattr(limit, "amount", 0.0))
+    names = (name for name in LimitFigures.__struct_fields__ if hasattr(status, name))
+    same: dict[str, Any] = {name: getattr(status, name) for name in names}
+    same |= {name: float(one) for name, one in same.items() if isinstance(one, Decimal)}
+    return LimitFigures(kind=limit.kind, amount=aim, words=str(status), **same)
 
 
-def with_deliveries(limits: tuple[LimitFigures, ...]) -> tuple[LimitFigures, ...]:
-    """Return limits, with a word on each under which far less was spent than planned.
+def under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
+    """Return a word on one of several limits if far less was spent than planned; else "".
 
     Nothing is said at the beginning of a period, after few auctions, and where another budget
     allows less.
     """
-    return tuple(
-        msgspec.structs.replace(one, under_delivery=_under_delivery(one, limits)) for one in limits
-    )
-
-
-def _under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...]) -> str:
     if one.planned is None or one.auctions < _FEWEST or one.spent >= _FAR * one.planned:
         return ""
     waits = one.reserved >= one.left

@@ -21,6 +21,7 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
+from crossbandit.service.bidder import Directory, LiveBidder
 from crossbandit.service.causes import (
     BidderExistsError,
     HeldElsewhereError,
@@ -30,7 +31,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client.transport import address_parts
+from crossbandit.service.client.client import address_parts
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -42,25 +43,20 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.known import Directory
-from crossbandit.service.learner import LearnerThread, Leases, Timing, new_holder
-from crossbandit.service.live import LiveBidder
 from crossbandit.service.settings import checked_name, settings_from
-from crossbandit.service.store import CHANGE, LEASE, Append
-from crossbandit.service.writer import Writer
+from crossbandit.service.store import CHANGE, Append, NewBidder
+from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from crossbandit.applications import Bid, FirstPriceBidder
+    from crossbandit.service.bidder import KnownBidder
     from crossbandit.service.contents import Outcome
     from crossbandit.service.figures import BidderFigures
-    from crossbandit.service.known import KnownBidder
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
-    from crossbandit.service.store import Store
+    from crossbandit.service.store import Session, Store
 
-_ROOM = 500_000
-_WEEK = 7 * 86_400.0
 _LOCKED = 0.05  # the part of a lease for which all writes wait for a row that is locked
 _PATIENCE = 20.0  # seconds to wait for a node that decides for a new bidder
 _WAIT = 0.02  # seconds between two looks at it
@@ -89,15 +85,7 @@ class Node:
         url: The address at which other nodes reach this one, or None.
         name: A name for this node; None for a new one.
         learn: Whether to learn for bidders, and to decide for those with limits.
-        lease: How many seconds a lease lasts. If its node stops, another node takes over
-            when the lease has expired. The locks of a node that stops end before.
-        poll: Seconds between two reads of what other nodes have stored.
-        publish: The least number of seconds between two policies of a bidder.
-        checkpoint_entries: A checkpoint is made after this many entries.
-        checkpoint_seconds: A checkpoint is made after this many seconds, if there are new entries.
-        retention: How many seconds to keep entries that no recovery needs; None for ever.
-        room: How many outcomes may wait to be stored.
-        clock: Returns the time in seconds since 1970.
+        **options: Fields of `NodeOptions`: times, and how much may wait.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -122,35 +110,25 @@ class Node:
         url: str | None = None,
         name: str | None = None,
         learn: bool = True,
-        lease: float = LEASE,
-        poll: float = 1.0,
-        publish: float = 1.0,
-        checkpoint_entries: int = 100_000,
-        checkpoint_seconds: float = 300.0,
-        retention: float | None = _WEEK,
-        room: int = _ROOM,
-        clock: Callable[[], float] = time.time,
+        **options: Any,
     ) -> None:
+        given = NodeOptions(**options)
+        lease, self.clock = given.lease, given.clock
         self.key = checked_key("Node", "key", key)
         if url is not None:
             address_parts("Node", url)
-        self.clock = clock
         # Each change has a connection: with one for all, a locked row would delay every change.
         self._connect = partial(store.session, lease)
         self.gives_key = self.key is None
         if self.gives_key:
             with closing(self._connect()) as session:
                 self.key = session.key()
-        self.directory = Directory(store.session(lease), self.key, clock)
+        self.directory = Directory(store.session(lease), self.key, self.clock)
         self._leases = Leases(store.session(lease), name or new_holder(), url, lease)
-        self.learner = LearnerThread(
-            store.session(lease),
-            self.directory,
-            self._leases if learn else None,
-            Timing(lease, poll, publish, checkpoint_entries, checkpoint_seconds, retention),
-        )
+        leases = self._leases if learn else None
+        self.learner = LearnerThread(store.session(lease), self.directory, leases, given)
         session = store.session(lease, _LOCKED * lease)
-        self.writer = Writer(session, clock, room, lease, self.learner.has_grown)
+        self.writer = Writer(session, given, self.learner.has_grown)
         self.learner.writer = self.writer
         self._latest = LatestOutcomes()
         self._closed = False
@@ -206,9 +184,9 @@ class Node:
         live = LiveBidder(settings.build())
         now = self.clock()
         text = msgspec.json.encode(settings).decode()
-        owner = live.bidder.learner.learner
+        bidder = NewBidder(name, text, live.bidder.learner.learner, now)
         with closing(self._connect()) as store:
-            made = store.create(name, text, owner, now, live.policy(now), live.checkpoint())
+            made = store.create(bidder, live.policy(now), live.checkpoint())
         if not made:
             raise BidderExistsError(
                 f"There is already a bidder {name!r}. Delete it first, or choose another name."
@@ -242,10 +220,7 @@ class Node:
         Args:
             name: The bidder.
         """
-        with closing(self._connect()) as store:
-            while not store.delete(self.directory.find(name, changing=True).row.id):
-                self.directory.refresh()  # it was created again, at another node
-        self.learner.look()
+        self._write(name, lambda store, bidder: store.delete(bidder))
 
     def pause(self, name: str) -> None:
         """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
@@ -253,7 +228,7 @@ class Node:
         Args:
             name: The bidder.
         """
-        self._pause(name, paused=True)
+        self._write(name, lambda store, bidder: store.pause(bidder, paused=True))
 
     def resume(self, name: str) -> None:
         """Let a bidder decide again.
@@ -261,12 +236,13 @@ class Node:
         Args:
             name: The bidder.
         """
-        self._pause(name, paused=False)
+        self._write(name, lambda store, bidder: store.pause(bidder, paused=False))
 
-    def _pause(self, name: str, *, paused: bool) -> None:
+    def _write(self, name: str, write: Callable[[Session, int], bool]) -> None:
+        """Write to the row of a bidder; `write` returns whether there is one of this number."""
         with closing(self._connect()) as store:
-            while not store.pause(self.directory.find(name, changing=True).row.id, paused=paused):
-                self.directory.refresh()  # as for `delete`
+            while not write(store, self.directory.find(name, changing=True).row.id):
+                self.directory.refresh()  # it was created again, at another node
         self.learner.look()
 
     def change(
@@ -539,29 +515,16 @@ class Node:
                 rows.append(row)
                 keys.append(key)
                 self._latest.add(key, row)
-        answer = Reported(len(rows), tuple(errors))
-        reported: Future[Reported] = Future()
+        answer, forget = Reported(len(rows), tuple(errors)), partial(self._latest.remove, keys)
         if not rows:
+            reported: Future[Reported] = Future()
             reported.set_result(answer)
             return reported
-
-        def finish(done: Future[None]) -> None:
-            error = done.exception()
-            if error is not None:
-                self._latest.remove(keys)
-            if not reported.set_running_or_notify_cancel():
-                return
-            if error is not None:
-                reported.set_exception(error)
-            else:
-                reported.set_result(answer)
-
         try:
-            self.writer.report(known.row.id, rows).add_done_callback(finish)
+            return self.writer.report(known.row.id, rows, answer, forget)
         except ServiceError:
-            self._latest.remove(keys)
+            forget()
             raise
-        return reported
 
     def _check_again(self, known: KnownBidder, row: Row, key: tuple[str, int]) -> None:
         """Raise if another outcome of the same bid is known. The same outcome may come again."""
@@ -605,6 +568,11 @@ class Node:
             name: The bidder.
         """
         return self.directory.find(name).figures(self.clock())
+
+    def all_figures(self) -> dict[str, BidderFigures]:
+        """Return the figures of all bidders, by name."""
+        bidders = sorted(self.directory.bidders.items())
+        return {name: one.figures(self.clock()) for name, one in bidders}
 
     def health(self) -> dict[str, Any]:
         """Return the state of this node. `GET /readyz` shows only whether it is ready."""

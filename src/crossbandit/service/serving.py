@@ -19,9 +19,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
+from crossbandit.service.causes import Refusal
 from crossbandit.service.http import create_app
 from crossbandit.service.http.access import secret_bytes
-from crossbandit.service.http.answers import Refusal, send_answer
+from crossbandit.service.http.handlers import answer_to
 
 try:
     import resource
@@ -403,6 +404,6 @@ def _only_health(app: Any) -> Any:
             "All connections of the service are in use. Try again soon.",
             headers=[(b"connection", b"close"), (b"retry-after", b"1")],
         )
-        await send_answer(send, refusal.answer())
+        await answer_to(refusal).send(send)
 
     return answer

@@ -59,10 +59,13 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         amount: The money that may be spent in each period.
-        per: "day" or "hour"; `{"seconds": n}`; a number of auctions; or None for all time.
+        per: "hour", "day", "week" or "month"; `{"seconds": n}`; a number of auctions; or None for
+            all time.
         pacing: "traffic", "even" or "asap".
         timezone: The time zone in which days begin.
         worst_case: The share of the amount by which it is exceeded if all open bids win.
+        begins: When the flight begins, in seconds since 1970; None if it has begun.
+        ends: When the flight ends; None if it does not.
     """
 
     made: ClassVar[type[Budget]] = Budget
@@ -71,10 +74,21 @@ class BudgetSettings(LimitSettings, frozen=True, forbid_unknown_fields=True):
     pacing: str = "traffic"
     timezone: str = "UTC"
     worst_case: float = 1.0
+    begins: float | None = None
+    ends: float | None = None
+
+
+class _Target(LimitSettings, frozen=True, kw_only=True, tag_field="kind"):
+    """What the settings of all targets share."""
+
+    keep: str = "always"
+    aim: str = "value"
+    per: Period = None
+    timezone: str = "UTC"
 
 
 class ReturnOnSpendSettings(
-    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="return-on-spend"
+    _Target, frozen=True, forbid_unknown_fields=True, tag="return-on-spend"
 ):
     """A target; see `crossbandit.limits.ReturnOnSpend`.
 
@@ -88,15 +102,9 @@ class ReturnOnSpendSettings(
 
     made: ClassVar[type[ReturnOnSpend]] = ReturnOnSpend
     ratio: float
-    keep: str = "always"
-    aim: str = "value"
-    per: Period = None
-    timezone: str = "UTC"
 
 
-class CostPerSettings(
-    LimitSettings, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="cost-per"
-):
+class CostPerSettings(_Target, frozen=True, forbid_unknown_fields=True, tag="cost-per"):
     """A target; see `crossbandit.limits.CostPer`.
 
     Attributes:
@@ -111,10 +119,6 @@ class CostPerSettings(
     made: ClassVar[type[CostPer]] = CostPer
     amount: float
     worth: float | None = None
-    keep: str = "always"
-    aim: str = "value"
-    per: Period = None
-    timezone: str = "UTC"
 
 
 TargetSettings = ReturnOnSpendSettings | CostPerSettings

@@ -12,11 +12,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import psycopg
+
 from crossbandit.core.validation import reject, verbatim
 from crossbandit.service.causes import LockedError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 LEASE = 5.0  # how many seconds a lease lasts by default
 _KEPT = 2  # the number of checkpoints that are kept
@@ -85,6 +87,15 @@ class PolicyRow(NamedTuple):
 # --- writes ------------------------------------------------------------------------------------
 
 
+class NewBidder(NamedTuple):
+    """A bidder that is not in the store yet."""
+
+    name: str
+    settings: str
+    owner: str
+    created: float
+
+
 class Append(NamedTuple):
     """Add entries to a log."""
 
@@ -146,6 +157,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS keys (content {bytes} NOT NULL)",
 )
 
+_NEWEST = "FROM checkpoints WHERE bidder = ? ORDER BY entry DESC, decisions DESC"
+
 # Every transaction locks rows in this order, so that there is no deadlock: first those of leases,
 # then those of bidders, then those of the other tables; in each table by the number of the bidder.
 TABLES_OF_A_BIDDER = ("leases", "bidders", "entries", "decisions", "checkpoints", "policies")
@@ -176,8 +189,15 @@ class Session(ABC):
         """Begin a transaction, on a new connection if there is none."""
 
     @abstractmethod
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        """Execute a statement and return the cursor."""
+
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute a statement and return its rows."""
+        if self._connection is None:
+            raise self.errors[0]("the connection is closed")
+        found = self._execute(statement, values)
+        return [] if found.description is None else found.fetchall()
 
     def _lock(self, strength: str, *, wait: bool) -> str:
         """Return the end of a SELECT statement that locks its rows until the transaction ends.
@@ -288,20 +308,11 @@ class Session(ABC):
             for row in rows
         ]
 
-    def create(
-        self,
-        name: str,
-        settings: str,
-        owner: str,
-        at: float,
-        policy: PolicyRow,
-        checkpoint: Checkpoint,
-    ) -> bool:
+    def create(self, bidder: NewBidder, policy: PolicyRow, checkpoint: Checkpoint) -> bool:
         """Add a bidder; return False if a bidder of that name exists."""
         with self._transaction():
-            bidder = {"name": name, "settings": settings, "owner": owner, "created": at}
             once = "ON CONFLICT (name) DO NOTHING RETURNING id"
-            made = self._insert("bidders", once, **bidder, paused=0, last=0)
+            made = self._insert("bidders", once, **bidder._asdict(), paused=0, last=0)
             if not made:
                 return False
             number = int(made[0][0])
@@ -410,19 +421,9 @@ class Session(ABC):
     def _keep_checkpoint(self, bidder: int, checkpoint: Checkpoint) -> None:
         replace = "ON CONFLICT (bidder, entry, decisions) DO UPDATE SET content = excluded.content"
         self._insert("checkpoints", replace, bidder=bidder, **checkpoint._asdict())
-        for entry, decisions in self._checkpoint_numbers(bidder)[_KEPT:]:
-            self._rows(
-                "DELETE FROM checkpoints WHERE bidder = ? AND entry = ? AND decisions = ?",
-                [bidder, entry, decisions],
-            )
-
-    def _checkpoint_numbers(self, bidder: int) -> list[tuple[int, int]]:
-        rows = self._rows(
-            "SELECT entry, decisions FROM checkpoints WHERE bidder = ? "
-            "ORDER BY entry DESC, decisions DESC",
-            [bidder],
-        )
-        return [(int(entry), int(decisions)) for entry, decisions in rows]
+        for old in self._rows(f"SELECT entry, decisions {_NEWEST}", [bidder])[_KEPT:]:
+            delete = "DELETE FROM checkpoints WHERE bidder = ? AND entry = ? AND decisions = ?"
+            self._rows(delete, [bidder, *old])
 
     # --- reading -------------------------------------------------------------------------------
 
@@ -437,40 +438,37 @@ class Session(ABC):
 
     def decisions(self, bidder: int, first: int) -> list[DecisionRow]:
         """Return the decisions from number `first` on."""
-        rows = self._read(
-            "SELECT number, after, content FROM decisions WHERE bidder = ? AND number >= ? "
-            "ORDER BY number",
-            [bidder, first],
-        )
+        where = "WHERE bidder = ? AND number >= ? ORDER BY number"
+        rows = self._read(f"SELECT number, after, content FROM decisions {where}", [bidder, first])
         return [DecisionRow(*row) for row in rows]
 
     def checkpoints(self, bidder: int) -> list[Checkpoint]:
         """Return the checkpoints, the newest first."""
-        rows = self._read(
-            "SELECT entry, decisions, content FROM checkpoints WHERE bidder = ? "
-            "ORDER BY entry DESC, decisions DESC",
-            [bidder],
-        )
+        rows = self._read(f"SELECT entry, decisions, content {_NEWEST}", [bidder])
         return [Checkpoint(*row) for row in rows]
 
     def policy(self, bidder: int) -> PolicyRow | None:
         """Return the policy."""
-        rows = self._read(
-            "SELECT entry, at, content, figures FROM policies WHERE bidder = ?", [bidder]
-        )
+        select = "SELECT entry, at, content, figures FROM policies WHERE bidder = ?"
+        rows = self._read(select, [bidder])
         return PolicyRow(*rows[0]) if rows else None
 
     # --- leases --------------------------------------------------------------------------------
 
     def take_leases(
-        self, bidders: list[int], holder: str, url: str | None, seconds: float
+        self, wanted: Mapping[int, int], holder: str, url: str | None, seconds: float
     ) -> dict[int, int]:
         """Take or renew leases; return the fence of each lease that the holder now has.
+
+        `wanted` has the fence under which the holder has a state of a bidder, or 0 if it has none:
+        each state has a fence of its own. So nothing that was decided in an earlier state can be
+        written once a later one is read. Otherwise a checkpoint might lack decisions that the log
+        has.
 
         This waits for no other process. A lease that is locked stays as it is, until the next time.
         """
         # A lease that ends too late was taken before the clock of the database was set back.
-        free = f"holder <> ? AND (expires < {self.now} OR expires > {self.now} + ?)"
+        free = f"(expires < {self.now} OR expires > {self.now} + ? OR (holder = ? AND ? = 0))"
         # Whoever writes under the present fence has locked the row (`_lease`). That must keep
         # others from taking the lease, so they lock the row for more than this UPDATE needs.
         take = (
@@ -478,19 +476,19 @@ class Session(ABC):
             f"WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND {free}"
             f"{self._lock('UPDATE', wait=False)}) RETURNING fence"
         )
+        own = "FROM leases WHERE bidder = ? AND holder = ? AND fence = ?"
         renew = (
-            f"UPDATE leases SET url = ?, expires = {self.now} + ? "
-            "WHERE bidder = (SELECT bidder FROM leases WHERE bidder = ? AND holder = ?"
-            f"{self._lock('NO KEY UPDATE', wait=False)}) RETURNING fence"
+            f"UPDATE leases SET url = ?, expires = {self.now} + ? WHERE bidder = (SELECT bidder "
+            f"{own}{self._lock('NO KEY UPDATE', wait=False)}) RETURNING fence"
         )
-        locked = "SELECT fence FROM leases WHERE bidder = ? AND holder = ?"
         fences = {}
         with self._transaction():
-            for bidder in sorted(bidders):
+            for bidder, fence in sorted(wanted.items()):
+                mine = [bidder, holder, fence]
                 found = (
-                    self._rows(renew, [url, seconds, bidder, holder])
-                    or self._rows(take, [holder, url, seconds, bidder, holder, 4 * seconds])
-                    or self._rows(locked, [bidder, holder])
+                    self._rows(renew, [url, seconds, *mine])
+                    or self._rows(f"SELECT fence {own}", mine)  # it is locked
+                    or self._rows(take, [holder, url, seconds, bidder, 4 * seconds, holder, fence])
                 )
                 if found:
                     fences[bidder] = int(found[0][0])
@@ -513,7 +511,7 @@ class Session(ABC):
         with self._transaction():
             # Nobody else may delete the same rows meanwhile, perhaps in another order.
             alone = self._locked_row(lease, bidder, "NO KEY UPDATE", wait=False)
-            kept = self._checkpoint_numbers(bidder)
+            kept = self._rows(f"SELECT entry, decisions {_NEWEST}", [bidder])
             if not alone or len(kept) < _KEPT:
                 return 0
             entry, decisions = kept[-1]
@@ -580,11 +578,88 @@ class SqliteSession(Session):
         if self._connection is not None and self._connection.in_transaction:
             super()._end(commit=commit)
 
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
-        if self._connection is None:
-            raise sqlite3.ProgrammingError("the connection is closed")
-        found: list[Any] = self._connection.execute(statement, values).fetchall()
-        return found
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        return self._connection.execute(statement, values)
+
+
+_SETTINGS = (
+    "SET synchronous_commit TO on",  # independent of the server's default
+    "SET statement_timeout TO '60s'",
+    "SET default_transaction_isolation TO 'read committed'",
+)
+# No time limit of the server holds while it waits for the rest of a statement. A process that was
+# stopped while it sent one would keep its locks.
+_END_STOPPED = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND usename = current_user AND application_name = 'crossbandit' AND backend_xid IS NOT NULL "
+    "AND wait_event_type = 'Client' AND state_change < clock_timestamp() - make_interval(secs => ?)"
+)
+_SETTING_UP = 7_210_944  # the advisory lock that is held while tables are created
+
+
+class PostgresqlSession(Session):
+    """A connection to a PostgreSQL database; see `Session`.
+
+    After an error the connection is closed. The next transaction opens a new one.
+    """
+
+    types: ClassVar[dict[str, str]] = {
+        "serial": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "real": "DOUBLE PRECISION",
+        "bytes": "BYTEA",
+    }
+    now: ClassVar[str] = "CAST(extract(epoch FROM clock_timestamp()) AS DOUBLE PRECISION)"
+    errors: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error, OSError)
+    locked: ClassVar[tuple[type[Exception], ...]] = (
+        psycopg.errors.LockNotAvailable,
+        psycopg.errors.DeadlockDetected,
+    )
+    remedy: ClassVar[str] = "Check that it runs, its address, and the rights of its user."
+
+    def _begin(self, *, write: bool) -> None:
+        del write
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                connect_timeout=5,
+                keepalives_idle=5,
+                keepalives_interval=2,
+                keepalives_count=3,
+                tcp_user_timeout=10_000,
+                application_name="crossbandit",
+            )
+            # A process that was stopped inside a transaction must not keep its locks for longer
+            # than its leases. Otherwise no other process could take them over when they end.
+            limits = (
+                f"SET idle_in_transaction_session_timeout TO {_milliseconds(self._longest / 2)}",
+                f"SET lock_timeout TO {_milliseconds(self._patience)}",
+            )
+            for one in (*_SETTINGS, *limits):
+                self._connection.execute(one.encode())
+        self._connection.execute("BEGIN")
+
+    def _lock(self, strength: str, *, wait: bool) -> str:
+        return f" FOR {strength}" if wait else f" FOR {strength} SKIP LOCKED"
+
+    def _execute(self, statement: str, values: Sequence[Any]) -> Any:
+        marked = statement.replace("?", "%s").encode()
+        return self._connection.execute(marked, values or None, binary=True)
+
+    def take_leases(
+        self, wanted: Mapping[int, int], holder: str, url: str | None, seconds: float
+    ) -> dict[int, int]:
+        """Take or renew leases and end transactions for which a process has sent nothing lately."""
+        self._read(_END_STOPPED, [self._longest])
+        return super().take_leases(wanted, holder, url, seconds)
+
+    def _set_up(self) -> None:
+        self._rows(f"SELECT pg_advisory_xact_lock({_SETTING_UP})")
+        super()._set_up()
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(round(1000 * seconds), 1)  # 0 would mean no limit
 
 
 class Store:
@@ -626,8 +701,6 @@ def open_store(address: str | Path) -> Store:
     """
     text = str(address)
     if text.startswith(("postgresql://", "postgres://")):
-        from crossbandit.service.postgresql import PostgresqlSession
-
         return Store(PostgresqlSession, text, "in PostgreSQL")
     path = text.removeprefix("sqlite:///")
     if not path or "://" in path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 import math
@@ -25,10 +24,8 @@ from crossbandit.algorithms import from_json
 from crossbandit.core import backends
 from crossbandit.core.modules import load_modules, source_hashes
 from crossbandit.core.progress import ProgressLine, bar, duration
-from crossbandit.core.streams import fixed
 from crossbandit.environments.environment import horizon_of
 from crossbandit.environments.simulation import simulate
-from crossbandit.environments.simulation.simulate import play_through
 from crossbandit.errors import StudyError
 from crossbandit.studies.plan import build_environment, draws_table_per_seed, own_builders
 from crossbandit.studies.store import CellFailure, CellResult, differences, provenance, writable
@@ -50,50 +47,50 @@ _FULL_ROUNDS = 200_000
 
 _PACKAGE = str(Path(crossbandit.__file__).parent)
 
-# The pairs of environment and algorithm that this process has played, by name.
-_WARM: set[tuple[str, str]] = set()
-
 
 def run_batch(cells: Sequence[Cell], *, modules: tuple[str, ...]) -> list[CellResult | CellFailure]:
     """Run cells one after the other. A cell that fails does not stop the next."""
-    return [_run(cell, modules) for cell in cells]
+    results: list[CellResult | CellFailure] = []
+    for cell in cells:
+        try:
+            load_modules(modules)
+            results.append(_simulate(cell))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
+            frames = traceback.extract_tb(error.__traceback__)
+            own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
+            frame = (own or frames)[-1]  # the last outside this package, if any
+            results.append(
+                failure(
+                    cell,
+                    "".join(traceback.format_exception_only(error)).strip(),
+                    location=f"{frame.filename}, line {frame.lineno}, in {frame.name}",
+                    traceback="".join(traceback.format_exception(error)),
+                )
+            )
+    return results
 
 
 def failure(cell: Cell, error: str, *, location: str = "", traceback: str = "") -> CellFailure:
     """Return the record of a cell that failed, or that is given up."""
     return CellFailure(
-        cell=cell.key,
-        environment=cell.environment,
-        algorithm=cell.algorithm,
-        seed=cell.seed,
+        **_identity(cell),
         error=error,
-        version=crossbandit.__version__,
         failed_at=datetime.now(UTC).replace(tzinfo=None),
         location=location,
         traceback=traceback,
-        provenance=provenance(),
     )
 
 
-def _run(cell: Cell, modules: tuple[str, ...]) -> CellResult | CellFailure:
-    try:
-        load_modules(modules)
-        return _simulate(cell)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - any error is reported
-        return failure(
-            cell,
-            "".join(traceback.format_exception_only(error)).strip(),
-            location=_location(error),
-            traceback="".join(traceback.format_exception(error)),
-        )
-
-
-def _location(error: BaseException) -> str:
-    """Return the file and line that raised an error: the last outside this package, if any."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    frame = (own or frames)[-1]
-    return f"{frame.filename}, line {frame.lineno}, in {frame.name}"
+def _identity(cell: Cell) -> dict[str, Any]:
+    """Return what a result and a failure say about their cell."""
+    return {
+        "cell": cell.key,
+        "environment": cell.environment,
+        "algorithm": cell.algorithm,
+        "seed": cell.seed,
+        "version": crossbandit.__version__,
+        "provenance": provenance(),
+    }
 
 
 def _simulate(cell: Cell) -> CellResult:
@@ -102,42 +99,24 @@ def _simulate(cell: Cell) -> CellResult:
     algorithm = from_json(json.loads(cell.algorithm))
     horizon = horizon_of(environment)
     record = "full" if horizon <= _FULL_ROUNDS else "thin"
-    if kind(cell.environment, cell.algorithm) not in _WARM:
-        # Play the first batch, so that the time of the run does not include loading. If something
-        # is wrong with the cell, its run will report it.
-        with contextlib.suppress(Exception, SystemExit):
-            play_through(
-                algorithm,
-                environment,
-                fixed(cell.seed),
-                compiled=None,
-                factored=None,
-                record="thin",
-                show_progress=False,
-                stopped=[False].pop,  # raises an IndexError before the second batch
-            )
-        _WARM.add(kind(cell.environment, cell.algorithm))
     began = time.perf_counter()
     run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
     seconds = time.perf_counter() - began
     if not np.isfinite(run.final_regret):
         raise ArithmeticError(f"the regret is {run.final_regret}")
     points = curve_points(run.rounds.size)
+    knows_losses = record == "full" and hasattr(environment, "expected_block")
     return CellResult(
-        cell=cell.key,
-        environment=cell.environment,
-        algorithm=cell.algorithm,
-        seed=cell.seed,
+        **_identity(cell),
         horizon=horizon,
         final_regret=run.final_regret,
         loss=run.loss,
         comparator_loss=run.comparator_loss,
         seconds=seconds,
-        version=crossbandit.__version__,
         curve_rounds=run.rounds[points].tolist(),
         curve_regret=run.regret[points].tolist(),
-        provenance=provenance(),
         parameters=json.dumps(chosen_parameters(algorithm, environment)),
+        pseudo_regret=float(run.pseudo_regret[-1]) if knows_losses else None,
     )
 
 
@@ -172,12 +151,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, bool | int | float | str | None) else repr(value)
-
-
-@lru_cache(maxsize=10_000)
-def kind(environment: str, algorithm: str) -> tuple[str, str]:
-    """Return the names of an environment and an algorithm, without their parameters."""
-    return json.loads(environment)["name"], json.loads(algorithm)["id"]
 
 
 @lru_cache(maxsize=2)
@@ -226,16 +199,11 @@ class StudyProgress(NamedTuple):
 
 
 class Count:
-    """Keeps the progress of a study.
-
-    The clock starts again with the first result of an environment and an algorithm together:
-    before it, workers start, and load what they need.
-    """
+    """Keeps the progress of a study. The clock starts when workers have started: with a result."""
 
     def __init__(self, kept: int, total: int, total_rounds: int) -> None:
         self.progress = StudyProgress(kept, total, total_rounds=total_rounds)
         self._start: tuple[float, StudyProgress] | None = None
-        self._known: set[tuple[str, str]] = set()
 
     def add(self, results: Sequence[CellResult | CellFailure], rounds: int) -> None:
         """Count a batch of cells that are done, and the rounds that they have together."""
@@ -248,11 +216,7 @@ class Count:
             rate=None,
             seconds_left=None,
         )
-        kinds = {kind(result.environment, result.algorithm) for result in results}
-        if self._start is None or not kinds <= self._known:
-            self._known |= kinds
-            self._start = now, state
-        since, first = self._start
+        since, first = self._start = self._start or (now, state)
         seconds, played = now - since, state.rounds - first.rounds
         if played and seconds > 0:
             state = state._replace(

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from crossbandit.algorithms import registered
 from crossbandit.core.report import (
     Chart,
     Series,
@@ -22,6 +21,7 @@ from crossbandit.core.report import (
     render,
     write_files,
 )
+from crossbandit.core.report.statistics import half_widths
 from crossbandit.core.report.text import (
     MISSING,
     count,
@@ -71,6 +71,11 @@ COLUMNS = (
     "regret",
     "half_width",
     "interval",
+    "quantile_10",
+    "median",
+    "quantile_90",
+    "pseudo_regret",
+    "pseudo_half_width",
     "paper_regret",
     "paper_half_width",
     "relative_difference",
@@ -78,7 +83,13 @@ COLUMNS = (
 REFERENCE = "square root"
 STUDENT = "95 % confidence interval by Student's t"
 AS_PAPER = "95 % confidence interval at 1.96 standard errors, as in the paper"
+_OF_COMPARISONS = (
+    *("table", "setting", "method", "reference", "pairs", "difference", "half_width"),
+    *("p_value", "p_value_holm"),
+)
+_OF_EXPONENTS = ("table", "axis", "method", "points", "seeds", "exponent", "half_width", "missing")
 _BESIDE_PAPER = ("regret", "paper", "difference")
+_QUANTILES = "10 % to 90 %"
 _STEPS = 40  # points of the square root
 _MOST_OPEN = 100  # up to this many comparisons are shown unfolded on the page
 _SHOWN = 4  # the most values of a fact that the page lists
@@ -90,6 +101,10 @@ _FACTS = {
     "cores": "Cores",
     "processor": "Processor",
 }
+_MIXED = (
+    "The runs of this study were not all made with the same software and processor. They differ "
+    "in: {}. This may be the reason for differences between cells."
+)
 
 
 @dataclass(frozen=True)
@@ -152,13 +167,14 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
             cell = f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}"
             place = f" ({row['location']})" if row.get("location") else ""
             failed.append(Failure(cell, f"{row['error']}{place}", row.get("traceback") or ""))
+    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
     return Report(
         title=title or "A study",
         sweeps=(*of_paper, *study_sweeps(rest)),
         claims=tuple(judge(of_paper)) if of_paper else (),
         spreads=tuple(spreads(of_paper, summaries)),
         facts=_facts(frame, summaries, command),
-        warnings=_warnings(frame),
+        warnings=tuple([_MIXED.format(", ".join(mixed))] if mixed else []),
         failed=tuple(failed),
     )
 
@@ -177,17 +193,8 @@ def write(report: Report, folder: Path) -> list[Path]:
     contents: dict[str, str | bytes] = {
         PAGE: page(report),
         "tables.md": "\n".join(markdown(sweep_table(sweep)) for sweep in sweeps),
-        "tables.csv": to_csv(sweeps),
         "tables.tex": "\n".join(map(latex, by_latex)),
-        "comparisons.csv": comparisons_csv(sweeps),
-        "exponents.csv": csv_text(
-            ("table", "axis", "method", "points", "seeds", "exponent", "half_width"),
-            (
-                (sweep.id, sweep.symbol, one.method, one.points, one.seeds, *one.estimate)
-                for sweep in sweeps
-                for one in sweep.exponents
-            ),
-        ),
+        **csv_files(sweeps),
         **figure_files(draw_figure([sweep_chart(sweep) for sweep in sweeps]), "regret"),
     }
     for name, sweep in names.items():
@@ -226,15 +233,15 @@ def page(report: Report) -> str:
         claims=claims_table(report.claims),
         overview=overview(sweeps),
         finals=list(finals),
-        log=any(chart.x_log or chart.y_log for (chart,) in finals.values()),
+        log=any(chart.can_switch and chart.y_log for (chart,) in finals.values()),
+        off_log=[name for sweep in sweeps for name in sweep.off_log],
         has_reference=any(s.name == REFERENCE for (c,) in finals.values() for s in c.series),
         curve_headings=[sweep.title for sweep, _ in curves],
         caption=caption,
         tables={sweep.id: entry_table(sweep) for sweep in sweeps},
-        tables_csv=to_csv(sweeps),
+        csv=csv_files(sweeps),
         comparisons={sweep.id: _comparison_table(sweep) for sweep in sweeps},
         few_comparisons=sum(len(sweep.comparisons) for sweep in sweeps) <= _MOST_OPEN,
-        comparisons_csv=comparisons_csv(sweeps),
         exponents={sweep.id: _exponent_table(sweep) for sweep in sweeps},
         others=list(others),
         other_tables=sorted({table for spread in report.spreads for table, _ in spread.others}),
@@ -306,7 +313,12 @@ def _exponent_table(sweep: Sweep) -> Table:
     return Table(
         head=("algorithm", "points", "seeds", "exponent"),
         rows=tuple(
-            (_method(one.method), str(one.points), str(one.seeds), plus_minus(*one.estimate, 3))
+            (
+                TableCell(one.method, series=one.method, note=one.missing),
+                str(one.points),
+                str(one.seeds),
+                plus_minus(*one.estimate, 3),
+            )
             for one in sweep.exponents
         ),
     )
@@ -381,19 +393,32 @@ def _published(entry: Entry | None) -> str | TableCell:
 def entry_table(sweep: Sweep) -> Table:
     """Return a sweep for the page: a row for each method in each setting."""
     rows: list[tuple[str | TableCell, ...]] = []
+    several = sweep.published is None and any(len(e.summary.seeds) > 1 for e in sweep.ordered)
+    pseudo = sweep.published is None and any(e.summary.has_pseudo for e in sweep.ordered)
+    head: tuple[str, ...] = _BESIDE_PAPER
+    if sweep.published is None:
+        head = ("seeds", "regret", "to the lowest", *([_QUANTILES] if several else []))
+        head += ("pseudo-regret",) if pseudo else ()
     for entry in sweep.ordered:
-        name, regret = _method(entry.method), _regret(sweep, entry)
+        name, regret, summary = _method(entry.method), _regret(sweep, entry), entry.summary
         if sweep.published is None:
-            seeds = str(len(entry.summary.seeds))
-            rows.append((name, seeds, regret, times(sweep.to_best(entry))))
+            low, _, high = summary.quantiles
+            cells: list[str | TableCell] = [
+                str(len(summary.seeds)),
+                regret,
+                times(sweep.to_best(entry)),
+            ]
+            cells += [f"{number(low)} to {number(high)}"] if several else []
+            cells += [plus_minus(*summary.pseudo_mean)] if pseudo else []
+            rows.append((name, *cells))
         else:
             outside = entry.published is not None and not is_within(entry)
             difference = TableCell(percent(entry.difference), style="outside" if outside else "")
             rows.append((name, regret, _published(entry), difference))
-    beside = ("seeds", "regret", "to the lowest")
     return Table(
-        head=("algorithm", *(beside if sweep.published is None else _BESIDE_PAPER)),
+        head=("algorithm", *head),
         rows=tuple(rows),
+        roomy=frozenset({_QUANTILES}),
         groups=group_starts([sweep.place(entry.setting) for entry in sweep.ordered]),
     )
 
@@ -413,8 +438,7 @@ def granted_text(sweep: Sweep) -> str:
 
     Such a method ignores the graph, and the problem grants it the loss of the arm that it plays.
     """
-    needy = {id_ for id_, rule in registered().items() if getattr(rule, "needs_own_loss", False)}
-    granted = [m for m in sweep.methods if any(e.summary.id in needy for e in sweep.column(m))]
+    granted = [m for m in sweep.methods if any(e.summary.granted for e in sweep.column(m))]
     if not granted:
         return ""
     verb = "is" if len(granted) == 1 else "are"
@@ -462,50 +486,44 @@ def missing_text(sweep: Sweep) -> str:
     return f"Of {total:,} cells, {missing:,} {verb} missing: failed, or not run."
 
 
-def to_csv(sweeps: Sequence[Sweep]) -> str:
-    """Return all entries as CSV, one per line, unrounded."""
-    return csv_text(
-        COLUMNS,
-        (
-            (
-                sweep.id,
-                _csv_setting(sweep, entry.setting),
-                entry.method,
-                len(entry.summary.seeds),
-                entry.summary.regret,
-                entry.summary.half_width,
-                "1.96 standard errors" if entry.summary.as_paper else "Student",
-                *(entry.published or (None, None)),
-                entry.difference,
+def csv_files(sweeps: Sequence[Sweep]) -> dict[str, str]:
+    """Return all entries, paired tests and exponents as CSV, one per line, unrounded."""
+    entries, comparisons, exponents = [], [], []
+    for sweep in sweeps:
+        for entry in sweep.ordered:
+            summary = entry.summary
+            entries.append(
+                (
+                    *(sweep.id, _csv_setting(sweep, entry.setting), entry.method),
+                    *(len(summary.seeds), summary.regret, summary.half_width),
+                    "1.96 standard errors" if summary.as_paper else "Student",
+                    *(*summary.quantiles, *summary.pseudo_mean),
+                    *(*(entry.published or (None, None)), entry.difference),
+                )
             )
-            for sweep in sweeps
-            for entry in sweep.ordered
-        ),
-    )
+        comparisons += [
+            (
+                *(sweep.id, _csv_setting(sweep, one.setting), one.method, one.reference),
+                *(one.test.pairs, one.test.difference, one.test.half_width),
+                *(one.test.p_value, one.adjusted),
+            )
+            for one in sweep.comparisons
+        ]
+        exponents += [
+            (sweep.id, sweep.symbol, one.method, one.points, one.seeds, *one.estimate, one.missing)
+            for one in sweep.exponents
+        ]
+    return {
+        "tables.csv": csv_text(COLUMNS, entries),
+        "comparisons.csv": csv_text(_OF_COMPARISONS, comparisons),
+        "exponents.csv": csv_text(_OF_EXPONENTS, exponents),
+    }
 
 
 def _csv_setting(sweep: Sweep, setting: Setting) -> object:
     if not sweep.numeric:
         return setting.label
     return int(setting.value) if setting.value.is_integer() else setting.value
-
-
-def comparisons_csv(sweeps: Sequence[Sweep]) -> str:
-    """Return the paired tests between all methods as CSV, one per line, unrounded."""
-    head = ("table", "setting", "method", "reference", "pairs", "difference", "half_width")
-    return csv_text(
-        (*head, "p_value", "p_value_holm"),
-        (
-            (
-                sweep.id,
-                _csv_setting(sweep, one.setting),
-                *(one.method, one.reference, one.test.pairs, one.test.difference),
-                *(one.test.half_width, one.test.p_value, one.adjusted),
-            )
-            for sweep in sweeps
-            for one in sweep.comparisons
-        ),
-    )
 
 
 # --- charts --------------------------------------------------------------------------------------
@@ -530,9 +548,9 @@ def sweep_chart(sweep: Sweep) -> Chart:
         y_label="final regret",
         series=(*series, *_square_root(sweep)),
         shape=Shape.LINES if sweep.numeric else Shape.ROWS,
-        x_log=sweep.is_logarithmic,
-        y_log=sweep.is_logarithmic,
-        can_switch=sweep.is_logarithmic or (not sweep.numeric and sweep.is_positive),
+        x_log=sweep.x_log,
+        y_log=sweep.x_log and sweep.y_log,
+        can_switch=sweep.y_log and (sweep.x_log or not sweep.numeric),
         x_names=None if sweep.numeric else tuple(s.label for s in sweep.settings),
         ticks=tuple(s.value for s in sweep.settings) if sweep.numeric else None,
         digits=2,
@@ -550,7 +568,7 @@ def _beside(entry: Entry) -> tuple[str, str]:
 def _square_root(sweep: Sweep) -> list[Series]:
     """Return a square root through the first point of the first method of the paper's sweeps."""
     column = sweep.column(sweep.methods[0])
-    if sweep.published is None or not sweep.is_logarithmic or len(column) < 2:
+    if sweep.published is None or not (sweep.x_log and sweep.y_log) or len(column) < 2:
         return []
     start, stop = column[0].setting.value, column[-1].setting.value
     x = tuple(start * (stop / start) ** (i / _STEPS) for i in range(_STEPS))
@@ -568,9 +586,9 @@ def curve_chart(sweep: Sweep, setting: Setting) -> Chart:
         series=tuple(
             Series(
                 name=entry.method,
-                x=tuple(entry.summary.curve.rounds),
-                y=tuple(entry.summary.curve.mean),
-                half_widths=tuple(entry.summary.curve.half_widths),
+                x=entry.summary.rounds,
+                y=entry.summary.curves.mean(axis=0),
+                half_widths=half_widths(entry.summary.curves),
             )
             for entry in sweep.row(setting)
         ),
@@ -636,16 +654,6 @@ def _facts(
     )
 
 
-def _warnings(frame: pd.DataFrame) -> tuple[str, ...]:
-    """Return a sentence if the runs were not all made with the same versions and processor."""
-    mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
-    sentence = (
-        "The runs of this study were not all made with the same software and processor. They "
-        f"differ in: {', '.join(mixed)}. This may be the reason for differences between cells."
-    )
-    return (sentence,) if mixed else ()
-
-
 def _values(frame: pd.DataFrame) -> dict[str, list[str]]:
     """Return the values of every fact about the runs, those of the version first."""
     found = fact_values(frame.get("provenance", ()))
@@ -700,14 +708,13 @@ def _tuned_table(report: Report) -> Table:
         (
             (f"{sweep.id}, " if several else "") + sweep.place(entry.setting),
             entry.method,
-            ", ".join(f"{name} = {_short(value)}" for name, value in entry.summary.tuned.items()),
+            ", ".join(
+                f"{name} = {f'{value:.4g}' if isinstance(value, float) else as_text(value)}"
+                for name, value in entry.summary.tuned.items()
+            ),
         )
         for sweep in report.sweeps
         for entry in sweep.ordered
         if entry.summary.tuned
     )
     return Table(head=("setting", "algorithm", "parameters"), rows=rows, labels=3)
-
-
-def _short(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else as_text(value)

@@ -25,8 +25,12 @@ from crossbandit.algorithms import Algorithm, from_json
 from crossbandit.core.modules import load_modules
 from crossbandit.core.validation import integer
 from crossbandit.environments import environment as environments
-from crossbandit.environments.contexts import build_distribution, registered_distributions
-from crossbandit.environments.environment import has_random_losses, horizon_of
+from crossbandit.environments.environment import (
+    build_distribution,
+    has_random_losses,
+    horizon_of,
+    registered_distributions,
+)
 from crossbandit.errors import CrossbanditError, InvalidParameterError, StudyError, StudyFileError
 from crossbandit.graphs.builders import build as build_graph
 

@@ -64,6 +64,7 @@ class CellResult(NamedTuple):
     curve_regret: list[float]
     provenance: str | None
     parameters: str | None
+    pseudo_regret: float | None = None  # after the last round; None if it is not known
 
 
 class CellFailure(NamedTuple):
@@ -108,6 +109,7 @@ _TYPES = {
     list[float]: "DOUBLE[] NOT NULL",
     datetime: "TIMESTAMP NOT NULL",
     str | None: "VARCHAR",
+    float | None: "DOUBLE",
 }
 _ROWS: dict[str, Any] = {
     "cells": CellResult,
@@ -123,6 +125,7 @@ _TABLES = {
     },
 }
 _TABLES["cells"]["cell"] = "VARCHAR PRIMARY KEY"
+_ADDED = "pseudo_regret"  # a column of `cells` that files of earlier versions do not have
 
 # The system's messages if a disk, a quota or a file is full. DuckDB gives only this text.
 _FULL = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
@@ -148,6 +151,10 @@ def opened(path: Path, *, read_only: bool) -> Iterator[ResultStore]:
         if not read_only:
             _create(path, connection)
         _check(path, connection)
+        if not read_only:
+            with _clear_errors(path, "written"):
+                kind = _TABLES["cells"][_ADDED]
+                connection.execute(f"ALTER TABLE cells ADD COLUMN IF NOT EXISTS {_ADDED} {kind}")
         yield ResultStore(path, connection)
     finally:
         with suppress(duckdb.Error):  # the next opening takes the rest from the log file
@@ -179,7 +186,7 @@ def _fetched(source: str | Path, query: str) -> tuple[Path, pd.DataFrame]:
         )
     with opened(path, read_only=True) as store:
         frame = pd.DataFrame(store.rows(query), columns=store.columns)
-    for name in _OPTIONAL.intersection(frame.columns):
+    for name in _OPTIONAL.intersection(frame.columns) - {_ADDED}:
         frame[name] = frame[name].astype(object).where(frame[name].notna(), None)
     return path, frame
 
@@ -258,12 +265,12 @@ def _check(path: Path, connection: Any) -> None:
         present = {name: type_ for owner, name, type_ in rows if owner == table}
         for name, definition in types.items() if present else ():
             wanted = definition.partition(" ")[0]
-            if name not in present:
+            if name not in present and name != _ADDED:
                 raise ResultsError(
                     f"{path} is not a plain results file: its table {table!r} has no column "
                     f"{name!r}."
                 )
-            if present[name] != wanted:
+            if present.get(name, wanted) != wanted:
                 raise ResultsError(
                     f"{path} is not a plain results file: the column {name!r} of its table "
                     f"{table!r} must be of type {wanted}. Got {present[name]}."
@@ -382,8 +389,10 @@ def _interrupts_deferred() -> Iterator[None]:
 
 _CELLS = """
 SELECT study, part, cell, environment, algorithm, environment_name, algorithm_name, seed, horizon,
-       final_regret, loss, comparator_loss, seconds, version, provenance, parameters{curves}
-FROM members JOIN cells USING (cell)
+       final_regret, loss, comparator_loss, seconds, version, provenance, parameters,
+       pseudo_regret{curves}
+FROM members
+JOIN (FROM cells UNION ALL BY NAME SELECT NULL::DOUBLE AS pseudo_regret WHERE false) USING (cell)
 ORDER BY study, position
 """
 _FAILURES = """
@@ -396,7 +405,7 @@ WHERE age = 1 AND cell NOT IN (SELECT cell FROM cells)
 ORDER BY study, position
 """
 _NUMBERS = ("final_regret", "loss", "comparator_loss", "seconds")
-_OPTIONAL = {"provenance", "parameters", "location", "traceback"}
+_OPTIONAL = {"provenance", "parameters", "location", "traceback", "pseudo_regret"}
 
 
 def load(source: str | Path, *, curves: bool = True) -> pd.DataFrame:
@@ -522,9 +531,9 @@ def _write(frame: pd.DataFrame, path: Path, to: str) -> None:
 
 def _parameter_columns(side: str, texts: pd.Series) -> dict[str, pd.Series]:
     """Return a column for each parameter; a JSON text that recurs is read once."""
-    flat = {text: dict(_flat(side, _object(side, text))) for text in texts.unique()}
-    names = dict.fromkeys(name for parameters in flat.values() for name in parameters)
-    return {name: _column([flat[text].get(name) for text in texts], texts.index) for name in names}
+    read = {text: dict(flat(side, _object(side, text))) for text in texts.unique()}
+    names = dict.fromkeys(name for parameters in read.values() for name in parameters)
+    return {name: _column([read[text].get(name) for text in texts], texts.index) for name in names}
 
 
 def _object(side: str, text: str | None) -> dict[str, Any]:
@@ -544,16 +553,16 @@ def _object(side: str, text: str | None) -> dict[str, Any]:
     return data
 
 
-def _flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the leaves of nested objects, without the name, which has a column already."""
+def flat(prefix: str, data: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the leaves of nested objects by their paths; an inner object has its name, too."""
     leaves: list[tuple[str, Any]] = []
     for key, value in data.items():
+        path = f"{prefix}.{key}" if prefix else key
         if isinstance(value, dict):
-            leaves.append((f"{prefix}.{key}", value.get("name")))
-            inner = {name: leaf for name, leaf in value.items() if name != "name"}
-            leaves.extend(_flat(f"{prefix}.{key}", inner))
+            leaves.append((path, value.get("name")))
+            leaves += flat(path, {name: leaf for name, leaf in value.items() if name != "name"})
         else:
-            leaves.append((f"{prefix}.{key}", value))
+            leaves.append((path, value))
     return leaves
 
 
@@ -621,18 +630,15 @@ def differences(texts: Iterable[str | None]) -> dict[str, list[str]]:
 
 def fact_values(texts: Iterable[str | None]) -> dict[str, list[str]]:
     """Return the values of every fact, each once, in the order of the cells."""
-    cells = [_facts_of(text) for text in dict.fromkeys(texts)]
+    parsed = [
+        json.loads(text) if isinstance(text, str) and text else {} for text in dict.fromkeys(texts)
+    ]
+    cells: list[dict[str, Any]] = [one if isinstance(one, dict) else {} for one in parsed]
     names = dict.fromkeys(name for cell in cells for name in cell)
     return {
         name: list(dict.fromkeys(str(cell.get(name) or _UNKNOWN) for cell in cells))
         for name in names
     }
-
-
-def _facts_of(text: object) -> dict[str, Any]:
-    """Return a JSON object; an empty one for anything else."""
-    found = json.loads(text) if text and isinstance(text, str) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _commit() -> str | None:

@@ -14,35 +14,37 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.algorithms import registered
 from crossbandit.core.report.statistics import (
+    Estimate,
     half_width,
-    half_widths,
     holm,
     paired_test,
     slope_interval,
 )
 from crossbandit.errors import InvalidInputError
 from crossbandit.studies import paper
+from crossbandit.studies.plan import build_environment
+from crossbandit.studies.store import flat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from crossbandit.core.report.statistics import Estimate, PairedTest
+    from crossbandit.core.report.statistics import PairedTest
     from crossbandit.core.types import Floats
 
 _MOST_PANELS = 12
 
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
-_ENVIRONMENT, _ALGORITHM = "environment.", "algorithm."
 _NEEDED = (
     "part",
     "environment",
@@ -58,15 +60,6 @@ _NEEDED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
-    """Mean regret after the recorded rounds."""
-
-    rounds: Floats
-    mean: Floats  # the mean regret after each of them
-    half_widths: Floats  # the half-widths of its intervals by Student's t; NaN for a single seed
-
-
-@dataclass(frozen=True, eq=False)
 class Summary:
     """The runs of one algorithm in one environment, one per seed."""
 
@@ -78,13 +71,11 @@ class Summary:
     tuned: Mapping[str, Any]  # the parameters with which it ran, if the results have them
     seeds: tuple[int, ...]  # the seeds, in increasing order
     finals: Floats  # the final regrets, in the same order
-    curve: Curve  # the regret over time
+    pseudo: Floats  # the final pseudo-regrets; NaN where they are not known
+    rounds: Floats  # the rounds after which the regret is known
+    curves: Floats  # the regret after them, of every seed
+    granted: bool = False  # whether it was shown losses that the graph does not reveal
     as_paper: bool = False
-
-    @property
-    def id(self) -> str:
-        """The id of the algorithm."""
-        return str(self.parameters.get("id", self.algorithm))
 
     @cached_property
     def regret(self) -> float:
@@ -97,6 +88,23 @@ class Summary:
         if not self.as_paper or len(self.finals) < 2:
             return half_width(self.finals)
         return float(PAPER_ERRORS * np.std(self.finals, ddof=1) / math.sqrt(len(self.finals)))
+
+    @property
+    def quantiles(self) -> tuple[float, ...]:
+        """The quantiles 0.1, 0.5 and 0.9 of the final regret over the seeds."""
+        return tuple(np.quantile(self.finals, (0.1, 0.5, 0.9)).tolist())
+
+    @property
+    def has_pseudo(self) -> bool:
+        """Whether the pseudo-regret of every seed is known."""
+        return bool(np.isfinite(self.pseudo).all())
+
+    @property
+    def pseudo_mean(self) -> tuple[float, float]:
+        """The mean final pseudo-regret, and the half-width of its interval by Student's t."""
+        if not self.has_pseudo:
+            return math.nan, math.nan
+        return float(self.pseudo.mean()), half_width(self.pseudo)
 
 
 def summarize(frame: pd.DataFrame) -> list[Summary]:
@@ -121,41 +129,45 @@ def _summary(runs: pd.DataFrame) -> Summary:
     tuned = first.get("parameters")
     tuned = json.loads(tuned) if isinstance(tuned, str) else tuned
     curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
+    parameters = _parameters(first["algorithm"])
     rounds = np.asarray(first["curve_rounds"], dtype=np.float64)
     return Summary(
         part=str(first["part"]),
         environment=str(first["environment_name"]),
         setting={
-            **_parameters(first, _ENVIRONMENT),
+            **_parameters(first["environment"]),
             "horizon": int(first["horizon"]),
         },
         algorithm=str(first["algorithm_name"]),
-        parameters=_parameters(first, _ALGORITHM),
+        parameters=parameters,
         tuned=dict(tuned) if isinstance(tuned, dict) else {},
         seeds=tuple(int(seed) for seed in runs["seed"]),
         finals=np.asarray(runs["final_regret"], dtype=np.float64),
-        curve=Curve(rounds, curves.mean(axis=0), half_widths(curves)),
+        pseudo=np.asarray(runs.get("pseudo_regret", [math.nan] * len(runs)), dtype=np.float64),
+        rounds=rounds,
+        curves=curves,
+        granted=_is_granted(str(first["environment"]), str(parameters.get("id"))),
     )
 
 
-def _parameters(run: pd.Series[Any], prefix: str) -> dict[str, Any]:
-    """Return the parameters of this run; columns of other environments are empty here."""
-    columns = [str(name) for name in run.index if str(name).startswith(prefix)]
-    values = {name.removeprefix(prefix): _plain(run[name]) for name in columns}
-    return {name: value for name, value in values.items() if value is not None}
+@lru_cache(maxsize=1_000)
+def _is_granted(environment: str, id_: str) -> bool:
+    """Return whether an algorithm is shown the loss of its arm where the graph does not reveal it.
+
+    True also if the environment cannot be built here, such as one of a module that is not loaded.
+    """
+    if not getattr(registered().get(id_), "needs_own_loss", False):
+        return False
+    try:
+        graph = build_environment(json.loads(environment), 0).problem.graph
+    except Exception:  # noqa: BLE001 - its code is a user's
+        return True
+    return bool(graph.arms_without_self_loop)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as the study file has it: a column may have made an int a float."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return int(value) if value.is_integer() else value
-    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
-        return None
-    return value
+def _parameters(text: str) -> dict[str, Any]:
+    """Return the parameters in the JSON of an environment or an algorithm."""
+    return {name: value for name, value in flat("", json.loads(text)) if value is not None}
 
 
 def labels(named: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
@@ -246,7 +258,8 @@ class Exponent:
     method: str
     points: int  # the number of settings
     seeds: int  # the number of seeds that all settings have
-    estimate: Estimate  # the log-log slope, with its interval over the seeds
+    estimate: Estimate  # the log-log slope, with its interval over the seeds; NaN if there is none
+    missing: str = ""  # why there is none
 
 
 @dataclass(frozen=True)
@@ -262,7 +275,7 @@ class Sweep:
     published: paper.PublishedSweep | None = None  # the table of the paper, if this is one
     panel: str = ""  # the name of this panel among the panels of its part; "" for the only one
     group: str = ""
-    allows_log: bool = True  # whether those panels can all have logarithmic axes
+    alike: Sequence[Entry] = field(default=(), repr=False)  # of all panels with the same axes
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -275,20 +288,22 @@ class Sweep:
         return tuple(dict.fromkeys(method for _, method in self.entries))
 
     @property
-    def is_logarithmic(self) -> bool:
-        """Whether all numbers, and the lower ends of all intervals, have a logarithm."""
-        return (
-            self.allows_log
-            and self.numeric
-            and len(self.settings) > 1
-            and all(setting.value > 0 for setting in self.settings)
-            and self.is_positive
-        )
+    def x_log(self) -> bool:
+        """Whether the settings are numbers with logarithms, at least two."""
+        above = all(setting.value > 0 for setting in self.settings)
+        return self.numeric and len(self.settings) > 1 and above
 
     @property
-    def is_positive(self) -> bool:
-        """Whether all intervals lie above zero."""
-        return all(entry.low > 0 for entry in self.entries.values())
+    def y_log(self) -> bool:
+        """Whether most intervals lie above zero: those of all panels with the same axes."""
+        shown = self.alike or tuple(self.entries.values())
+        return 2 * sum(entry.low > 0 for entry in shown) > len(shown)
+
+    @property
+    def off_log(self) -> list[str]:
+        """The entries that logarithmic axes cannot show."""
+        low = [entry for entry in self.ordered if not entry.summary.regret > 0]
+        return [f"{entry.method} at {self.place(entry.setting)}" for entry in low]
 
     def place(self, setting: Setting) -> str:
         """Return a setting with the name of what varies."""
@@ -335,17 +350,21 @@ class Sweep:
     @cached_property
     def exponents(self) -> list[Exponent]:
         """How the regret of every method grows along the axis, where that has a logarithm."""
-        if not self.numeric or any(setting.value <= 0 for setting in self.settings):
+        if not self.x_log:
             return []
         found = []
         for method in self.methods:
             column = self.column(method)
             samples = _common(column)
-            if len(column) < 2 or not samples.size or samples.mean(axis=1).min() <= 0:
-                continue
-            x = [entry.setting.value for entry in column]
-            estimate = slope_interval(x, samples)
-            found.append(Exponent(method, len(column), samples.shape[1], estimate))
+            low = [e for e, mean in zip(column, samples.mean(axis=1), strict=True) if not mean > 0]
+            why, estimate = "", Estimate(math.nan, math.nan)
+            if len(column) < 2 or not samples.size:
+                why = "fewer than two settings" if samples.size else "no seed is in all settings"
+            elif low:
+                why = f"the mean is not above 0 at {', '.join(self.place(e.setting) for e in low)}"
+            else:
+                estimate = slope_interval([entry.setting.value for entry in column], samples)
+            found.append(Exponent(method, len(column), samples.shape[1], estimate, why))
         return found
 
 
@@ -403,27 +422,17 @@ def paper_method(summary: Summary) -> str | None:
 
 def study_sweeps(summaries: Sequence[Summary]) -> list[Sweep]:
     """Lay out the parts of a study, in their order."""
-    parts = dict.fromkeys(summary.part for summary in summaries)
-    return [
-        sweep
-        for part in parts
-        for sweep in _part_sweeps(part, [s for s in summaries if s.part == part])
-    ]
-
-
-def _part_sweeps(part: str, summaries: Sequence[Summary]) -> Iterator[Sweep]:
-    axis = _axis(summaries)
-    if axis is None:
-        yield _sweep(part, "", summaries, None)
-        return
-    sweeps = [_sweep(part, name, inside, axis) for name, inside in _panels(summaries, axis).items()]
-    if len(sweeps) == 1:
-        yield from sweeps
-        return
-    # Panels are compared, so they have the same axes.
-    allows_log = all(sweep.is_logarithmic for sweep in sweeps)
-    for sweep in sweeps:
-        yield replace(sweep, group=part or "panels", allows_log=allows_log)
+    found: list[Sweep] = []
+    for part in dict.fromkeys(summary.part for summary in summaries):
+        own = [summary for summary in summaries if summary.part == part]
+        axis = _axis(own)
+        panels = {"": own} if axis is None else _panels(own, axis)
+        sweeps = [_sweep(part, name, inside, axis) for name, inside in panels.items()]
+        if len(sweeps) > 1:  # panels are compared, so they have the same axes
+            alike = [entry for sweep in sweeps for entry in sweep.entries.values()]
+            sweeps = [replace(one, group=part or "panels", alike=alike) for one in sweeps]
+        found += sweeps
+    return found
 
 
 def _axis(summaries: Sequence[Summary]) -> str | None:

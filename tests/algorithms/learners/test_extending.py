@@ -209,6 +209,7 @@ def test_remembered_decisions_are_checked(algorithm: Algorithm) -> None:
     pending = learner._pending[decision.round]
     for change in ({"arm": 4}, {"arm": -1}, {"baseline": np.inf}):
         twin = clone(learner)
+        twin._pending[pending.round].sealed = False
         for field, value in change.items():
             setattr(twin._pending[pending.round], field, value)
         with pytest.raises(CheckpointError, match="of round 0"):

@@ -357,7 +357,7 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     "a tuple": (
         DecisionError,
         "takes the Decision that act returned",
-        lambda learner, d, rows: learner.learn(tuple(d), rows),  # type: ignore[arg-type]
+        lambda learner, d, rows: learner.learn((d.round, d.arm), rows),  # type: ignore[arg-type]
     ),
     "another arm": (
         DecisionError,
@@ -381,7 +381,7 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     ),
     "no learner at all": (
         DecisionError,
-        "made by another learner",
+        r"learner.*\[1\]",
         lambda learner, d, rows: learner.learn(d._replace(learner=[1]), rows),
     ),
     "no round at all": (

@@ -7,7 +7,6 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.algorithms import Algorithm, Learner, PerContextExp3
-from crossbandit.algorithms.learners.batches import BatchLearner
 from crossbandit.errors import (
     CrossbanditError,
     DecisionError,
@@ -77,15 +76,23 @@ def test_tokens_of_snapshots_are_learned_together_as_one_by_one(
 
 def test_the_compiled_way_is_taken() -> None:
     """Otherwise the tests above would compare the plain way with itself."""
-    for algorithm in (CrossGraphAdaptive(), PerContextExp3(eta=0.1)):
-        assert isinstance(algorithm.start(DENSE.problem, seed=0), BatchLearner)
-    assert not isinstance(start(CrossGraph(), DENSE), BatchLearner)
+    for algorithm in (CrossGraphAdaptive(), PerContextExp3(eta=0.1), CrossGraph()):
+        learner = start(algorithm, DENSE)
+        learner.act(0)
+        made = learner.act_many_usual([0, 1, 2])
+        assert made is not None
+        assert learner.act_many_usual([0, 9]) is None
+        learner.learn(made[0], revealed(DENSE, made[0]))
+        rows = [np.array(revealed(DENSE, one), dtype=float) for one in made]
+        for wrong in (made, [made[1], made[1]], [made[1], made[2].token]):
+            assert not learner.learn_many_usual(wrong, rows[-len(wrong) :])
+        assert learner.learn_many_usual(made[1:], rows[1:])
+        assert learner.pending == 1
 
 
 def test_a_decision_of_a_batch_is_like_any_other() -> None:
     learner = CrossGraphAdaptive().start(DENSE.problem, seed=0)
     many = learner.act_many([0, 1, 2, 3])
-    assert [one.arm for one in many] == many.arms.tolist()  # type: ignore[attr-defined]
     assert many[-1] == many[3] != many[0]
     assert list(many[1:3]) == [many[1], many[2]]
     with pytest.raises(IndexError):

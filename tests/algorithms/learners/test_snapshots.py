@@ -52,8 +52,8 @@ def test_every_decision_is_the_one_that_the_learner_would_make_next(algorithm: A
         expected, decision = next_one.act(t % 4), snapshot.act(t % 4)
         assert (decision.arm, decision.probability) == (expected.arm, expected.probability)
         assert decision.round == 30 + t
-        ours: Any = decision.carried
-        theirs: Any = expected.carried
+        ours: Any = decision
+        theirs: Any = expected
         np.testing.assert_array_equal(ours.weights, theirs.weights)
         assert ours.baseline == theirs.baseline
     np.testing.assert_array_equal([snapshot.policy(c) for c in range(4)], policies)
@@ -121,7 +121,7 @@ def test_a_late_token_of_a_snapshot_has_its_age() -> None:
         before = learner.state()["estimates"].copy()
         rows = revealed(DENSE, decision)
         learner.learn(decision.token, rows)
-        carried: Any = decision.carried
+        carried: Any = decision
         own = list(decision.revealed)
         expected = 2.0 ** ((10 + age) / 5.0) * carried.weights[own, None] * rows
         added = learner.state()["estimates"][0, own] - before[0, own]
@@ -394,7 +394,7 @@ def test_four_threads_decide_and_four_learn(algorithm: Algorithm, tmp_path: Path
     if learner.additive_state:  # the sum of all weighted losses does not depend on the order
         expected = np.zeros(5)
         for decision in everything:
-            made: Any = decision.carried
+            made: Any = decision
             own = list(decision.revealed)
             expected[own] += 0.5 * made.weights[own]
         estimates = learner.state()["estimates"]

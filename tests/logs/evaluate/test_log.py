@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog
 from crossbandit.logs.evaluate import CensoredLog, evaluate, open_censored

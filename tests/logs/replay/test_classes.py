@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from crossbandit import Problem
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 from crossbandit import Problem
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs import Auctions
@@ -504,3 +504,45 @@ def test_a_map_makes_no_bid_above_the_value() -> None:
     result = replay(frame, limits=limits, strategies=["truthful"], rules=ReplayRules(bids=5))
     assert result.outcome(ONE_MULTIPLIER).wins[0] == pytest.approx(20)
     assert result.outcome(ONE_MULTIPLIER).spend[0] == pytest.approx(10.0)
+
+
+def noted(times: list[pd.Timestamp], budget: Budget) -> str:
+    rng = np.random.default_rng(1)
+    values, prices = rng.uniform(0, np.array([[1], [0.6]]), (2, len(times)))
+    frame = pd.DataFrame({"value": values, "market_price": prices, "time": times})
+    rules = ReplayRules(bids=5)
+    log = AuctionLog(frame, columns={"time": "time"})
+    result = replay(log, limits=[budget], strategies=["truthful"], rules=rules)
+    return " ".join(result.notes)
+
+
+@pytest.mark.parametrize("per", ["day", "week"])
+def test_a_period_of_which_hours_are_missing_is_named(per: str) -> None:
+    step = "10min" if per == "day" else "1h"
+    whole = pd.date_range("2026-06-29", periods=3 * (144 if per == "day" else 168), freq=step)
+    assert "only a part of" not in noted(list(whole), Budget(5, per=per))
+    cut = list(whole[40:-60])
+    name, last = ("2026-07-01", "13:50") if per == "day" else ("2026-07-13", "11:00")
+    day = "2026-07-17" if per == "week" else name
+    first = "2026-06-29 (from 2026-06-29 06:40)" if per == "day" else "2026-06-29 (from 2026-06-30"
+    found = noted(cut, Budget(5, per=per))
+    assert f"only a part of the {per} {first}" in found
+    assert f"{name} (until {day} {last})" in found
+    assert "only a part of" not in noted(cut, Budget(5, per="hour"))
+
+
+def test_a_day_in_the_middle_may_be_cut_and_a_quiet_night_is_no_cut() -> None:
+    days = pd.date_range("2026-06-29", periods=4, freq="D")
+    office = [day + pd.Timedelta(minutes=m) for day in days for m in range(8 * 60, 18 * 60, 5)]
+    assert "only a part of" not in noted(office, Budget(5))
+    cut = [at for at in office if at < days[2] + pd.Timedelta(hours=12) or at >= days[3]]
+    found = noted(cut, Budget(5))
+    assert "only a part of the day 2026-07-01 (until 2026-07-01 11:55)." in found
+    few = [day + pd.Timedelta(hours=h) for day in days for h in (3, 9, 15)]
+    assert "only a part of" not in noted(few[:-1], Budget(5))
+
+
+def test_budgets_of_flights_are_not_replayed() -> None:
+    frame = pd.DataFrame({"value": [1.0, 1.0], "market_price": [0.5, 0.5]})
+    with pytest.raises(CrossbanditError, match="replay the part of the log in a flight"):
+        replay(frame, limits=[Budget(5, begins=1e9)])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from crossbandit import Problem
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs import Auctions
 from crossbandit.logs.replay.strategies import (
     ALL_TOLD,

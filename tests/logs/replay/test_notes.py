@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs.log import ClassTable
 from crossbandit.logs.replay import AuctionLog, Replay, StrategyResult
 from crossbandit.logs.replay.results import find_notes

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crossbandit.environments.rules import AuctionRules
+from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.errors import InvalidParameterError
 from crossbandit.logs.replay import Replay, StrategyResult
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, SchneiderZimmert
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.core.types import Floats
-from crossbandit.environments.rules import FEEDBACK, AuctionRules
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.replay import Chunk, Shading, Strategy
 from crossbandit.logs.replay.strategies import (

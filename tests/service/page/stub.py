@@ -82,13 +82,8 @@ class StubNode:
     def __init__(self) -> None:
         self.all: dict[str, tuple[FirstPriceBidder | None, BidderFigures]] = {}
 
-    def names(self) -> list[str]:
-        return list(self.all)
-
-    def figures(self, name: str) -> BidderFigures:
-        if name not in self.all:
-            raise UnknownBidderError(name)
-        return self.all[name][1]
+    def all_figures(self) -> dict[str, BidderFigures]:
+        return {name: self.all[name][1] for name in sorted(self.all)}
 
     def bidder(self, name: str) -> FirstPriceBidder:
         found = self.all[name][0]

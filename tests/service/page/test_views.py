@@ -13,16 +13,18 @@ import numpy as np
 import pytest
 
 from benchmarks.live_server import LiveServer
-from crossbandit.service.page import Board, event_stream, page_html
-from crossbandit.service.page.views import (
+from crossbandit.service.page import (
+    Board,
     Point,
     Track,
-    beliefs,
     bid_chart,
     detail,
+    drawn,
+    event_stream,
     history_charts,
     known_classes,
     law_chart,
+    page_html,
     row,
     summary,
     thinned,
@@ -189,7 +191,8 @@ def test_a_bidder_with_classes_that_knows_none_has_no_charts() -> None:
 def test_details_are_json_and_hold_no_nan() -> None:
     given = figures(limits=(budget(),), refused={"expired": 3, "learned-before": 0})
     found = detail("shop", "settings", given, Track().points(NOW, given))
-    charts = found["charts"] | beliefs(trained(classes=["site"]))
+    bidder = trained(classes=["site"])
+    charts = found["charts"] | drawn({"bids": bid_chart(bidder), "law": law_chart(bidder)})
     json.dumps([found, charts], allow_nan=False)
     assert found["refusals"] == [["expired", "3"]]
     assert set(charts) == {"bids", "law", "surplus", "spend", "wins", "multiplier"}

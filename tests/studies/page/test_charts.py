@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from crossbandit.core.report import draw_figure, figure_files
+from crossbandit.studies import page as tables
 from crossbandit.studies.page import REFERENCE, compose, curve_chart, spread_chart, sweep_chart
 from crossbandit.studies.sweeps import Sweep
 from tests.studies.page.frames import as_published, row
@@ -61,18 +62,33 @@ def test_a_label_is_not_mathematics(label: str) -> None:
             assert f"<!-- {label} -->" in text.decode()
 
 
-def test_an_interval_that_reaches_zero_has_an_axis_that_does() -> None:
+def test_few_means_below_zero_leave_logarithmic_axes_to_the_others() -> None:
     rows = [("a", t, seed, t + offset) for t in (100, 1000) for seed, offset in ((0, 0), (1, 1))]
-    (narrow,) = generic(*rows)
-    (axes,) = draw_figure([sweep_chart(narrow)]).axes
-    assert axes.get_yscale() == "log"
-    # Two seeds 50 apart: the half-width is 12.7 * 25, more than the mean of 125.
-    (wide,) = generic(*rows, ("b", 100, 0, 100.0), ("b", 100, 1, 150.0))
+    (sweep,) = generic(*rows, ("b", 100, 0, -5.0), ("b", 1000, 0, 7.0))
+    chart = sweep_chart(sweep)
+    (axes,) = draw_figure([chart]).axes
+    assert axes.get_yscale() == axes.get_xscale() == "log"
+    assert chart.can_switch
+    assert axes.get_ylim()[0] > 1
+    assert sweep.off_log == ["b at horizon = 100"]
+    page = tables.page(compose(pd.DataFrame(sweep_rows(sweep)), command=""))
+    assert "cannot show means that are not above 0: b at horizon = 100." in page
+    # Most intervals reach zero: the values are on a linear axis, the settings are not.
+    (wide,) = generic(("b", 100, 0, -5.0), ("b", 1000, 0, 100.0), ("b", 1000, 1, 150.0))
     chart = sweep_chart(wide)
     (axes,) = draw_figure([chart]).axes
-    assert axes.get_yscale() == axes.get_xscale() == "linear"
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
     assert not chart.can_switch
     assert axes.get_ylim()[0] < 125 - 12.706 * 25
+
+
+def sweep_rows(sweep: Sweep) -> list[dict[str, object]]:
+    """Return rows from which the sweep can be composed again."""
+    return [
+        row("mine", {"horizon": int(entry.setting.value)}, entry.method, seed, regret)
+        for entry in sweep.ordered
+        for seed, regret in zip(entry.summary.seeds, entry.summary.finals.tolist(), strict=True)
+    ]
 
 
 def test_curves_have_a_panel_per_setting_and_a_band_from_two_seeds_on() -> None:

@@ -43,7 +43,7 @@ def test_all_pairs_are_compared_and_adjusted_together() -> None:
     assert [(one.method, one.reference) for one in compared] == [("b", "a"), ("c", "a"), ("c", "b")]
     smallest = min(compared, key=lambda one: one.test.p_value)
     assert smallest.adjusted == pytest.approx(min(1, 3 * smallest.test.p_value))
-    text = tables.comparisons_csv(report.sweeps)
+    text = tables.csv_files(report.sweeps)["comparisons.csv"]
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [float(r["difference"]) for r in rows] == [one.test.difference for one in compared]
     assert [float(r["p_value_holm"]) for r in rows] == [one.adjusted for one in compared]
@@ -77,8 +77,17 @@ def test_exponents_are_of_powers() -> None:
 
 def test_regret_that_is_not_positive_has_no_exponent() -> None:
     regrets = {"a": {1: {0: -1.0}, 2: {0: 1.0}}, "b": {1: {0: 1.0}, 2: {0: 2.0}}}
-    (one,) = compose(frame(regrets), command="").sweeps[0].exponents
-    assert one.method == "b"
+    report = compose(frame(regrets), command="")
+    none, one = report.sweeps[0].exponents
+    assert (none.method, one.method) == ("a", "b")
+    assert math.isnan(none.estimate.value)
+    assert none.missing == "the mean is not above 0 at horizon = 1"
+    assert not one.missing
+    (first, _) = csv.DictReader(io.StringIO(tables.csv_files(report.sweeps)["exponents.csv"]))
+    assert (first["exponent"], first["missing"]) == ("", none.missing)
+    page = tables.page(report)
+    assert f"<small>{none.missing}</small>" in page
+    assert 'download="exponents.csv"' in page
 
 
 def ratios(sweeps: Sequence[Sweep]) -> list[list[str]]:

@@ -155,7 +155,7 @@ def test_any_study_has_a_page() -> None:
     assert (
         "alpha = 1, arms = 2" in shown
         or "arms = 2, alpha = 1" in shown
-        or "(arms=2, alpha=1)" in shown
+        or "(alpha=1, arms=2)" in shown
     )
     charts = data(text)["charts"]
     assert [charts[f"sweep-{i}"][0]["shape"] for i in range(2)] == ["lines", "rows"]

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from crossbandit.core.report.statistics import slope
+from crossbandit.core.report.statistics import half_widths, slope
 from crossbandit.errors import InvalidInputError
 from crossbandit.studies import paper
 from crossbandit.studies.page import compose
@@ -16,7 +16,7 @@ def test_the_papers_entries_and_no_others_have_its_half_widths() -> None:
     students = 2.262157 / 1.96 * HALF_WIDTH  # the quantile for ten seeds
     for entry in papers.entries.values():
         assert entry.summary.half_width == pytest.approx(HALF_WIDTH)
-        assert entry.summary.curve.half_widths[-1] == pytest.approx(students)
+        assert half_widths(entry.summary.curves)[-1] == pytest.approx(students)
     for entry in mine.entries.values():
         assert entry.summary.half_width == pytest.approx(students)
 
@@ -32,9 +32,9 @@ def test_means_and_curves_by_hand() -> None:
     # Variance 8, standard error 2; in the middle of the curve half of that. 12.706205 is
     # Student's quantile for two seeds.
     assert summary.half_width == pytest.approx(12.706205 * 2)
-    assert summary.curve.rounds.tolist() == [5, 10]
-    assert summary.curve.mean.tolist() == [3, 6]
-    assert summary.curve.half_widths.tolist() == pytest.approx([12.706205, 2 * 12.706205])
+    assert summary.rounds.tolist() == [5, 10]
+    assert summary.curves.mean(axis=0).tolist() == [3, 6]
+    assert half_widths(summary.curves).tolist() == pytest.approx([12.706205, 2 * 12.706205])
     assert summary.setting["alpha"] == 4
     assert summary.parameters == {"id": "a", "tuning": "experiment"}
 

@@ -1,5 +1,6 @@
 import csv
 import io
+import json
 import re
 
 import pandas as pd
@@ -68,7 +69,7 @@ def labelled(label: str, *, setting: str | None = None, part: str = "mine") -> S
     frame = pd.DataFrame(rows)
     if setting is not None:
         frame["environment_name"] = [setting, "another"]
-        frame["environment.name"] = ["one", "two"]
+        frame["environment"] = ['{"name": "one", "horizon": 5}', '{"name": "two", "horizon": 5}']
     return compose(frame, command="").sweeps[0]
 
 
@@ -126,7 +127,7 @@ def test_a_caption_says_where_a_column_is_ragged() -> None:
 
 def test_csv_is_exact_and_complete() -> None:
     report = compose(as_published(), command="")
-    rows = list(csv.DictReader(io.StringIO(tables.to_csv(report.sweeps))))
+    rows = list(csv.DictReader(io.StringIO(tables.csv_files(report.sweeps)["tables.csv"])))
     assert len(rows) == 40
     assert tuple(rows[0]) == tables.COLUMNS
     by_key = {(r["table"], r["setting"], r["method"]): r for r in rows}
@@ -139,7 +140,9 @@ def test_csv_is_exact_and_complete() -> None:
 
 
 def test_csv_of_any_study_leaves_the_paper_out() -> None:
-    (line,) = list(csv.DictReader(io.StringIO(tables.to_csv(generic(("a", 5, 0, 1.0))))))
+    (line,) = list(
+        csv.DictReader(io.StringIO(tables.csv_files(generic(("a", 5, 0, 1.0)))["tables.csv"]))
+    )
     assert (line["setting"], line["regret"], line["half_width"]) == ("paper-benchmark", "1.0", "")
     assert line["paper_regret"] == line["relative_difference"] == ""
     assert line["interval"] == "Student"
@@ -243,3 +246,24 @@ def test_the_caption_names_who_is_shown_more_than_the_graph_reveals() -> None:
     assert "self-loop" not in tables.caption(own)
     (one,) = generic(("sz-context", 50, 0, 1.0), ("sz-context", 100, 0, 2.0))
     assert "sz-context is given the loss of the arm played" in tables.caption(one)
+    rows = [row("p", {"horizon": t}, "sz-context", 0, 1.0) for t in (50, 100)]
+    for one_row, t in zip(rows, (50, 100), strict=True):
+        complete = {"name": "stochastic", "graph": {"name": "complete", "arms": 3}, "horizon": t}
+        one_row["environment"] = json.dumps({**complete, "contexts": 2, "gap": 0.1})
+    (looped,) = compose(pd.DataFrame(rows), command="").sweeps
+    assert "self-loop" not in tables.caption(looped)
+
+
+def test_tables_have_quantiles_and_pseudo_regret() -> None:
+    frame = pd.DataFrame([row("p", {"horizon": 50}, "a", seed, float(seed)) for seed in range(11)])
+    (sweep,) = compose(frame, command="").sweeps
+    (line,) = csv.DictReader(io.StringIO(tables.csv_files([sweep])["tables.csv"]))
+    assert [line[f"{name}"] for name in ("quantile_10", "median", "quantile_90")] == [
+        *("1.0", "5.0", "9.0")
+    ]
+    assert line["pseudo_regret"] == line["pseudo_half_width"] == ""
+    assert tables.entry_table(sweep).head[-1] == "10 % to 90 %"
+    (sweep,) = compose(frame.assign(pseudo_regret=frame["seed"] + 2.0), command="").sweeps
+    table = tables.entry_table(sweep)
+    assert table.head[-2:] == ("10 % to 90 %", "pseudo-regret")
+    assert [str(cell) for cell in table.cells[0][-2:]] == ["1.00 to 9.00", "7.00 ± 2.23"]

@@ -23,7 +23,7 @@ from crossbandit.core.streams import stream
 from crossbandit.core.types import Floats
 from crossbandit.environments import cycling_graphs
 from crossbandit.errors import CheckFailedError, InvalidParameterError
-from crossbandit.verify.theory import DeclaredDecomposition, decompose
+from crossbandit.verify.theory import Decomposition, decompose
 from tests.cases import table
 from tests.drivers import start
 
@@ -31,10 +31,8 @@ ENVIRONMENT = table(graphs.threshold(4), 40, 3, seed=1)
 UNBIASED = [Exp3G(), Exp3G(cross_learning=False), PerContextGraph()]
 
 
-def parts_of(algorithm: Algorithm) -> DeclaredDecomposition:
-    parts = decompose(algorithm, ENVIRONMENT, [3])
-    assert isinstance(parts, DeclaredDecomposition)
-    return parts
+def parts_of(algorithm: Algorithm) -> Decomposition:
+    return decompose(algorithm, ENVIRONMENT, [3])
 
 
 def literal_regret(algorithm: Algorithm) -> float:
@@ -79,7 +77,6 @@ def test_so_do_those_with_epochs_and_with_rates_that_change(algorithm: Algorithm
     assert parts_of(algorithm).residual < 1e-12
     if "informed" in algorithm.graph_kinds:
         parts = decompose(algorithm, CHANGING, [3])
-        assert isinstance(parts, DeclaredDecomposition)
         assert parts.residual < 1e-12
         assert abs(parts.terms["noise"][0]) > 0.01
 

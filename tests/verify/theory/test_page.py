@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from crossbandit.verify.theory import CheckResult, Figure, Series, Shape
+from crossbandit.core.report import Chart, Series, Shape
+from crossbandit.verify.theory import CheckResult
 from crossbandit.verify.theory.verify import page as verify_page
 from crossbandit.verify.theory.verify import write
 
-FIGURE = Figure(
+FIGURE = Chart(
     title="Regret over T",
     x_label="T",
     y_label="regret",
@@ -20,7 +21,7 @@ FIGURE = Figure(
     ),
     x_log=True,
 )
-LAYERS = Figure(
+LAYERS = Chart(
     title="Terms", x_label="T", y_label="regret", series=FIGURE.series, shape=Shape.STACKED
 )
 

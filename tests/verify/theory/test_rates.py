@@ -7,6 +7,7 @@ from crossbandit.core.report.statistics import slope, slope_interval
 from crossbandit.environments import paper_benchmark
 from crossbandit.verify.theory import rates
 from crossbandit.verify.theory.decomposition import mean_interval, orders
+from crossbandit.verify.theory.implementation import GraphBenchmark
 from crossbandit.verify.theory.rates import (
     Rate,
     _growth,
@@ -17,7 +18,6 @@ from crossbandit.verify.theory.rates import (
     measure_rate,
     small_constants,
 )
-from crossbandit.verify.theory.runs import GraphBenchmark
 
 X = (1_000.0, 4_000.0, 16_000.0, 64_000.0)
 
@@ -91,7 +91,7 @@ def test_a_rate_gathers_the_regret_of_simulations() -> None:
     logs = np.log([20 * 9 * 400, 20 * 9 * 1_600])
     np.testing.assert_allclose(rate.orders, np.sqrt(2 * np.array([400, 1_600])) * logs)
     problem = growing[400].problem
-    assert rate.bounds[0] == orders(problem, CrossGraph().parameters(problem)).total
+    assert rate.bounds[0] == orders(problem, CrossGraph().parameters(problem))["total"]
     means = rate.regrets.mean(axis=1)
     assert rate.constant == pytest.approx((means / rate.bounds).max())
     np.testing.assert_allclose(rate.local_slopes, np.log(means[1] / means[0]) / np.log(4))
@@ -134,14 +134,14 @@ def test_the_theorems_rule_must_stay_below_the_bound_with_exponents_that_fall(
     regrets = np.stack([0.9 * regret, 1.1 * regret], axis=1)
     rate = Rate(x=X, regrets=regrets, orders=regret, bounds=bound * regret)
     monkeypatch.setattr(rates, "measure_rate", lambda *_: rate)
-    sizes = _Sizes((), (1_000, 4_000), 0, (), 0, 2)
+    sizes = _Sizes((), (1_000, 4_000), 0, (), 2)
     result = _with_proven_constants(lambda _: CrossGraph(tuning="theorem"), sizes)
     assert result.passed is passed
 
 
 def test_a_rule_that_pays_for_contexts_is_caught() -> None:
     """A learning rate that shrinks with M makes regret grow with it."""
-    sizes = _Sizes((), (), 0, (10, 100, 1_000), 4_000, 3)
+    sizes = _Sizes((), (), 4_000, (10, 100, 1_000), 3)
 
     def slower(problem: object) -> CrossGraph:
         contexts = getattr(problem, "contexts", 1)

@@ -11,12 +11,17 @@ import numpy as np
 from crossbandit.algorithms.learners.decisions import compact
 from crossbandit.core.types import Floats
 from crossbandit.core.validation import reject, verbatim
-from crossbandit.errors import CheckFailedError, InvalidGraphError, InvalidLossesError
+from crossbandit.errors import (
+    CheckFailedError,
+    InvalidContextError,
+    InvalidGraphError,
+    InvalidLossesError,
+)
 from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.decisions import PendingDecision
+    from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.core.forms import LossForm
 
 _FLOAT = np.dtype(np.float64)
@@ -69,9 +74,7 @@ def listed_arms(losses: object, arms: int) -> Sequence[int]:
     return compact(sorted(int(arm) for arm in losses))
 
 
-def checked_rows(
-    form: LossForm, pending: PendingDecision, revealed: Sequence[int], losses: Any
-) -> Floats:
+def checked_rows(form: LossForm, pending: Decision, revealed: Sequence[int], losses: Any) -> Floats:
     """Return a copy of the losses of the revealed arms as rows, or raise InvalidLossesError.
 
     It is a copy, so that losses which were checked cannot change before they are used.
@@ -97,20 +100,38 @@ def checked_rows(
     return rows
 
 
-def joined_rows(
-    form: LossForm, pending: Sequence[PendingDecision], revealed: Sequence[Sequence[int]], rows: Any
+def rows_of_many(
+    form: LossForm, pending: Sequence[Decision], revealed: Sequence[Sequence[int]], losses: Any
 ) -> list[Floats]:
-    """Split one array with the rows of all decisions, in their order, into copies for each."""
-    numbers = _numbers(rows)
-    if numbers is None:
-        raise InvalidLossesError(
-            f"The 'losses' parameter of learn_many must be an array of numbers. Got {rows!r}."
+    """Return what `checked_rows` returns, for the losses of each of many decisions."""
+    counts = [len(own) for own in revealed]
+    if isinstance(losses, np.ndarray) and losses.shape == (sum(counts), form.columns):
+        losses = np.split(losses, np.cumsum(counts)[:-1])
+    if not hasattr(losses, "__len__") or len(losses) != len(pending):
+        expected = (
+            f"an entry for each of the {len(pending)} decisions, or one array of shape "
+            f"{(sum(counts), form.columns)} with all their rows"
         )
-    ends = np.cumsum([len(own) for own in revealed])
-    parts = np.split(numbers, ends[:-1])
-    for one, own, part in zip(pending, revealed, parts, strict=True):
-        form.check(part, own, one.context, one.readout)
-    return parts
+        reject("learn_many", "losses", expected, losses, error=InvalidLossesError)
+    triples = zip(pending, revealed, losses, strict=True)
+    return [checked_rows(form, one, own, given) for one, own, given in triples]
+
+
+def read_many(contexts: Any, available: Any) -> tuple[list[Any], list[Any]]:
+    """Return the contexts and the masks of `act_many`, as lists of the same length."""
+    given = _listed("contexts", contexts)
+    masks = [None] * len(given) if available is None else _listed("available", available)
+    if len(masks) != len(given):
+        expected = f"None, or as many masks as contexts, {len(given)}"
+        reject("act_many", "available", expected, verbatim(str(len(masks))))
+    return given, masks
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        expected = "a sequence with an entry for each decision"
+        reject("act_many", name, expected, values, error=InvalidContextError)
+    return list(values)
 
 
 def _numbers(losses: Any) -> Floats | None:
@@ -156,7 +177,7 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
 
 
 def check_sizes(
-    owner: str, arms: int, estimates: Any, pending: PendingDecision, rows: Any, revealed: int
+    owner: str, arms: int, estimates: Any, pending: Decision, rows: Any, revealed: int
 ) -> None:
     """Raise if compiled code, which does not check its input, would use an index out of range."""
     weights: Any = pending.weights

@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from crossbandit.algorithms.learners.algorithm import from_json
-from crossbandit.algorithms.learners.decisions import PendingDecision, compact
-from crossbandit.algorithms.learners.law_decisions import FORGOTTEN, KNOWN
+from crossbandit.algorithms.learners.decisions import Decision, compact
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.algorithms.learners.shell import GRAPH_FILE, LAST_ROUND, LAW_FILE
 from crossbandit.core import record
 from crossbandit.core.forms import restricted
-from crossbandit.core.validation import integer, reject
+from crossbandit.core.validation import integer
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,
     CheckpointError,
-    InvalidParameterError,
     OutOfMemoryError,
 )
 from crossbandit.graphs import FeedbackGraph
@@ -37,23 +36,20 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.law_learner import LawDecider, LawLearner
     from crossbandit.algorithms.learners.learner import Learner
-    from crossbandit.algorithms.learners.snapshots import Snapshot
-    from crossbandit.core.streams import Seed
-    from crossbandit.laws import OutcomeLaw
 
     Arrays = Mapping[str, npt.NDArray[Any]]
     # Returns what the owner of a learner keeps, in a form that `json` can write, and arrays.
     Kept = Callable[[], tuple[Mapping[str, Any], Arrays]]
+    # A header, arrays by part and name, and more arguments of `record.write`.
+    Written = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
-GRAPH, LAW = "crossbandit-learner", "crossbandit-law"
 VERSION = 5  # of the file of a learner with a feedback graph
-_LAW_VERSION = 5
-_READ = {GRAPH: (VERSION,), LAW: (_LAW_VERSION,)}
+_READ = {GRAPH_FILE: (VERSION,), LAW_FILE: (5,)}
+_UNCHECKED = ("pending.weights",)
 _PARTS = {
-    GRAPH: ("state", "problem", "pending", "seen", "watch", "application"),
-    LAW: ("law", "test", "guard", "seen", "application"),
+    GRAPH_FILE: ("state", "problem", "pending", "seen", "watch", "application"),
+    LAW_FILE: ("law", "test", "guard", "seen", "application"),
 }
 _KEYS = {
     "format",
@@ -72,15 +68,12 @@ _KEYS = {
     "seen",
     "watch",
 }
-_LAST_ROUND = 2**62
 _MOST_IDS = 1000  # a file has this many ids of a learner at most; the oldest are left out
 # Parts of a problem that may be large: they are stored as arrays, not in the header.
 _PROBLEM_ARRAYS = ("features", "context_distribution", "context_sample")
 _PENDING_ARRAYS = ("available", "weights", "rows")
 # A file that claims more arms, contexts or features than this must have a byte for each of them.
 _SMALL = 10_000
-
-_KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
 
 _Object = TypeVar("_Object")
 _GraphOfRound = tuple[FeedbackGraph | None, Sequence[int] | None]  # with the arms revealed
@@ -98,7 +91,7 @@ class LearnerFile(NamedTuple):
     @property
     def algorithm(self) -> Algorithm | str:
         """The `algorithm` argument of the application that has the learner."""
-        return "law" if self.header["format"] == LAW else from_json(self.header["algorithm"])
+        return "law" if self.header["format"] == LAW_FILE else from_json(self.header["algorithm"])
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -116,7 +109,7 @@ def read(path: record.Place) -> LearnerFile:
     """Return the parts of a file; what they hold is checked when it is taken over."""
     header, arrays, size = record.read(path)
     kind = header.get("format")
-    if kind not in (GRAPH, LAW):
+    if kind not in _READ:
         raise record.damaged(path, ValueError("it was not written by Learner.save"))
     record.check_version(path, header, _READ[kind])
     file = LearnerFile(path, header, {}, size)
@@ -155,86 +148,51 @@ def load(path: str | os.PathLike[str]) -> Learner:
     True
     """
     file = read(path)
-    if file.header["format"] != GRAPH:
+    if file.header["format"] != GRAPH_FILE:
         raise record.damaged(path, ValueError("it was not written by Learner.save"))
     with file.reading():
-        return graph_learner(file)
+        return graph_learner(file.header, file.parts, file.size)
+
+
+def save(learner: Any, path: record.Place, kept: Kept, owner: str) -> None:
+    """Write a learner, and what its owner keeps, to a file."""
+    try:
+        header, parts, options = learner.written(kept)
+    except ValueError as error:  # a number is not finite
+        raise record.broken(owner, str(error)) from error
+    record.write(path, header, record.joined(parts), owner=owner, **options)
 
 
 # ------------------------------------------------------------------- learners with a feedback graph
 
 
-class GraphFiles(NamedTuple):
-    """How an application keeps a learner with a feedback graph; `LawFiles` does the same."""
-
-    learner: Learner
-
-    def save(self, path: record.Place, kept: Kept, owner: str) -> None:
-        """Write the learner, and what its owner keeps, to a file."""
-        learner = self.learner
-        notes, arrays = kept()
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {}
-        with learner._lock:
-            watch, seen = learner._watch, learner.learned_from
-            if watch is not None:
-                parts["watch"] = {"": watch.counts()}
-            header: dict[str, Any] = {
-                "format": GRAPH,
-                "version": VERSION,
-                "ids": [*learner._former_ids.items(), (learner.id, learner.round)][-_MOST_IDS:],
-                **write_learner(learner, parts),
-                "max_pending": learner.max_pending,
-                "waiting": learner._waiting,
-                "expired": learner._last_expired,
-                "seen": {"window": seen.window, "limit": seen.limit},
-                "watch": None if watch is None else watch.state(),
-                "generator": learner.generator.bit_generator.state,
-            }
-            try:
-                header["pending"] = _write_pending(learner, parts)
-            except ValueError as error:
-                raise record.broken(owner, str(error)) from error
-            frozen = seen.freeze()  # its arrays are large, so they are copied later
-        header["notes"] = dict(notes)
-        parts |= {"application": dict(arrays), "seen": frozen()}
-        header["problem"] = write_problem(learner.problem, parts)
-        model = partial(initial_state, learner)
-        checked = ("pending.weights",)  # those of arms that are not revealed may be infinite
-        record.write(path, header, record.joined(parts), owner=owner, model=model, checked=checked)
-
-    def resumed(self, file: LearnerFile) -> Learner:
-        """Return the learner of a file; raise if its problem is another one."""
-        found = graph_learner(file)
-        self._check_problem(found.problem)
-        return found
-
-    def taking_over(self, other: Learner, owner: str) -> Learner:
-        """Return the learner of an application with other settings, if its problem is the same."""
-        if other.problem != self.learner.problem:
-            raise InvalidParameterError(
-                f"What this {owner} has learned holds for the settings it has. Make a new one."
-            )
-        return other
-
-    def decider(self, new: Learner, seed: Seed | None) -> Snapshot:
-        """Return a snapshot, for an application whose learner is `new`."""
-        del new
-        return self.learner.snapshot(seed)
-
-    def decider_of(
-        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
-    ) -> Snapshot:
-        """Return the snapshot whose `parts` are given, for the problem of this learner."""
-        del header
-        from crossbandit.algorithms.learners.snapshots import Snapshot
-
-        made = Snapshot.from_bytes(arrays["learner"].tobytes(), seed=seed, key=key)
-        self._check_problem(made.problem)
-        return made
-
-    def _check_problem(self, problem: Problem) -> None:
-        if problem != self.learner.problem:
-            raise ValueError("its settings describe another problem than its learner's")
+def written(learner: Learner, kept: Kept) -> Written:
+    """Return what a file has of a learner, and of what its owner keeps."""
+    notes, arrays = kept()
+    parts: dict[str, Any] = {"application": dict(arrays)}
+    with learner._lock:
+        watch, seen = learner._watch, learner.learned_from
+        if watch is not None:
+            parts["watch"] = {"": watch.counts()}
+        header: dict[str, Any] = {
+            "format": GRAPH_FILE,
+            "version": VERSION,
+            "ids": [*learner._former_ids.items(), (learner.id, learner.round)][-_MOST_IDS:],
+            **write_learner(learner, parts),
+            "max_pending": learner.max_pending,
+            "waiting": learner._waiting,
+            "expired": learner._last_expired,
+            "seen": {"window": seen.window, "limit": seen.limit},
+            "watch": None if watch is None else watch.state(),
+            "generator": learner.generator.bit_generator.state,
+            "pending": _write_pending(learner, parts),
+            "notes": dict(notes),
+        }
+        frozen = seen.freeze()  # its arrays are large, so they are copied later
+    parts["seen"] = frozen()
+    header["problem"] = write_problem(learner.problem, parts)
+    # The weights of arms that are not revealed may be infinite.
+    return header, parts, {"model": partial(initial_state, learner), "checked": _UNCHECKED}
 
 
 def initial_state(learner: Learner) -> Arrays:
@@ -243,12 +201,11 @@ def initial_state(learner: Learner) -> Arrays:
     return record.joined({"state": start.state()})
 
 
-def graph_learner(file: LearnerFile) -> Learner:
-    """Return a new learner with the state in a file."""
-    header, parts = file.header, file.parts
+def graph_learner(header: dict[str, Any], parts: Mapping[str, Arrays], size: int) -> Learner:
+    """Return a new learner with the state in a file of this size."""
     if set(header) != _KEYS:
         raise ValueError(f"its header has the entries {sorted(header)[:20]}")
-    learner = read_learner(header, parts, file.size)
+    learner = read_learner(header, parts, size)
     roles = learner.remembered().keys()
     learner.restore(_read_pending(header["pending"], learner, roles, parts["pending"]))
     learner.generator.bit_generator.state = header["generator"]
@@ -325,7 +282,7 @@ def _read_problem(data: dict[str, Any], arrays: Arrays, largest: int) -> Problem
 
 
 def _last_round(number: object) -> int:
-    return integer("checkpoint", "round", number, at_least=0, at_most=_LAST_ROUND)
+    return integer("checkpoint", "round", number, at_least=0, at_most=LAST_ROUND)
 
 
 def _write_pending(learner: Learner, parts: dict[str, Any]) -> dict[str, Any]:
@@ -351,9 +308,9 @@ def _write_pending(learner: Learner, parts: dict[str, Any]) -> dict[str, Any]:
     position = {id(decision): i for i, decision in enumerate(pending)}
     weights_position = {id(vector): i for i, vector in enumerate(weights)}
     graphs = [
-        [i, list(one.revealed or ()), None if one.graph is None else one.graph.to_json()]
+        [i, list(one.known or ()), None if one.graph is None else one.graph.to_json()]
         for i, one in enumerate(pending)
-        if one.graph is not None or one.revealed is not None
+        if one.graph is not None or one.known is not None
     ]
     return {
         "decisions": [
@@ -390,11 +347,11 @@ def _read_graphs(data: dict[str, Any], arms: int) -> dict[int, _GraphOfRound]:
 
 def _read_pending(
     data: dict[str, Any], learner: Learner, roles: Collection[str], arrays: Arrays
-) -> dict[str, list[PendingDecision]]:
+) -> dict[str, list[Decision]]:
     """Return what `_write_pending` wrote; raise if an index is out of range."""
     problem = learner.problem
     all_weights, all_rows, masks = _pending_tables(problem, arrays)
-    pending: list[PendingDecision] = []
+    pending: list[Decision] = []
     used, masks_used = 0, 0
     graphs = _read_graphs(data, problem.arms)
     for round_, context, arm, made_by, weights, count, baseline, limited in data["decisions"]:
@@ -404,10 +361,10 @@ def _read_pending(
         if limited:
             readout = restricted(readout, masks[masks_used], problem.arms)
             masks_used += 1
-        decision = PendingDecision(round_, plain, readout, arm, str(made_by))
-        decision.decider, decision.counter = decision.learner, round_
+        decision = Decision(round_, plain, arm, learner=str(made_by), reading=readout)
+        decision.counter = round_
         decision.baseline = None if baseline is None else float(baseline)
-        decision.graph, decision.revealed = graphs.get(len(pending), _NO_GRAPH)
+        decision.graph, decision.known = graphs.get(len(pending), _NO_GRAPH)
         if weights is not None:
             _check_index("weights", weights, len(all_weights))
             decision.weights = all_weights[weights]
@@ -449,7 +406,7 @@ def _check_index(name: str, value: object, size: int) -> None:
         raise ValueError(f"a pending decision has the {name} {value!r} of {size}")
 
 
-def _check_weights(learner: Learner, decision: PendingDecision) -> None:
+def _check_weights(learner: Learner, decision: Decision) -> None:
     """Raise ValueError unless the weights of revealed arms are finite; no others are used."""
     weights = decision.weights
     if weights is None or np.isfinite(weights).all():
@@ -460,161 +417,3 @@ def _check_weights(learner: Learner, decision: PendingDecision) -> None:
 
 def _distinct(objects: list[_Object]) -> list[_Object]:
     return list({id(thing): thing for thing in objects}.values())
-
-
-# ------------------------------------------------------------------------------- learners by a law
-
-
-class LawFiles(NamedTuple):
-    """How an application keeps a learner by a law; `GraphFiles` does the same."""
-
-    learner: LawLearner
-
-    def save(self, path: record.Place, kept: Kept, owner: str) -> None:
-        """Write the learner, and what its owner keeps, to a file.
-
-        The state is copied while nothing is learned, and `kept` is called meanwhile. Decisions go
-        on.
-        """
-        header, parts, (notes, arrays) = self.written(kept)
-        header = {"format": LAW, "version": _LAW_VERSION, **header, "notes": dict(notes)}
-        record.write(path, header, record.joined({**parts, "application": arrays}), owner=owner)
-
-    def written(self, kept: Callable[[], Any]) -> tuple[dict[str, Any], dict[str, Any], Any]:
-        """Return a header and arrays that hold the whole state, and what `kept` returns.
-
-        kept: what else is to be found out while nothing is learned.
-        """
-        learner = self.learner
-        with learner.learning:
-            also = kept()
-            with learner.deciding:  # held only while reading what deciding changes
-                rounds, generator = learner.round, learner.law.uniforms.state
-            header = {
-                "learner": learner.learner,
-                "former": sorted(learner.former),
-                "round": rounds,
-                "own": sorted(learner.own),
-                "answered": learner.answered,
-                "window": learner.seen.window,
-                "limit": learner.seen.limit,
-                "watch": learner.watch.settings(),
-                "law": {**learner.law.description(), "generator": generator},
-                "test": learner.test.settings(),
-            }
-            parts: dict[str, Any] = {"law": learner.law.arrays(), "test": learner.test.arrays()}
-            if learner.guard is not None:
-                parts["guard"] = learner.guard.arrays()
-            seen = learner.seen.freeze()
-        return header, {**parts, "seen": seen()}, also
-
-    def resumed(self, file: LearnerFile) -> LawLearner:
-        """Take over what a file holds of a learner of the same form, and return this learner.
-
-        Its own decisions get an id that none had before. A CheckpointError says that the file does
-        not fit this learner, or holds impossible numbers.
-        """
-        return self._resume(file.header, file.parts)
-
-    def _resume(self, header: Mapping[str, Any], parts: Mapping[str, Arrays]) -> LawLearner:
-        learner = self.learner
-        settings, own = dict(header["law"]), learner.law.settings()
-        generator = settings.pop("generator")
-        if settings != {name: one for name, one in own.items() if name in settings}:
-            raise CheckpointError("Its settings describe another law than its learner's.")
-        learner.law.resume(generator, parts["law"])
-        learner.test.restore(header["test"], parts["test"])
-        if learner.guard is not None:
-            learner.guard.restore(parts["guard"])
-        elif parts.get("guard"):
-            raise CheckpointError("It has the arrays of a guard, and its learner has none.")
-        rounds = integer("file", "round", header["round"], at_least=0, at_most=_LAST_ROUND)
-        learner.answered = integer(
-            "file", "answered", header["answered"], at_least=0, at_most=rounds
-        )
-        learner.round = rounds
-        learner.former = {str(one) for one in header["former"]}
-        learner.own |= {str(one) for one in header["own"]}
-        learner.learner = str(header["learner"])
-        if len(bytes.fromhex(learner.learner)) != 8:
-            raise CheckpointError(f"It has an impossible id, {learner.learner!r}.")
-        learner.seen.window, learner.seen.limit = header["window"], header["limit"]
-        learner.seen.restore(parts["seen"])
-        learner.watch.restore(header["watch"])
-        return learner
-
-    def decider(self, new: LawLearner, seed: Seed | None) -> LawDecider:
-        """Return what decides as this learner does now, and never changes.
-
-        new: a learner of the same form, whose law is used.
-        """
-        from crossbandit.algorithms.learners.law_learner import LawDecider
-
-        learner = self.learner
-        made = LawDecider(new.law, guarded=learner.guard is not None, learner=learner.learner)
-        with learner.learning:
-            new.law.look_like(learner.law, seed)
-            if learner.guard is not None and made.guard is not None:
-                made.guard.restore(learner.guard.arrays())
-        made.token_key, made.clock = learner.token_key, learner.clock
-        made.known = learner.latest()
-        return made
-
-    def decider_of(
-        self,
-        header: Mapping[str, Any],
-        arrays: Arrays,
-        seed: Seed | None,
-        key: bytes | None,
-    ) -> LawDecider:
-        """Return the decider whose `parts` are given; it takes the law of this new learner."""
-        from crossbandit.algorithms.learners.law_learner import LEFT_OUT, LawDecider
-
-        learner = self.learner
-        law = learner.law
-        if header["class_limit"] != law.class_limit or len(bytes.fromhex(header["learner"])) != 8:
-            raise ValueError("its header is impossible")
-        parts = record.parted(arrays, ("law", "guard"))
-        counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
-        learned = {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)}
-        law.resume(law.uniforms.state, learned)
-        law.look_like(law, seed)
-        made = LawDecider(law, guarded=learner.guard is not None, learner=str(header["learner"]))
-        made.token_key = key
-        made.known = tuple(map(tuple, header["latest"]))
-        if made.guard is not None:
-            made.guard.restore(parts["guard"])
-        return made
-
-    def taking_over(self, other: LawLearner, owner: str) -> LawLearner:
-        """Continue for another learner, with other amounts or another range; return this one.
-
-        Its tokens are taken, and none counts twice. Outcomes that were learned cannot be corrected
-        any more if the amounts are others. Nobody may use the other one any more.
-        """
-        del owner
-        learner, seen = self.learner, other.seen.freeze()()
-        name = difference(learner.law, other.law)
-        if name is not None:
-            expected = f"{getattr(other.law, name)!r} as in the file, or left out"
-            reject("load", name, expected, getattr(learner.law, name))
-        same = learner.law.description() == other.law.description()
-        if same and (learner.guard is None) == (other.guard is None):
-            header, parts, _ = LawFiles(other).written(dict)
-            return self._resume(header, parts)
-        learner.law.take_counts(other.law)
-        codes = seen["codes"]
-        seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
-        learner.seen.window, learner.seen.limit = other.seen.window, other.seen.limit
-        learner.seen.restore(seen)
-        learner.watch.restore(other.watch.settings())
-        learner.law.uniforms.state = other.law.uniforms.state
-        learner.learner, learner.former = other.learner, other.former
-        learner.round, learner.answered = other.round, other.answered
-        learner.own |= other.own
-        return learner
-
-
-def difference(law: OutcomeLaw, other: OutcomeLaw) -> str | None:
-    """Return the setting because of which the counts of one law cannot be moved to another."""
-    return next((name for name in _KINDS if getattr(law, name) != getattr(other, name)), None)

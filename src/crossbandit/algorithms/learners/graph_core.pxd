@@ -1,23 +1,7 @@
-cimport cython
-
-from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore, WatchCounts
 from crossbandit.core.losses cimport first_beyond_box, first_loss_outside, first_outside
 from crossbandit.core.rounds cimport RoundCore, copy_floats
 from crossbandit.core.uniforms cimport Uniforms
-
-@cython.no_gc
-cdef class PendingFields(MadeFields):
-    cdef public long long counter
-    cdef public bint remembered
-    cdef public object context, baseline, rows, graph, revealed
-    cdef public object form, reading, factors  # until `readout` and `weights` are asked for
-
-cdef class WatchCounts:
-    cdef public long long _start, _first, _begin, _end
-    cdef public list _cohorts
-    cdef bint is_latest(self, long long round_) noexcept
-    cdef Py_ssize_t cohort_of(self, long long round_) except -2
-    cdef count(self, Py_ssize_t cohort, Py_ssize_t kind, Py_ssize_t arm)
 
 cdef class GraphShell(ShellCore):
     cdef public object _lock, _watch, _max_pending, core
@@ -28,8 +12,10 @@ cdef class GraphShell(ShellCore):
     cdef Uniforms uniforms
     cdef public int quick  # 1 if rounds may be usual, -1 if not, 0 if that is not known
     cdef RoundCore usual_core
-    cdef object types, limits, form, pending_type, decision_type
-    cdef bint remembers, watches, weighted, shares
+    cdef object limits, form
+    cdef public object decision_type, _last_expired
+    cdef public bint remembers, watches
+    cdef bint weighted, shares
     cdef Py_ssize_t contexts  # -1 if they are vectors
     cdef const double[:, :, ::1] entries  # the vectors of numbered contexts
     cdef const double[:, :] least, most  # the box around them
@@ -38,10 +24,16 @@ cdef class GraphShell(ShellCore):
     cpdef act_usual(self, context)
     cdef read_usual(self, context)
     cdef read_vector(self, context)
-    cdef decided(self, context, WatchCounts watch)
-    cdef double play_usual(self, PendingFields one, Py_ssize_t context) except? -1.0
+    cdef bint is_usual(self) except -1
+    cdef DecisionFields decided(self, context)
+    cdef bint is_learnable(self, decision, losses) except -1
+    cdef learn_read(self, DecisionFields one, losses)
+    cpdef DecisionFields make(self, context, readout, long long number)
+    cpdef finish(self, DecisionFields one, double probability)
+    cpdef record(self, DecisionFields one, double probability)
+    cdef double play_usual(self, DecisionFields one, Py_ssize_t context) except? -1.0
     cpdef bint learn_usual(self, decision, losses) except -1
-    cdef bint is_own(self, decision, PendingFields one) except -1
-    cdef bint read_feedback(self, PendingFields one, losses) except -1
+    cdef bint is_own(self, DecisionFields one) except -1
+    cdef bint read_feedback(self, DecisionFields one, losses) except -1
     cdef bint accepts(self, Py_ssize_t count) noexcept
-    cdef learn_here(self, PendingFields one, losses)
+    cdef learn_here(self, DecisionFields one, losses)

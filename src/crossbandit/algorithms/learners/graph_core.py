@@ -16,7 +16,13 @@ if cython.compiled:
 else:  # the .pxd names the other modules
     from math import isfinite, isnan
 
-    from crossbandit.algorithms.learners.seen_core import ON_PAGE, MadeFields, Page, ShellCore
+    from crossbandit.algorithms.learners.seen_core import (
+        ON_PAGE,
+        DecisionFields,
+        Page,
+        ShellCore,
+        WatchCounts,
+    )
     from crossbandit.core.losses import first_beyond_box, first_loss_outside, first_outside
     from crossbandit.core.rounds import RoundCore, copy_floats
     from crossbandit.core.uniforms import Uniforms
@@ -29,58 +35,6 @@ WEIGHTS = cython.declare(cython.Py_ssize_t, 0)  # as in `RoundCore`
 GIVEN = cython.declare(cython.Py_ssize_t, 2)
 GENERATOR = cython.declare(object, np.random.Generator)
 INTEGER = cython.declare(object, np.int64)
-
-
-@cython.cclass
-class PendingFields(MadeFields):
-    """What learning from a decision needs; see `PendingDecision`."""
-
-    @property
-    def readout(self):
-        if self.reading is None:
-            self.reading = self.form.readout(self.context)
-        return self.reading
-
-    @property
-    def weights(self):
-        if type(self.factors) is bytes:
-            self.factors = np.frombuffer(self.factors).copy()
-        return self.factors
-
-    @weights.setter
-    def weights(self, weights):
-        self.factors = weights
-
-    def __reduce__(self):
-        first = (self.round, self.context, self.readout, self.arm, self.learner)
-        return type(self), first, {name: getattr(self, name) for name in self.optional}
-
-    def __setstate__(self, state) -> None:
-        for name, one in state.items():
-            setattr(self, name, one)
-
-
-@cython.cclass
-class WatchCounts:
-    """How many decisions were made and answered; see `FeedbackWatch`."""
-
-    def is_latest(self, round_):
-        """Return whether a round is of the latest cohort."""
-        return self._begin <= round_ - self._start < self._end
-
-    def cohort_of(self, round_):
-        """Return the number of a round's cohort, -1 if it is not counted."""
-        times: cython.longlong = (round_ - self._start) // self._first
-        cohort: cython.Py_ssize_t = 0
-        while times > 0:
-            times >>= 1
-            cohort += 1
-        return cohort if round_ >= self._start and cohort < len(self._cohorts) else -1
-
-    def count(self, cohort, kind, arm):
-        """Count a decision of a cohort. kind: 0 if it was made, 1 if it was answered."""
-        counts: list = self._cohorts[cohort][kind]
-        counts[arm] += 1
 
 
 @cython.cclass
@@ -105,8 +59,7 @@ class GraphShell(ShellCore):
         parts = self._usual_parts() if isinstance(self.core, RoundCore) else None
         self.quick = -1 if parts is None else 1
         if parts is not None:
-            self.types, self.form, self.limits, self.remembers, self.watches, self.weighted = parts
-            self.pending_type, self.decision_type = self.types
+            self.form, self.limits, self.weighted = parts
             self.contexts, self.entries, self.least, self.most, self.shares = self.limits
             self.usual_core = self.core
             self.usual_core.make_room(self.form.columns)
@@ -119,19 +72,37 @@ class GraphShell(ShellCore):
         lock = self._lock
         lock.acquire()
         try:
-            if self.quick < 0 or self.uniforms is None or (self.quick == 0 and not self.prepare()):
-                return None
-            watch: WatchCounts = self._watch
-            if self.watches and (watch is None or not watch.is_latest(self.round)):
-                return None
-            if self.remembers and not len(self._pending) < self._max_pending:
+            if not self.is_usual():
                 return None
             plain = self.read_usual(context)
-            if plain is None:
-                return None
-            return self.decided(plain, watch)
+            return None if plain is None else self.decided(plain)
         finally:
             lock.release()
+
+    def act_many_usual(self, contexts):
+        """Return the decisions of `act_usual` in many contexts; None if any is unusual."""
+        lock = self._lock
+        lock.acquire()
+        try:
+            if not self.is_usual():
+                return None
+            plain = []
+            for context in contexts:
+                one = self.read_usual(context)
+                if one is None:
+                    return None
+                plain.append(one)
+            made = []
+            for one in plain:
+                self.read_usual(one)
+                made.append(self.decided(one))
+            return made
+        finally:
+            lock.release()
+
+    def is_usual(self):
+        """Return whether a round can be usual."""
+        return self.quick >= 0 and self.uniforms is not None and (self.quick > 0 or self.prepare())
 
     def read_usual(self, context):
         """Read a context; return it in plain form, or None if it is unusual."""
@@ -169,29 +140,52 @@ class GraphShell(ShellCore):
         core.now_offset[0] = 0
         return context if plain else tuple([float(core.now_table[0, 0, v]) for v in range(width)])
 
-    def decided(self, context, watch):
-        """Make a decision in the context that was read."""
-        number: cython.longlong = self.round
-        one: PendingFields = self.pending_type.__new__(self.pending_type)
-        one.form, one.context, one.round, one.counter = self.form, context, number, number
-        one.reading = one.factors = one.baseline = one.rows = one.graph = one.revealed = None
+    def decided(self, context):
+        """Return a decision in the context that was read."""
+        one: DecisionFields = self.make(context, None, self.round)
+        one.form = self.form
+        self.record(one, self.play_usual(one, context if self.contexts >= 0 else 0))
+        return one
+
+    def make(self, context, readout, number):
+        """Return a decision without an arm."""
+        # This is `Decision(...)`, in a fraction of the time.
+        one: DecisionFields = self.decision_type.__new__(self.decision_type)
+        one.sealed = one.by_law = False
+        one.context, one.reading, one.round, one.counter = context, readout, number, number
+        one.form = one.factors = one.baseline = one.rows = one.graph = None
+        one.known = one.written = one.guard = None
+        one.arm, one.probability, one.revealed = -1, nan, ()
         one.learner = one.decider = self.id
-        one.time, one.key, one.remembered = self.learned_from.clock(), self._key, self.remembers
-        probability: cython.double = self.play_usual(one, context if self.contexts >= 0 else 0)
-        revealed = self._revealed.get(one.arm)
-        if revealed is None:
-            revealed = self.reveals(one.arm)
-        self.round = number + 1
+        one.time = self.learned_from.clock()
+        return one
+
+    def finish(self, one, probability):
+        """Complete what a decision shows, so that it can be given away."""
+        one.probability, one.key, one.remembered = probability, self._key, self.remembers
+        one.revealed = self._revealed.get(one.arm) if self.quick > 0 else None
+        if one.revealed is None:
+            one.revealed = self.revealed(one)
+        one.sealed = True
+
+    def record(self, one, probability):
+        """Record that a decision was made."""
+        self.finish(one, probability)
+        self.round = one.round + 1
         self._waiting += 1
         if self.watches:
-            watch.count(len(watch._cohorts) - 1, 0, one.arm)
+            watch: WatchCounts = self._watch
+            if watch is None:
+                watch = self._start_watch(one.round)
+            if watch.is_latest(one.round):
+                watch.count(len(watch._cohorts) - 1, 0, one.arm)
+            else:
+                watch.count_decision(one.round, one.arm)
         if self.remembers:
-            self._pending[number] = one
-        # This is `Decision(...)`, in half the time.
-        fields = (number, context, one.arm, probability, revealed, one.learner)
-        decision = tuple.__new__(self.decision_type, fields)
-        decision.carried = one
-        return decision
+            self._pending[one.round] = one
+            while len(self._pending) > self._max_pending:
+                self._last_expired = next(iter(self._pending))
+                del self._pending[self._last_expired]
 
     def play_usual(self, one, context):
         """Play a round; return the probability of its arm."""
@@ -207,60 +201,79 @@ class GraphShell(ShellCore):
     def learn_usual(self, decision, losses):
         """Learn from the feedback of a decision, and mark it, in the usual case; else return False.
 
-        It is unusual that the decision was changed, was not made here by `act_usual`, or was
-        learned from before, that its page must be made, and that losses are no array of floats in
-        their range. Nothing has changed then.
+        It is unusual that the decision was not made here by `act_usual`, or was learned from
+        before, and that losses are no array of floats in their range.
+        Nothing has changed then.
         """
-        if self.quick <= 0 or type(decision) is not self.decision_type:
-            return False
-        carried = decision.carried
-        if type(carried) is not self.pending_type:
-            return False
-        one: PendingFields = carried
-        page: Page = None
-        place: cython.longlong = one.counter & ON_PAGE
         lock = self._lock
         lock.acquire()
         try:
-            if not self.is_own(decision, one):
+            if not self.is_learnable(decision, losses):
                 return False
-            if self.remembers:
-                new: cython.bint = self._pending.get(one.round) is one
-            else:
-                page = self.learned_from.find(one.decider, one.counter, one.time)
-                new = page is not None and page.table[place] == 0
-            if not new or not self.read_feedback(one, losses):
-                return False
-            self.learn_here(one, losses)
-            self._waiting -= 1
-            if self.watches:
-                watch: WatchCounts = self._watch
-                cohort: cython.Py_ssize_t = watch.cohort_of(one.round)
-                if cohort >= 0:
-                    watch.count(cohort, 1, one.arm)
-            if self.remembers:
-                del self._pending[one.round]
-            else:
-                page.table[place] = 1
+            self.learn_read(decision, losses)
         finally:
             lock.release()
         return True
 
-    def is_own(self, decision, one):
-        """Return whether a decision was made here, by `act_usual`, and was not changed."""
-        if one.form is not self.form or one.decider != self.id or not one.counter < self.round:
+    def learn_many_usual(self, decisions, losses):
+        """Do what `learn_usual` does with many decisions, if all are usual; else return False."""
+        count: cython.Py_ssize_t = len(decisions)
+        rounds = set()
+        lock = self._lock
+        lock.acquire()
+        try:
+            for i in range(count):
+                if not self.is_learnable(decisions[i], losses[i]):
+                    return False
+                rounds.add(decisions[i].round)
+            if len(rounds) < count:
+                return False
+            for i in range(count):
+                self.read_feedback(decisions[i], losses[i])
+                self.learn_read(decisions[i], losses[i])
+        finally:
+            lock.release()
+        return True
+
+    def is_learnable(self, decision, losses):
+        """Return whether a decision is usual and was not learned from; read its losses."""
+        if self.quick <= 0 or type(decision) is not self.decision_type:
             return False
-        if len(decision) != 6 or one.revealed is not None:
+        one: DecisionFields = decision
+        if not self.is_own(one):
             return False
-        number, context, arm, _, revealed, maker = cython.cast(tuple, decision)
+        if self.remembers:
+            new: cython.bint = self._pending.get(one.round) is one
+        else:
+            page: Page = self.learned_from.find(one.decider, one.counter, one.time)
+            if page is None:
+                page = self.learned_from.page_if_live(one.decider, one.counter, one.time)
+            new = page is not None and page.table[one.counter & ON_PAGE] == 0
+        return new and self.read_feedback(one, losses)
+
+    def learn_read(self, one, losses):
+        """Learn from the losses that were read, and mark the decision."""
+        self.learn_here(one, losses)
+        self._waiting -= 1
+        if self.watches:
+            watch: WatchCounts = self._watch
+            cohort: cython.Py_ssize_t = watch.cohort_of(one.round)
+            if cohort >= 0:
+                watch.count(cohort, 1, one.arm)
+        if self.remembers:
+            del self._pending[one.round]
+        else:
+            page: Page = self.learned_from.find(one.decider, one.counter, one.time)
+            page.table[one.counter & ON_PAGE] = 1
+
+    def is_own(self, one):
+        """Return whether a decision was made here, by `act_usual`."""
         return (
-            context is one.context
-            and maker == one.learner == self.id
-            and type(number) is int
-            and number == one.round
-            and type(arm) is int
-            and arm == one.arm
-            and revealed is self._revealed.get(arm)
+            one.form is self.form
+            and one.known is None
+            and one.counter == one.round
+            and one.round < self.round
+            and one.decider == one.learner == self.id
         )
 
     def read_feedback(self, one, losses):

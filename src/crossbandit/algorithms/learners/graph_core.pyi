@@ -1,38 +1,14 @@
-from collections.abc import Mapping, Sequence
-from threading import RLock
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from crossbandit.algorithms.learners.decisions import Decision, PendingDecision
+from crossbandit.algorithms.learners.decisions import Decision
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
-from crossbandit.algorithms.learners.seen_core import MadeFields, ShellCore
-from crossbandit.core.forms import Context, Readout
-from crossbandit.core.types import Floats
-from crossbandit.graphs import FeedbackGraph
-
-class PendingFields(MadeFields):
-    context: Context
-    weights: Floats | None
-    baseline: float | None
-    rows: Floats | None
-    counter: int
-    graph: FeedbackGraph | None
-    revealed: Sequence[int] | None
-    remembered: bool
-    form: Any
-    reading: Readout | None
-    @property
-    def readout(self) -> Readout: ...
-    def __setstate__(self, state: Mapping[str, Any]) -> None: ...
-
-class WatchCounts:
-    _start: int
-    _first: int
-    _begin: int
-    _end: int
-    _cohorts: list[tuple[list[int], list[int]]]
+from crossbandit.algorithms.learners.seen_core import ShellCore
+from crossbandit.core.forms import Readout
+from crossbandit.core.locks import Lock
 
 class GraphShell(ShellCore):
     core: Any
@@ -40,12 +16,21 @@ class GraphShell(ShellCore):
     learned_from: SeenDecisions
     quick: int
     round: int
-    _lock: RLock
+    _lock: Lock
     _max_pending: int
-    _pending: dict[int, PendingDecision]
+    _pending: dict[int, Decision]
     _revealed: dict[int, Sequence[int]]
     _waiting: int
     _watch: FeedbackWatch | None
     def set_counts(self, number: int, waiting: int) -> None: ...
+    decision_type: type[Decision]
+    remembers: bool
+    watches: bool
+    _last_expired: int
+    def make(self, context: Any, readout: Readout | None, number: int) -> Decision: ...
+    def finish(self, one: Decision, probability: float) -> None: ...
+    def record(self, one: Decision, probability: float) -> None: ...
     def act_usual(self, context: Any) -> Decision | None: ...
     def learn_usual(self, decision: Any, losses: Any) -> bool: ...
+    def act_many_usual(self, contexts: Any) -> list[Decision] | None: ...
+    def learn_many_usual(self, decisions: Any, losses: Any) -> bool: ...

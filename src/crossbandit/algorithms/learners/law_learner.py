@@ -10,46 +10,52 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import (
+from crossbandit import laws
+from crossbandit.algorithms.learners.decisions import (
     DECLINED,
-    HELD,
-    KNOWN,
     SCALE,
     TOP,
     TOTALS,
+    Decision,
     GuardPart,
-    LawDecision,
-    Made,
-    code_of,
-    outcome_of,
-    put_codes,
-    seen_before,
+    law_decision,
 )
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch, watched
-from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
-from crossbandit.algorithms.learners.shell import Shell, only_decides
+from crossbandit.algorithms.learners.missing import OutcomeWatch, watched
+from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
+from crossbandit.algorithms.learners.shell import (
+    LAST_ROUND,
+    LAW_FILE,
+    Shell,
+    only_decides,
+)
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
 from crossbandit.core.uniforms import Uniforms
-from crossbandit.errors import DecisionError, ForeignDecisionError, LearnedBeforeError
-from crossbandit.laws import GuardedLaw, IndependenceTest
-from crossbandit.laws.independence import SAMPLE
+from crossbandit.core.validation import because_of, integer, reject
+from crossbandit.errors import (
+    CheckpointError,
+    DecisionError,
+    ExpiredDecisionError,
+    ForeignDecisionError,
+    LearnedBeforeError,
+)
+from crossbandit.laws.independence import SAMPLE, IndependenceTest
 from crossbandit.laws.memory import law_arrays
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Mapping, Sequence
     from typing import Protocol, Self
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms.learners.files import LawFiles
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.seen_core import Page
     from crossbandit.algorithms.learners.tokens import Token
+    from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws import OutcomeLaw
     from crossbandit.laws.levels import Label
@@ -77,6 +83,8 @@ if TYPE_CHECKING:
 
 
 Step = Callable[[], Any]  # see `at_once`
+_VERSION = 5  # of the file
+_KINDS = ("feedback", "payoff", "ties", "classes")  # counts can be moved if these agree
 _LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
@@ -90,53 +98,132 @@ class Round(NamedTuple):
     labels: tuple[Label, ...]  # the classes, in the order of the law's features
 
 
-class LawDecider(LawShell, Shell):
-    """An `OutcomeLaw` that makes decisions. They carry all that learning from them needs.
+class Shown(NamedTuple):
+    """What became known after a decision."""
 
-    Any number of threads may call its methods: those that decide take turns. A copy has an id of
-    its own and new random numbers, and so has the decider in a forked process.
+    amount: float  # what was played
+    reached: bool  # whether it reached the number
+    number: float  # the number, or one that shows the same
+
+
+class Payment(NamedTuple):
+    """What accounts for the money of a decision, and the key under which it does."""
+
+    money: Money
+    key: int
+
+
+class Made(NamedTuple):
+    """What a law has decided in n rounds at once; all (n,)."""
+
+    arms: Integers  # the number of the amount, -1 where there was nothing to choose from
+    rounds: Integers  # the number of each decision, as in `Decision`; -1 where there is none
+    scores: Integers  # the scores of the decisions; see `Decision`
+    totals: Integers  # the sum of the scores before each decision, modulo `TOTALS`
+    times: Floats  # when the decisions were made, in seconds
+    learner: str  # the id of the learner that may learn from them
+    decider: str  # the id of what made them
+    key: bytes | None  # the key of their tokens, or None
+    run: bool = False
+
+    def part(self, rows: Integers) -> Made:
+        """Return some of the decisions."""
+        columns = ("arms", "rounds", "scores", "totals", "times")
+        made = self._replace(**{name: getattr(self, name)[rows] for name in columns}, run=False)
+        numbers, times = made.rounds, made.times
+        run = numbers.size > 0 and bool((np.diff(numbers) == 1).all() and numbers[0] >= 0)
+        return made._replace(run=run and bool((times == times[0]).all()))
+
+    def decision(self, i: int) -> Decision | None:
+        """Return one of the decisions, or None where there was nothing to choose from."""
+        if self.arms[i] < 0:
+            return None
+        payload = int(self.scores[i]), int(self.totals[i]), None, self.key
+        ids, time = (self.learner, self.decider), float(self.times[i])
+        return Decision.of_law(int(self.rounds[i]), int(self.arms[i]), ids, time, *payload)
+
+
+class LawLearner(LawShell, Shell):
+    """An `OutcomeLaw` that decides for an application, and learns from each decision once.
+
+    A decision carries all that learning from it needs, so it may have been made anywhere. If the
+    id of a learner is given, this one only decides for it: it is a snapshot.
+
+    A copy has an id of its own, and so has the learner in a forked process. A forked process and a
+    copy of a snapshot have new random numbers, too.
+
+    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
+    expired. Nothing else is remembered of a decision.
+
+    Any number of threads may call its methods; those that decide take turns. Learning takes two
+    locks, deciding only the second one. So what reads the state for long, such as `save`, holds the
+    first and delays no decision. The lock of money comes between the two.
+
+    An interrupt, such as Ctrl-C, may come at any time. An outcome is then learned and remembered,
+    and its money accounted for, or nothing of that: all changes are made by one call of machine
+    code, or by `at_once`.
     """
 
-    # `deciding` guards scratch, random numbers and counters, and is held for microseconds. The
-    # locks of learning and of money come before it.
-    locks: ClassVar[tuple[str | None, ...]] = (None, None, "deciding")
+    # `deciding` guards scratch, random numbers and counters, and is held for microseconds.
+    locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),
-        *("test", "watch", "seen", "own", "features", "learner", "known"),
+        *("test", "watch", "seen", "own", "features", "learner"),
     )
+    algorithm = "law"  # the argument of an application
 
     def __init__(
-        self, law: OutcomeLaw, *, guarded: bool = False, learner: str | None = None
+        self,
+        law: OutcomeLaw,
+        *,
+        guarded: bool = False,
+        missing: str = "refuse",
+        words: tuple[str, str] = ("reached", "missed"),
+        learner: str | None = None,
     ) -> None:
-        super().__init__(law, GuardedLaw(law) if guarded else None, LawDecision, time.time)
+        super().__init__(law, laws.GuardedLaw(law) if guarded else None, Decision, time.time)
         self._set_up()
+        self.learns = learner is None
         self.learner = self.id if learner is None else learner
-        self.known: tuple[tuple[Label, ...], ...] = ()
+        self.known: tuple[tuple[Label, ...], ...] = ()  # of the learner, when it was taken
+        if self.learns:
+            self.test = IndependenceTest(law)
+            self.seen = SeenDecisions()
+            self.watch = OutcomeWatch(missing, words, self.clock)
+            self.former: set[str] = set()
+            self.own = {self.id}
 
     def latest(self) -> tuple[tuple[Label, ...], ...]:
         """Return the features of a few of the latest rounds, without repetitions."""
-        return self.known
+        if not self.learns:
+            return self.known
+        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
-        self.id = new_id()
-        self.law.uniforms = Uniforms(np.random.default_rng())
+        self.as_copy()
+        self._draw_anew()
 
     def as_copy(self) -> None:
-        """Take an id and random numbers of its own, as a copy."""
-        self.after_fork()
+        """Take an id of its own; that of a snapshot has new random numbers, too."""
+        self.id = new_id()
+        if self.learns:
+            self.own = {*self.own, self.id}
+        else:
+            self._draw_anew()
 
-    algorithm = "law"  # the argument of an application
+    def _draw_anew(self) -> None:
+        self.law.uniforms = Uniforms(np.random.default_rng())
 
     @property
     def decider_name(self) -> str:
         """What the text of an application calls it."""
         return "law" if self.guard is None else "guarded-law"
 
-    def act(self, given: Round, first: int, last: int) -> LawDecision:
+    def act(self, given: Round, first: int, last: int) -> Decision:
         """Choose an amount."""
         if self.guard is None:
-            return self.decide(*given, first, last)
+            return self.act_usual(*given, first, last)
         with self.deciding:
             arm, wanted, weight = self.guard.choose(*given, first, last)
             law_amount = float(self.law.amounts[wanted])
@@ -144,7 +231,7 @@ class LawDecider(LawShell, Shell):
             decision = self.decided(arm, first, last, part)
         return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
 
-    def follow(self, newer: LawDecider) -> None:
+    def follow(self, newer: LawLearner) -> None:
         """Decide from now on as another one does, under the same id and with the same counters.
 
         A process that takes new snapshots again and again thus remains one decider. Each decider
@@ -214,77 +301,11 @@ class LawDecider(LawShell, Shell):
                 **classes,
             )
 
-    def expects(self, decision: Any) -> None:
-        """Refuse a decision, because a decider cannot learn."""
-        del decision
-        raise only_decides("settle")
-
-    def decision_in(self, token: Token, content: tuple[Any, ...]) -> LawDecision:
+    def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an action; content: what follows the action."""
         if token.kind != LAW:
             raise ValueError(f"it is of kind {token.kind}")
-        return LawDecision.unpack(token, content, self._key)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return what `LawLearner.decider_of` takes: a header, and arrays by name."""
-        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
-        if self.guard is not None:
-            parts["guard"] = self.guard.arrays()
-        header = {
-            "learner": self.learner,
-            "class_limit": self.law.class_limit,
-            "latest": [list(labels) for labels in self.latest()],
-        }
-        return header, record.joined(parts)
-
-
-class LawLearner(LawDecider):
-    """A `LawDecider` that learns: from each decision once, wherever it was made.
-
-    A copy has an id of its own and the same random numbers. In a forked process it has an id of
-    its own and new random numbers.
-
-    Which decisions were learned from is remembered for `seen.window` seconds; older decisions have
-    expired. Nothing else is remembered of a decision.
-
-    Any number of threads may call its methods. Learning takes two locks, deciding only the second
-    one. So what reads the state for long, such as `save`, holds the first and delays no decision.
-    The lock of money comes between the two.
-
-    An interrupt, such as Ctrl-C, may come at any time. An outcome is then learned and remembered,
-    and its money accounted for, or nothing of that: all changes are made by one call of machine
-    code, or by `at_once`.
-    """
-
-    locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
-    learns: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        law: OutcomeLaw,
-        *,
-        guarded: bool = False,
-        missing: str = "refuse",
-        words: tuple[str, str] = ("reached", "missed"),
-    ) -> None:
-        super().__init__(law, guarded=guarded)
-        self.test = IndependenceTest(law)
-        self.seen = SeenDecisions()
-        self.watch = OutcomeWatch(missing, words, self.clock)
-        self.former: set[str] = set()
-        self.own = {self.id}
-
-    def after_fork(self) -> None:
-        super().after_fork()
-        self.own = {*self.own, self.id}
-
-    def as_copy(self) -> None:
-        """Take an id of its own. The random numbers are those of its seed."""
-        self.id = new_id()
-        self.own = {*self.own, self.id}
-
-    def latest(self) -> tuple[tuple[Label, ...], ...]:
-        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
+        return law_decision(token, content, self._key)
 
     @property
     def answered(self) -> int:
@@ -298,13 +319,15 @@ class LawLearner(LawDecider):
     @property
     def pending(self) -> int:
         """How many of its own decisions have no outcome so far. Those of snapshots do not count."""
-        return self.round - self.answered
+        return self.round - self.answered if self.learns else 0
 
     def expects(self, decision: Any) -> None:
         """Check that a decision was made for this learner."""
-        if decision.learner == self.learner and type(decision) is LawDecision:
+        if not self.learns:
+            raise only_decides("settle")
+        if decision.learner == self.learner and decision.by_law:
             return
-        if decision.learner not in self.former or type(decision) is not LawDecision:
+        if decision.learner not in self.former or not decision.by_law:
             raise ForeignDecisionError(
                 f"The decision of round {decision.round} was made by another learner "
                 f"({decision.learner}). Give it to the learner that made it, or drop it."
@@ -320,13 +343,10 @@ class LawLearner(LawDecider):
         decision: Any,
         context: float,
         labels: tuple[Label, ...],
-        amount: float,
+        shown: Shown,
         *,
-        reached: bool,
-        number: float,
         correction: bool = False,
-        money: Money | None = None,
-        key: int = 0,
+        payment: Payment | None = None,
     ) -> None:
         """Learn from the outcome of a decision."""
         if len(labels) != self.features:
@@ -334,59 +354,44 @@ class LawLearner(LawDecider):
                 f"The decision of round {decision.round} must come with its classes, "
                 f"{', '.join(self.law.classes)}. Got {labels}."
             )
-        usual = money is None and not correction
-        if usual and self.learn_usual(decision, context, labels, amount, reached, number):
+        usual = payment is None and not correction
+        if usual and self.learn_usual(decision, context, labels, *shown):
             return
         decider, round_ = decision.decider, decision.round
         with self.learning:
             page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
             if correction:
-                given = (decision, context, labels, page.codes, at, amount, reached, number)
-                self._correct(*given, money, key)
+                self._correct(decision, context, labels, page, shown, payment)
                 return
             steps: Sequence[Step] = ()
             if page.codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                steps = self._admitted(decision, page, reached)
+                steps = self._admitted(decision, page, shown.reached)
             # The law explores by itself. Bids that the guard chose do not count as its exploration.
             part = decision.guard
             own = decider in self.own and round_ < DECLINED
-            tried = part is None or amount == part.law_amount
-            outcome = (amount, reached, number, tried, own)
-            with nullcontext() if money is None else money.lock, self.deciding:
-                paid = money.settled(key, context, *outcome[:3]) if money else ()
-                learned = self._learning(page, at, context, labels, part, outcome)
-                at_once(*learned, *steps, *paid)
+            outcome = (*shown, part is None or shown.amount == part.law_amount, own)
+            with nullcontext() if payment is None else payment.money.lock, self.deciding:
+                paid = payment.money.settled(payment.key, context, *shown) if payment else ()
+                slots = self.law.levels.slots(labels) if labels else None
+                self.keep_round(context, labels)
+                learned = partial(self.add_outcome, page, at, context, slots, *outcome)
+                at_once(learned, *self._weighing(part, shown), *steps, *paid)
         if steps:
             self.watch.warn()
 
-    def _learning(
-        self,
-        page: Page,
-        at: int,
-        context: float,
-        labels: tuple[Label, ...],
-        part: GuardPart | None,
-        outcome: tuple[float, bool, float, bool, bool],
-    ) -> Sequence[Step]:
-        """Return the steps that learn from an outcome, and remember that it was learned.
-
-        outcome: the last arguments of `add_outcome`.
-        """
-        law = self.law
-        slots = law.levels.slots(labels) if labels else None
-        self.note(context, labels)
-        learned = partial(self.add_outcome, page, at, context, slots, *outcome)
+    def _weighing(self, part: GuardPart | None, shown: Shown) -> Sequence[Step]:
+        """Return the steps by which the guard learns from an outcome."""
         if part is None or self.guard is None:
-            return (learned,)
-        amount, reached, number = outcome[:3]
-        played = part.places(law.amounts, amount)
-        kind, index, _ = law.core.shown(amount, reached, number)
+            return ()
+        played = part.places(self.law.amounts, shown.amount)
+        kind, index, _ = self.law.core.shown(*shown)
         if played is None or kind < 0:
-            return (learned,)
-        weighed = self.guard.weighing(part.worth, *played, part.weight, part.chances, kind, index)
-        return (learned, *weighed)
+            return ()
+        weight = part.weight, part.chances
+        steps: Sequence[Step] = self.guard.weighing(part.worth, *played, *weight, kind, index)
+        return steps
 
-    def _admitted(self, decision: LawDecision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
+    def _admitted(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
         """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
         round_, codes, watch = decision.round, page.codes, self.watch
         before = codes[round_ % PAGE]
@@ -408,23 +413,20 @@ class LawLearner(LawDecider):
 
     def _correct(
         self,
-        decision: LawDecision,
+        decision: Decision,
         context: float,
         labels: tuple[Label, ...],
-        codes: array[int],
-        at: int,
-        amount: float,
-        reached: bool,  # noqa: FBT001
-        number: float,
-        money: Money | None,
-        key: int,
+        page: Page,
+        shown: Shown,
+        payment: Payment | None,
     ) -> None:
-        """Replace the learned outcome. codes: those of its page; at: its place there."""
+        """Replace the outcome that was learned."""
         if self.guard is not None:
             raise DecisionError(
                 "A guard cannot take an outcome back: its estimates have been used since. Leave "
                 "the first outcome, or use a bidder with guarded=False."
             )
+        codes, at = page.codes, decision.round % PAGE
         before = codes[at]
         if before < KNOWN:
             found = "was learned on other amounts" if before > HELD else "was not learned from"
@@ -433,14 +435,15 @@ class LawLearner(LawDecider):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        outcome = shown_by(law, amount, reached=reached, number=number)
+        outcome = shown_by(law, shown.amount, reached=shown.reached, number=shown.number)
         steps: list[Step] = [partial(codes.__setitem__, at, code_of(outcome[0], outcome[1]))]
-        with nullcontext() if money is None else money.lock, self.deciding:
+        with nullcontext() if payment is None else payment.money.lock, self.deciding:
             if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
                 given = (context, law.levels.slots(labels), *first, *outcome)
                 steps.append(partial(law.core.correct, self.test.core, *given))
-            if money is not None:
-                steps += money.corrected(key, before, context, amount, won=reached)
+            if payment is not None:
+                value = before, context, shown.amount
+                steps += payment.money.corrected(payment.key, *value, won=shown.reached)
             at_once(*steps)
 
     def learn_many(
@@ -503,19 +506,14 @@ class LawLearner(LawDecider):
         amounts, reached, _ = outcomes
         low, high = self.law.amounts[0], self.law.amounts[-1]
         # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
-        found = np.where(reached, amounts <= high, amounts >= low)
-        found |= np.isin(reached, TOLD_AFTER[self.law.feedback])
+        after = TOLD_AFTER[self.law.feedback]
+        found = (reached & ((True in after) | (amounts <= high))) | (
+            ~reached & ((False in after) | (amounts >= low))
+        )
         known = np.flatnonzero(found)
         last = known[-SAMPLE:]
         latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
         return self.test.seeing(known.size, contexts[last].tolist(), latest)
-
-    @property
-    def files(self) -> LawFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import LawFiles
-
-        return LawFiles(self)
 
     def merge(self, other: Self) -> None:
         """Add what another learner has learned. Outcomes of its decisions still go to it."""
@@ -526,6 +524,133 @@ class LawLearner(LawDecider):
             else:
                 self.law.merge(other.law)
             self.test.merge(other.test)
+
+    # --- files and snapshots -------------------------------------------------------------------
+
+    def written(self, kept: Kept) -> Written:
+        """Return a header and arrays for a file. `kept` is called while nothing is learned."""
+        with self.learning:
+            notes, arrays = kept()
+            with self.deciding:  # held only while reading what deciding changes
+                rounds, generator = self.round, self.law.uniforms.state
+            header = {
+                "format": LAW_FILE,
+                "version": _VERSION,
+                "learner": self.learner,
+                "former": sorted(self.former),
+                "round": rounds,
+                "own": sorted(self.own),
+                "answered": self.answered,
+                "window": self.seen.window,
+                "limit": self.seen.limit,
+                "watch": self.watch.settings(),
+                "law": {**self.law.description(), "generator": generator},
+                "test": self.test.settings(),
+                "notes": dict(notes),
+            }
+            parts: dict[str, Any] = {"law": self.law.arrays(), "test": self.test.arrays()}
+            if self.guard is not None:
+                parts["guard"] = self.guard.arrays()
+            seen = self.seen.freeze()
+        return header, {**parts, "seen": seen(), "application": arrays}, {}
+
+    def resumed(
+        self, header: Mapping[str, Any], parts: Mapping[str, Arrays], size: int = 0
+    ) -> LawLearner:
+        """Take over what a file holds of a learner of the same form, and return this learner.
+
+        Its own decisions get an id that none had before. A CheckpointError says that the file does
+        not fit this learner, or holds impossible numbers.
+        """
+        del size
+        settings, own = dict(header["law"]), self.law.settings()
+        generator = settings.pop("generator")
+        if settings != {name: one for name, one in own.items() if name in settings}:
+            raise CheckpointError("Its settings describe another law than its learner's.")
+        self.law.resume(generator, parts["law"])
+        self.test.restore(header["test"], parts["test"])
+        if self.guard is not None:
+            self.guard.restore(parts["guard"])
+        elif parts.get("guard"):
+            raise CheckpointError("It has the arrays of a guard, and its learner has none.")
+        rounds = integer("file", "round", header["round"], at_least=0, at_most=LAST_ROUND)
+        self.answered = integer("file", "answered", header["answered"], at_least=0, at_most=rounds)
+        self.round = rounds
+        self.former = {str(one) for one in header["former"]}
+        self.own |= {str(one) for one in header["own"]}
+        self.learner = str(header["learner"])
+        if len(bytes.fromhex(self.learner)) != 8:
+            raise CheckpointError(f"It has an impossible id, {self.learner!r}.")
+        self.seen.window, self.seen.limit = header["window"], header["limit"]
+        self.seen.restore(parts["seen"])
+        self.watch.restore(header["watch"])
+        return self
+
+    def taking_over(self, other: LawLearner, owner: str) -> LawLearner:
+        """Continue for another learner, with other amounts or another range; return this one.
+
+        Its tokens are taken, and none counts twice. Outcomes that were learned cannot be corrected
+        any more if the amounts are others. Nobody may use the other one any more.
+        """
+        del owner
+        name = difference(self.law, other.law)
+        if name is not None:
+            expected = f"{getattr(other.law, name)!r} as in the file, or left out"
+            reject("load", name, expected, getattr(self.law, name))
+        same = self.law.description() == other.law.description()
+        if same and (self.guard is None) == (other.guard is None):
+            return self.resumed(*other.written(lambda: ({}, {}))[:2])
+        self.law.take_counts(other.law)
+        seen = other.seen.freeze()()
+        codes = seen["codes"]
+        seen["codes"] = np.where(codes >= KNOWN, FORGOTTEN, codes).astype(codes.dtype)
+        self.seen.window, self.seen.limit = other.seen.window, other.seen.limit
+        self.seen.restore(seen)
+        self.watch.restore(other.watch.settings())
+        self.law.uniforms.state = other.law.uniforms.state
+        self.learner, self.former = other.learner, other.former
+        self.round, self.answered = other.round, other.answered
+        self.own |= other.own
+        return self
+
+    def decider(self, new: LawLearner, seed: Seed | None) -> LawLearner:
+        """Return a snapshot, which takes the law of a new learner of the same form."""
+        made = LawLearner(new.law, guarded=self.guard is not None, learner=self.learner)
+        with self.learning:
+            made.law.look_like(self.law, seed)
+            if self.guard is not None and made.guard is not None:
+                made.guard.restore(self.guard.arrays())
+        made.token_key, made.clock, made.known = self.token_key, self.clock, self.latest()
+        return made
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what `decider_of` takes: a header, and arrays by name."""
+        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=LEFT_OUT)}
+        if self.guard is not None:
+            parts["guard"] = self.guard.arrays()
+        header = {
+            "learner": self.learner,
+            "class_limit": self.law.class_limit,
+            "latest": [list(labels) for labels in self.latest()],
+        }
+        return header, record.joined(parts)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> LawLearner:
+        """Return the snapshot whose `parts` are given; it takes the law of this new learner."""
+        law = self.law
+        if header["class_limit"] != law.class_limit or len(bytes.fromhex(header["learner"])) != 8:
+            raise ValueError("its header is impossible")
+        parts = record.parted(arrays, ("law", "guard"))
+        counts = np.zeros((parts["law"]["rows"].size, law.amounts.size + 1))
+        law.resume(law.uniforms.state, {**parts["law"], **dict.fromkeys(LEFT_OUT, counts)})
+        law.look_like(law, seed)
+        made = LawLearner(law, guarded=self.guard is not None, learner=str(header["learner"]))
+        made.token_key, made.known = key, tuple(map(tuple, header["latest"]))
+        if made.guard is not None:
+            made.guard.restore(parts["guard"])
+        return made
 
 
 def _watch_many(
@@ -541,3 +666,112 @@ def _watch_many(
             scores = (int(one.scores[i]), int(one.totals[i]))
             watch.add(*name, *scores, reached=bool(reached[start + i]))
         start = stop
+
+
+# ------------------------------------------------------------------------------- codes of outcomes
+
+HELD = 1  # not learned from, because outcomes were missing with a bias
+FORGOTTEN = 2  # learned when the amounts were others
+NOTHING = 3  # learned, but it showed nothing about any amount
+KNOWN = 3  # codes from here on say what was learned
+ROWS = "the error has all of them as 'rows'"
+
+
+def code_of(kind: int, index: int) -> int:
+    """Return the code of an outcome."""
+    return NOTHING if kind < 0 else FIRST_CODE + 4 * index + kind
+
+
+def outcome_of(code: int) -> tuple[int, int]:
+    """Return the kind and the index of a code; the kind is below 0 if it says nothing.
+
+    >>> outcome_of(code_of(2, 99))
+    (2, 99)
+    """
+    return (-1, 0) if code == NOTHING else ((code - FIRST_CODE) % 4, (code - FIRST_CODE) // 4)
+
+
+def reaches(code: int, cell: int) -> bool:
+    """Return whether an amount reached the number, by the outcome that was learned.
+
+    >>> reaches(code_of(1, 5), 5), reaches(code_of(0, 5), 4)
+    (True, False)
+    """
+    kind, index = outcome_of(code)
+    return kind == AT_MOST or (kind == TOLD and index <= cell)
+
+
+def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total: int) -> Integers:
+    """Return what is remembered of many decisions: 0, or `HELD`."""
+    one = made[0]
+    if one.run and len(made) == 1 and not seen.expired(one.times[:1])[0]:
+        codes = seen.codes(one.decider, one.rounds, run=True)
+        if not codes.any():
+            return codes
+    old = np.concatenate([seen.expired(one.times) for one in made])
+    if old.any():
+        late = ExpiredDecisionError(
+            f"{rows_named(_at(rows, old, total))} expired: decisions are remembered for "
+            f"{seen.window:.0f} seconds. Nothing was learned; leave them out ({ROWS})."
+        )
+        raise because_of(rows[old].tolist(), late)
+    codes = np.concatenate([seen.codes(one.decider, one.rounds) for one in made])
+    learned = (codes > HELD) | np.concatenate([_repeated(one.rounds) for one in made])
+    if learned.any():
+        raise repeated(_at(rows, learned, total))
+    return codes
+
+
+def repeated(wrong: npt.NDArray[np.bool_]) -> LearnedBeforeError:
+    """Return the error for a batch in which some rows were learned from before, or come twice."""
+    error = LearnedBeforeError(
+        f"{rows_named(wrong)} been learned from before, or come twice. Each counts once. Nothing "
+        f"was learned; leave them out ({ROWS})."
+    )
+    return because_of(np.flatnonzero(wrong).tolist(), error)
+
+
+def put_codes(
+    seen: SeenDecisions, made: Sequence[Made], codes: Integers
+) -> list[Callable[[], Any]]:
+    """Return the steps that remember the outcomes of many decisions; see `at_once`."""
+    start, steps = 0, []
+    for one in made:
+        stop = start + one.rounds.size
+        steps += seen.putting(one.decider, one.rounds, one.times, codes[start:stop], run=one.run)
+        start = stop
+    return steps
+
+
+def rows_named(wrong: npt.NDArray[np.bool_]) -> str:
+    """Return the wrong rows in words, as the subject of a sentence with "have".
+
+    >>> rows_named(np.array([False, True, True]))
+    'Rows 1 and 2 of 3 have'
+    """
+    rows = np.flatnonzero(wrong).tolist()
+    if len(rows) == 1:
+        return f"Row {rows[0]} of {wrong.size} has"
+    shown = [str(row) for row in rows[:10]] + (["others"] if len(rows) > 10 else [])
+    return f"Rows {', '.join(shown[:-1])} and {shown[-1]} of {wrong.size} have"
+
+
+def _at(rows: Integers, wrong: npt.NDArray[np.bool_], total: int) -> npt.NDArray[np.bool_]:
+    """Return which rows of a batch are wrong."""
+    out = np.zeros(total, dtype=bool)
+    out[rows] = wrong
+    return out
+
+
+def _repeated(rounds: Integers) -> npt.NDArray[np.bool_]:
+    """Return which numbers have come before."""
+    if ascending(rounds):
+        return np.zeros(rounds.size, dtype=bool)
+    out = np.ones(rounds.size, dtype=bool)
+    out[np.unique(rounds, return_index=True)[1]] = False
+    return out
+
+
+def difference(law: OutcomeLaw, other: OutcomeLaw) -> str | None:
+    """Return the setting because of which the counts of one law cannot be moved to another."""
+    return next((name for name in _KINDS if getattr(law, name) != getattr(other, name)), None)

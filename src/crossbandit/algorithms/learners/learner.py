@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import numpy as np
 
+from crossbandit.algorithms.learners import files
 from crossbandit.algorithms.learners.decisions import (
     Decision,
-    PendingDecision,
-    check_maker,
     decoded,
     expired_round,
     foreign,
@@ -26,19 +25,22 @@ from crossbandit.algorithms.learners.feedback import (
     checked_rows,
     listed_arms,
     neighbors,
+    read_many,
+    rows_of_many,
 )
 from crossbandit.algorithms.learners.graph_core import GraphShell
 from crossbandit.algorithms.learners.missing import FeedbackWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, new_id
 from crossbandit.algorithms.learners.shell import Shell
+from crossbandit.algorithms.learners.snapshots import Snapshot
 from crossbandit.algorithms.learners.tokens import ACTION, GRAPH, Token
 from crossbandit.core import record
-from crossbandit.core.forms import restricted
+from crossbandit.core.forms import reading_of, restricted
 from crossbandit.core.notebook import card, counted
 from crossbandit.core.steps import at_once
 from crossbandit.core.streams import Seed, stream
 from crossbandit.core.types import Floats, Integers
-from crossbandit.core.validation import integer, reject, verbatim
+from crossbandit.core.validation import because_of, integer, reject, verbatim
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -54,9 +56,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
-    from crossbandit.algorithms.learners.files import GraphFiles
+    from crossbandit.algorithms.learners.files import Arrays, Kept, Written
     from crossbandit.algorithms.learners.problem import Problem
-    from crossbandit.algorithms.learners.snapshots import Snapshot
+    from crossbandit.core.blocks import Rounds
     from crossbandit.core.forms import Context, Readout
     from crossbandit.graphs import FeedbackGraph
 
@@ -148,9 +150,10 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
+        *("_last_expired",),
         *("_revealed", "_waiting", "_watch"),
     )
-    learns: ClassVar[bool] = True
+    learns = True
     # Whether `play` and `update` are those of its core, so that `GraphShell` can do the same.
     usual: ClassVar[bool] = False
 
@@ -188,7 +191,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._watch = None  # from the first decision on, if it is needed
         self._before: _Before | None = None  # the state before an update that has not ended
         self.core = None  # that of an algorithm follows
-        self.quick = 0
+        Learner.as_copy(self)
         self._set_up()
 
     # --- what its user calls -------------------------------------------------------------------
@@ -217,13 +220,13 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         plain, readout = self._read(context, available)
         known = self._graph_of_round("act", graph)
         with self._lock:
-            pending = self._new_decision(plain, readout)
+            pending = self.make(plain, readout, self.round)
             pending.graph = known
             probability = self.play(pending)
             if known is not None:
-                pending.revealed = neighbors(known, pending.arm)
-            self._record(pending)
-        return self._decision(pending, probability)
+                pending.known = neighbors(known, pending.arm)
+            self.record(pending, probability)
+        return pending
 
     def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
         """Learn from the losses that a decision revealed.
@@ -280,8 +283,8 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 revealed = listed_arms(losses, self.problem.arms)
             rows = checked_rows(self.problem.form, pending, revealed, losses)
             if self.graph_kind in {"uninformed", "unknown"}:
-                pending.graph, pending.revealed = known, revealed
-            self._learn_one(pending, rows, steps)
+                pending.graph, pending.known = known, revealed
+            self._learn_all([pending], [rows], lambda _: steps)
 
     def expects(self, decision: Decision | bytes | str) -> None:
         """Check that `learn` would accept a decision now. Changes nothing.
@@ -312,9 +315,16 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 learner is then unchanged.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
-        from crossbandit.algorithms.learners.batches import act_many
-
-        return act_many(self, contexts, available)
+        given, masks = read_many(contexts, available)
+        if self.graph_kind == "informed":
+            got = verbatim("a problem whose graph is given to act before each round; call act")
+            reject("act_many", "contexts", "those of a problem with one graph", got)
+        decisions = self.act_many_usual(given) if available is None else None
+        if decisions is not None:
+            return decisions
+        read = [self._read(context, mask) for context, mask in zip(given, masks, strict=True)]
+        with self._lock:
+            return [self.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
 
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
@@ -331,9 +341,39 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 wrong. The learner is then unchanged.
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
-        from crossbandit.algorithms.learners.batches import learn_many
+        plain = type(decisions) is list and isinstance(losses, list | tuple | np.ndarray)
+        alike = plain and len(decisions) == len(losses)
+        if not (alike and self.learn_many_usual(decisions, losses)):
+            self.learn_many_with(lambda _: (), decisions, losses)
 
-        learn_many(self, decisions, losses)
+    def learn_many_with(
+        self,
+        also: Callable[[int | None], Sequence[Step]],
+        decisions: Sequence[Decision | bytes | str],
+        losses: Any,
+    ) -> None:
+        """Do what `learn_many` does, and make other changes in the same step.
+
+        Args:
+            also: Returns the other changes. It takes None; or the number of a decision, if the
+                algorithm learns from each in a step of its own.
+            decisions: As in `learn_many`.
+            losses: As in `learn_many`.
+
+        Raises:
+            DecisionError: As in `learn_many`.
+            InvalidParameterError: Graphs change, and are not known before the feedback.
+        """
+        with self._lock:
+            self._recover()
+            pending = self._expected_all(decisions)
+            if self.graph_kind in {"uninformed", "unknown"}:
+                expected = "those of a problem that says in advance what a play reveals; call learn"
+                got = verbatim(f"those of {self.graph_kind} graphs")
+                reject("learn_many", "decisions", expected, got)
+            revealed = [self.revealed(one) for one in pending]
+            rows = rows_of_many(self.problem.form, pending, revealed, losses)
+            self._learn_all(pending, rows, also)
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
@@ -367,7 +407,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Args:
             path: Where to write it; an existing file is replaced in one step.
         """
-        self.files.save(path, lambda: ({}, {}), "Learner")
+        files.save(self, path, lambda: ({}, {}), "Learner")
 
     def snapshot(self, seed: Seed | None = None) -> Snapshot:
         """Return an object that decides as this learner would now, in any thread or process.
@@ -385,8 +425,6 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             InvalidParameterError: The algorithm needs memory, so only the learner itself can
                 decide.
         """
-        from crossbandit.algorithms.learners.snapshots import Snapshot
-
         return Snapshot.of(self, seed)
 
     @property
@@ -415,7 +453,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Raises:
             DecisionError: It is damaged, or was made for another learner.
         """
-        return self._decision(self._decoded(token), math.nan)
+        pending = self._decoded(token)
+        self.finish(pending, math.nan)
+        return pending
 
     def merge(self, other: Learner[AlgorithmT]) -> None:
         """Add what another learner has learned. This needs an algorithm that keeps only sums.
@@ -498,7 +538,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """
         return draw(self.distribution(context, readout), generator.random())
 
-    def play(self, pending: PendingDecision) -> float:
+    def play(self, pending: Decision) -> float:
         """Play a round: set `pending.arm` and, if it is needed, `pending.weights`.
 
         By default, an arm is drawn from `distribution`, or by `sample`, and losses have weight 1.
@@ -517,7 +557,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         pending.arm = draw(policy, self.generator.random())
         return float(policy[pending.arm])
 
-    def count_round(self, pending: PendingDecision) -> None:
+    def count_round(self, pending: Decision) -> None:
         """Count a round that was not played here but by a snapshot, before `update` learns from it.
 
         Override it if `play` changes the state: make the same changes, but draw no arm.
@@ -528,7 +568,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         del pending
 
     @abstractmethod
-    def update(self, pending: PendingDecision, rows: Floats) -> None:
+    def update(self, pending: Decision, rows: Floats) -> None:
         """Learn from the losses that a decision revealed. They are valid: `learn` has checked them.
 
         Args:
@@ -537,7 +577,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """
 
     def update_steps(
-        self, pending: PendingDecision, rows: Floats, last: int
+        self, pending: Decision, rows: Floats, last: int
     ) -> Sequence[Callable[[], Any]] | None:
         """Return the steps that `update` makes; see `crossbandit.core.steps.at_once`.
 
@@ -556,7 +596,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         del pending, rows, last
         return None
 
-    def count_steps(self, pending: PendingDecision, last: int) -> Sequence[Callable[[], Any]]:
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
         """Return the steps that `count_round` makes, as `update_steps` does.
 
         Args:
@@ -616,7 +656,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             revealed = self._revealed[arm] = neighbors(self.graph, arm)
         return revealed
 
-    def revealed(self, pending: PendingDecision) -> Sequence[int]:
+    def revealed(self, pending: Decision) -> Sequence[int]:
         """Return the arms whose losses a decision reveals, in ascending order.
 
         Args:
@@ -625,11 +665,11 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         Returns:
             The arms; none if the graph of the round is not known yet.
         """
-        if pending.revealed is not None:
-            return pending.revealed
+        if pending.known is not None:
+            return pending.known
         return self.reveals(pending.arm) if self.graph_kind == "fixed" else ()
 
-    def add(self, estimates: Floats, pending: PendingDecision, rows: Floats) -> None:
+    def add(self, estimates: Floats, pending: Decision, rows: Floats) -> None:
         """Add the weighted rows of a decision to estimates, in place.
 
         Args:
@@ -647,7 +687,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         arms = list(revealed)
         estimates[arms] += pending.weights[arms, None] * rows
 
-    def arms_of(self, pending: PendingDecision) -> Integers:
+    def arms_of(self, pending: Decision) -> Integers:
         """Return `revealed(pending)` as an array, as cores take it.
 
         Args:
@@ -700,14 +740,14 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         for one in (one for role in self.remembered().values() for one in role):
             self._check_remembered(one)
 
-    def remembered(self) -> dict[str, list[PendingDecision]]:
+    def remembered(self) -> dict[str, list[Decision]]:
         """Return the decisions that are remembered, by their role. A checkpoint stores them.
 
         Override it, and `restore`, if a learner keeps decisions in other places.
         """
         return {"pending": list(self._pending.values())}
 
-    def restore(self, roles: Mapping[str, list[PendingDecision]]) -> None:
+    def restore(self, roles: Mapping[str, list[Decision]]) -> None:
         """Restore what `remembered` returned.
 
         Args:
@@ -722,7 +762,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
 
     def as_copy(self) -> None:
         """Find out again what is usual."""
-        self.quick = 0
+        self.quick, self.decision_type = 0, Decision
+        self.remembers = self.algorithm.needs_memory
+        self.watches = self.needs_all_feedback
 
     def _usual_parts(self) -> tuple[Any, ...] | None:
         """Return what `GraphShell` needs to know; None if no round of this learner is usual."""
@@ -732,8 +774,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         if not (self.usual and fixed and small):
             return None
         weighted = getattr(self, "weighted", True)
-        needs = (self.algorithm.needs_memory, self.needs_all_feedback, weighted)
-        return (PendingDecision, Decision), form, form.limits(), *needs
+        return form, form.limits(), weighted
 
     def _read(self, context: Any, available: Any) -> tuple[Context, Readout]:
         plain, readout = self.problem.form.read(context)
@@ -742,61 +783,21 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             readout = restricted(readout, available, self.problem.arms)
         return plain, readout
 
-    def _new_decision(self, context: Context, readout: Readout) -> PendingDecision:
-        number, now = self.round, float(self.learned_from.clock())
-        return PendingDecision(
-            number, context, readout, -1, self.id, decider=self.id, counter=number, time=now
-        )
-
-    def _record(self, pending: PendingDecision) -> None:
-        """Record that a decision was made."""
-        self.round = pending.round + 1
-        self._waiting += 1
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(pending.round)
-            watch.count_decision(pending.round, pending.arm)
-        if not self.algorithm.needs_memory:
-            return
-        self._pending[pending.round] = pending
-        while len(self._pending) > self._max_pending:
-            self._last_expired = next(iter(self._pending))
-            del self._pending[self._last_expired]
-
-    def _record_many(self, arms: Integers) -> None:
-        """Record that decisions were made that need no memory."""
-        if self.needs_all_feedback:
-            watch = self._watch or self._start_watch(self.round)
-            for round_, arm in enumerate(arms.tolist(), self.round):
-                watch.count_decision(round_, arm)
-        self.round += arms.size
-        self._waiting += arms.size
-
     def _start_watch(self, first: int) -> FeedbackWatch:
         """Watch for missing feedback from a round on."""
         self._watch = FeedbackWatch(self.problem.arms, first)
         return self._watch
 
-    def _decision(self, pending: PendingDecision, probability: float) -> Decision:
-        revealed = self.revealed(pending)
-        # This is Decision(...), in half the time.
-        decision = tuple.__new__(
-            Decision,
-            (pending.round, pending.context, pending.arm, probability, revealed, pending.learner),
-        )
-        decision.carried = pending
-        pending.key, pending.remembered = self._key, self.algorithm.needs_memory
-        return decision
-
-    def _expected(self, decision: Decision | bytes | str) -> PendingDecision:
+    def _expected(self, decision: Decision | bytes | str) -> Decision:
         """Return what learning from a decision needs; raise DecisionError if `learn` refuses it."""
-        if isinstance(decision, Decision):
-            if decision.learner != self.id:
-                check_maker(decision, self._former_ids)
+        if isinstance(decision, Decision) and not decision.by_law:
+            if decision.learner != self.id and decision.learner not in self._former_ids:
+                raise foreign(decision.round, decision.learner)
             pending = self._pending and self._remembered(decision.round, decision.learner)
-            if not pending:
-                return self._new(decision)
-            pending.check(decision, self._told(pending))
-            return pending
+            found = pending or self._made(decision)
+            told = self.graph_kind not in {"uninformed", "unknown"}  # when it was made
+            found.check(decision, self.revealed(found) if told else ())
+            return found if pending else self._unlearned(found)
         if not isinstance(decision, bytes | bytearray | memoryview | str):
             raise DecisionError(
                 f"learn takes the Decision that act returned, or its token. Got {decision!r}."
@@ -805,24 +806,40 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         pending = self._remembered(read.round, read.learner)
         return self._unlearned(read) if pending is None else pending
 
-    def _remembered(self, round_: object, learner: str) -> PendingDecision | None:
+    def _expected_all(self, decisions: Any) -> list[Decision]:
+        """Return what `_expected` returns for each; raise if it refuses one, or one comes twice."""
+        if isinstance(decisions, str | bytes) or not hasattr(decisions, "__len__"):
+            raise DecisionError(
+                f"learn_many takes what act_many returned, or a list of decisions and tokens. Got "
+                f"{decisions!r}."
+            )
+        found: dict[tuple[str, int], Decision] = {}
+        failed: dict[int, DecisionError] = {}
+        for i, decision in enumerate(decisions):
+            try:
+                one = self._expected(decision)
+                if (one.decider, one.counter) in found:
+                    raise learned_before(one.round)
+                found[one.decider, one.counter] = one
+            except DecisionError as error:
+                failed[i] = error
+        if failed:
+            raise because_of(failed, next(iter(failed.values())))
+        return list(found.values())
+
+    def _remembered(self, round_: object, learner: str) -> Decision | None:
         pending = self._pending.get(round_) if isinstance(round_, int) else None
         return pending if pending is not None and pending.learner == learner else None
 
-    def _new(self, decision: Decision) -> PendingDecision:
-        """Return what a decision carries, if the decision is not remembered."""
-        carried = decision.carried
-        if carried is None:
+    def _made(self, decision: Decision) -> Decision:
+        """Return what was made, if a decision or its token carries it."""
+        if decision.written is not None:
+            return self._decoded(decision.written)
+        if not decision.whole:
             raise expired_round(decision.round, self.max_pending)
-        pending = self._decoded(carried) if isinstance(carried, bytes) else carried
-        pending.check(decision, self._told(pending))
-        return self._unlearned(pending)
+        return decision
 
-    def _told(self, pending: PendingDecision) -> Sequence[int]:
-        """Return the arms that a decision was told to reveal, when it was made."""
-        return () if self.graph_kind in {"uninformed", "unknown"} else self.revealed(pending)
-
-    def _decoded(self, data: bytes | str) -> PendingDecision:
+    def _decoded(self, data: bytes | str) -> Decision:
         token = Token.decode(data, self._key)
         if token.learner != self.id and token.learner not in self._former_ids:
             raise foreign(token.counter, token.learner)
@@ -839,7 +856,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             )
         return pending
 
-    def _unlearned(self, pending: PendingDecision) -> PendingDecision:
+    def _unlearned(self, pending: Decision) -> Decision:
         """Return a decision that is not remembered; raise unless it may be learned from."""
         if not self.algorithm.needs_memory:
             if self.learned_from.check(pending.decider, pending.counter, pending.time):
@@ -851,7 +868,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             raise learned_before(pending.round)
         raise expired_round(pending.round, self.max_pending)
 
-    def _is_counted(self, pending: PendingDecision, played: int | None = None) -> bool:
+    def _is_counted(self, pending: Decision, played: int | None = None) -> bool:
         """Return whether a decision is one of the rounds that this learner has played.
 
         played: how many rounds count as played; None for all.
@@ -860,21 +877,38 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         rounds = own if pending.decider == self.id else self._former_ids.get(pending.decider)
         return rounds is not None and pending.counter < rounds
 
-    def _learn_one(self, pending: PendingDecision, rows: Floats, also: Sequence[Step]) -> None:
-        """Learn from a decision, and mark it as learned from, in one step. also: more changes."""
-        (marked,), counts, marks = self._marking([pending])
-        last = counts[0] - 1
-        steps = self.update_steps(marked, rows, last)
-        new = marked is not pending
-        if steps is not None:
-            counted = self.count_steps(marked, last) if new else ()
-            at_once(partial(self.set_counts, *counts), *counted, *steps, *marks, *also)
+    def _learn_all(
+        self,
+        decisions: Sequence[Decision],
+        rows: Sequence[Floats],
+        also: Callable[[int | None], Sequence[Step]],
+    ) -> None:
+        """Learn from decisions that are expected, and mark them.
+
+        All of it is one step, or each decision a step of its own if there are no steps. also:
+        returns other changes for the same step; it takes None, or the number of the decision.
+        """
+        marked, counts, marks = self._marking(decisions)
+        last, steps = self.round - 1, list[Step]()
+        for one, mark, own in zip(decisions, marked, rows, strict=True):
+            last += mark is not one
+            update = self.update_steps(mark, own, last)
+            if update is None:
+                break
+            steps += [*(self.count_steps(mark, last) if mark is not one else ()), *update]
+        else:
+            at_once(partial(self.set_counts, *counts), *steps, *marks, *also(None))
             return
+        for i, (one, own) in enumerate(zip(decisions, rows, strict=True)):
+            self._learn_alone(one, own, also(i))
+
+    def _learn_alone(self, pending: Decision, rows: Floats, also: Sequence[Step]) -> None:
+        (marked,), counts, marks = self._marking([pending])
         arrays = [(array, array.copy()) for array in self.state().values()]
         self._before = arrays, (self.round, self._waiting)
         try:
             self.set_counts(*counts)
-            if new:
+            if marked is not pending:
                 self.count_round(marked)
             self.update(marked, rows)
             at_once(*marks, *also, partial(setattr, self, "_before", None))
@@ -892,8 +926,8 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self._before = None
 
     def _marking(
-        self, decisions: Sequence[PendingDecision]
-    ) -> tuple[list[PendingDecision], tuple[int, int], list[Step]]:
+        self, decisions: Sequence[Decision]
+    ) -> tuple[list[Decision], tuple[int, int], list[Step]]:
         """Prepare to mark decisions as learned from. Changes nothing."""
         steps: list[Step] = []
         marked, answered = [], []
@@ -910,6 +944,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
                 marked.append(one)
             else:
                 counted = copy.copy(one)
+                counted.sealed = False
                 counted.round = min(one.round, round_)
                 marked.append(counted)
                 round_ += 1
@@ -917,7 +952,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             steps += self._watch.answering(answered)
         return marked, (round_, waiting), steps
 
-    def _check_remembered(self, one: PendingDecision) -> None:
+    def _check_remembered(self, one: Decision) -> None:
         arms, where = self.graph.arms, f"round {one.round}"
         right = 0 <= one.arm < arms
         self.require_state(f"arm of {where}", right, f"from 0 to {arms - 1}", one.arm)
@@ -933,12 +968,73 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         """What the text of an application calls it."""
         return self.algorithm.id
 
-    @property
-    def files(self) -> GraphFiles:
-        """How an application keeps this learner in files."""
-        from crossbandit.algorithms.learners.files import GraphFiles
+    def written(self, kept: Kept) -> Written:
+        """Return what a file has of this learner, and of what its owner keeps.
 
-        return GraphFiles(self)
+        Args:
+            kept: Returns notes that `json` can write, and arrays.
+        """
+        return files.written(self, kept)
+
+    def resumed(
+        self, header: dict[str, Any], parts: Mapping[str, Arrays], size: int
+    ) -> Learner[AlgorithmT]:
+        """Return the learner of a file; raise if its problem is another one.
+
+        Args:
+            header: The header of the file.
+            parts: Its arrays.
+            size: Its size in bytes.
+        """
+        found = files.graph_learner(header, parts, size)
+        self._check_problem(found.problem)
+        return found
+
+    def taking_over(self, other: Learner[AlgorithmT], owner: str) -> Learner[AlgorithmT]:
+        """Return the learner of an application with other settings, if its problem is the same.
+
+        Args:
+            other: That learner.
+            owner: The name of the application, for the error message.
+
+        Raises:
+            InvalidParameterError: It is another problem.
+        """
+        if other.problem != self.problem:
+            raise InvalidParameterError(
+                f"What this {owner} has learned holds for the settings it has. Make a new one."
+            )
+        return other
+
+    def decider(self, new: Learner[AlgorithmT], seed: Seed | None) -> Snapshot:
+        """Return a snapshot, for an application whose learner is new.
+
+        Args:
+            new: That learner.
+            seed: As in `snapshot`.
+        """
+        del new
+        return self.snapshot(seed)
+
+    def decider_of(
+        self, header: Mapping[str, Any], arrays: Arrays, seed: Seed | None, key: bytes | None
+    ) -> Snapshot:
+        """Return the snapshot whose `parts` are given, for the problem of this learner.
+
+        Args:
+            header: The header of the snapshot.
+            arrays: Its arrays.
+            seed: The seed of its random numbers; None for new ones.
+            key: The key of the learner's tokens, or None.
+        """
+        del header
+        made = Snapshot.from_bytes(arrays["learner"].tobytes(), seed=seed, key=key)
+        self._check_problem(made.problem)
+        return made
+
+    def _check_problem(self, problem: Problem) -> None:
+        if problem != self.problem:
+            raise ValueError("its settings describe another problem than its learner's")
 
     def decision_in(self, token: Token, content: tuple[Any, ...]) -> Decision:
         """Return the decision in the token of an application's action.
@@ -982,3 +1078,90 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self._former_ids[self.id] = self.round
         self.id = new_id()
         self.generator = np.random.default_rng()
+
+
+class CoreLearner(Learner[AlgorithmT]):
+    """A learner whose steps are in a core. `act`, `learn` and the compiled loops call the same."""
+
+    stored: ClassVar[tuple[str, ...]] = ()  # the arrays that `state` returns; all if empty
+    weighted: ClassVar[bool] = True
+    usual: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        algorithm: AlgorithmT,
+        problem: Problem,
+        core: Any,
+        *,
+        seed: Seed,
+        graph: FeedbackGraph | None = None,
+    ) -> None:
+        super().__init__(algorithm, problem, seed=seed, graph=graph)
+        self.core = core
+
+    def random_numbers(self, rounds: int | None = None) -> Any:
+        """Return the random numbers of one round, or of many: by default one for each."""
+        numbers = self.generator.random(rounds)
+        return numbers if rounds is None else numbers[:, None]
+
+    def distribution(self, context: Context, readout: Readout) -> Floats:
+        policy: Floats = self.core.policy(self.round, _number(context), reading_of(readout))
+        return policy
+
+    def play(self, pending: Decision) -> float:
+        pending.arm, probability, baseline = self.core.play(
+            *_round(pending), pending.graph, self.random_numbers()
+        )
+        pending.baseline = None if math.isnan(baseline) else baseline
+        if self.weighted:
+            pending.weights = self.core.state()["weights"].copy()
+        return float(probability)
+
+    def count_round(self, pending: Decision) -> None:
+        at_once(*self.count_steps(pending, self.round - 1))
+
+    def count_steps(self, pending: Decision, last: int) -> Sequence[Callable[[], Any]]:
+        return (partial(self.core.count_round, *_round(pending), pending.graph, last),)
+
+    def update(self, pending: Decision, rows: Floats) -> None:
+        at_once(*self.core_steps(pending, rows, self.round - 1))
+
+    def update_steps(
+        self, pending: Decision, rows: Floats, last: int
+    ) -> Sequence[Callable[[], Any]]:
+        return self.core_steps(pending, rows, last)
+
+    def core_steps(self, pending: Decision, rows: Floats, last: int) -> Sequence[Callable[[], Any]]:
+        """Return the steps of the core that learn from a decision."""
+        weights = pending.weights if self.weighted else self.core.state()["weights"]
+        if weights is None:
+            return ()
+        baseline = math.nan if pending.baseline is None else pending.baseline
+        learned = (weights, baseline, self.arms_of(pending), rows)
+        return (partial(self.core.learn, *_round(pending), last, pending.arm, *learned),)
+
+    def simulate(self, rounds: Rounds) -> None:
+        """Play a batch of rounds, compiled."""
+        count = rounds.arms.size
+        self.core.simulate(rounds, self.round, self.random_numbers(count), rounds.settling())
+        self.round += count
+
+    def state(self) -> Mapping[str, npt.NDArray[Any]]:
+        arrays: dict[str, npt.NDArray[Any]] = self.core.state()
+        return {name: arrays[name] for name in self.stored or arrays}
+
+
+def _number(context: Context) -> int:
+    # A feature vector has no number: cores read it through its readout only.
+    return context if isinstance(context, int) else 0
+
+
+def _round(pending: Decision) -> tuple[int, int, tuple[Any, ...]]:
+    return pending.round, _number(pending.context), reading_of(pending.readout)
+
+
+def estimate_shape(algorithm: Algorithm, problem: Problem, *, cross: bool) -> tuple[int, int, int]:
+    """Return the shape of estimates: one copy for all contexts, or a copy for each context."""
+    if cross:
+        return 1, problem.arms, problem.form.columns
+    return algorithm.require_contexts(problem), problem.arms, 1

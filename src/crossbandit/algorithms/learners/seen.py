@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import secrets
+import os
 import time as system_time
 from array import array
 from functools import partial
@@ -35,7 +35,7 @@ _SHARE = 8  # one page of so many may be dated further ahead
 
 def new_id() -> str:
     """Return an id for a learner or a decider: 16 random hexadecimal digits."""
-    return secrets.token_hex(8)
+    return os.urandom(8).hex()
 
 
 class SeenDecisions(SeenPages):
@@ -75,6 +75,7 @@ class SeenDecisions(SeenPages):
         self.limit = limit
         self.clock = clock
         self.pages = {}  # by decider and number
+        self.latest, self.decider, self.number = None, None, -1
         self._oldest: list[tuple[float, str, int]] = []  # a heap; its times may be outdated
         self._ahead: set[tuple[str, int]] = set()  # pages that were dated in the future
         self._looked = -np.inf  # when pages that are not any more were last looked for
@@ -126,6 +127,10 @@ class SeenDecisions(SeenPages):
         self._require(time)
         return self.live_page(decider, counter, time)
 
+    def page_if_live(self, decider: str, counter: int, time: float) -> Page | None:
+        """Return what `page_of` returns; None if the decision has expired."""
+        return None if self._is_expired(time) else self.live_page(decider, counter, time)
+
     def live_page(self, decider: str, counter: int, time: float) -> Page:
         """Do what `page_of` does for a decision that is known not to have expired."""
         page = self.pages.get((decider, counter >> SHIFT))
@@ -134,9 +139,12 @@ class SeenDecisions(SeenPages):
         return page
 
     def _require(self, time: float) -> None:
-        now = self.clock()
-        if time <= self.dropped or not now - self.span <= time <= self._latest(now):
+        if self._is_expired(time):
             raise self._expiry(time)
+
+    def _is_expired(self, time: float) -> bool:
+        now = self.clock()
+        return time <= self.dropped or not now - self.span <= time <= self._latest(now)
 
     def _expiry(self, time: float) -> ExpiredDecisionError:
         age = self.clock() - time
@@ -223,6 +231,7 @@ class SeenDecisions(SeenPages):
         }
         if len(pages) != len(keys):
             raise CheckpointError("Its memory of decisions has a page twice.")
+        self.latest = None
         self.pages, self.dropped = pages, max([-np.inf, *arrays["dropped"].tolist()])
         self._ahead, self._looked = set(pages), -np.inf
         self._oldest = [(page.newest, *key) for key, page in pages.items()]
@@ -248,6 +257,7 @@ class SeenDecisions(SeenPages):
             self._drop(keep=key)
         elif page.generation != self.generation:
             page = self.pages[key] = page.copied(self.generation)
+            self.latest = None
         page.newest = max(page.newest, time)
         if time > self.clock() + _SKEW:
             self._ahead.add(key)
@@ -280,6 +290,7 @@ class SeenDecisions(SeenPages):
                 heapq.heappush(self._oldest, (page.newest, *key))
             else:
                 self.dropped = max(self.dropped, page.newest)  # first: an interrupt may come
+                self.latest = None
                 del self.pages[key]
         if kept is not None:
             heapq.heappush(self._oldest, kept)

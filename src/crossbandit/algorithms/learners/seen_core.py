@@ -11,6 +11,9 @@ if not cython.compiled:
     ON_PAGE = 1023  # as in the .pxd
 
 import copyreg
+from math import isnan
+
+import numpy as np
 
 SHIFT = cython.declare(cython.longlong, 10)  # a page has 2**SHIFT decisions
 SKEW = cython.declare(cython.double, 60.0)  # seconds by which clocks of machines may differ
@@ -25,8 +28,51 @@ class ShellCore:
 
 
 @cython.cclass
-class MadeFields:
-    """What every decision has: its number and arm, who made it, for whom and when, and a key."""
+class DecisionFields:
+    """What a decision carries; see `Decision`."""
+
+    def __init__(self, round, context, arm, probability, revealed, learner, carried) -> None:  # noqa: A002
+        self.sealed = self.by_law = self.remembered = False
+        self.round, self.context, self.arm, self.learner = round, context, arm, learner
+        self.probability, self.revealed = probability, revealed
+        self.decider, self.counter, self.time = learner, -1, 0.0
+        self.key = self.written = self.known = self.baseline = self.rows = self.graph = None
+        self.form = self.reading = self.factors = self.guard = None
+        self.score = self.total = 0
+        for name, one in carried.items():
+            setattr(self, name, one)
+
+    @property
+    def readout(self):
+        if self.reading is None and self.form is not None:
+            self.reading = self.form.readout(self.context)
+        return self.reading
+
+    @property
+    def weights(self):
+        if type(self.factors) is bytes:
+            self.factors = np.frombuffer(self.factors).copy()
+        return self.factors
+
+    @weights.setter
+    def weights(self, weights):
+        self.factors = weights
+
+    def shown(self):
+        if self.by_law:
+            ids = (self.round, self.arm, self.learner, self.decider)
+            return (*ids, self.time, self.score, self.total, self.guard)
+        chance = None if isnan(self.probability) else self.probability
+        return (self.round, self.context, self.arm, chance, self.revealed, self.learner)
+
+    def __eq__(self, other):
+        if type(other) is not type(self):
+            return NotImplemented
+        other_fields: DecisionFields = other
+        return self.shown() == other_fields.shown()
+
+    def __hash__(self):
+        return hash(self.shown())
 
 
 @cython.cclass
@@ -54,7 +100,11 @@ class SeenPages:
 
     def find(self, decider, counter, time):
         """Return the page of a decision in the usual case; None if more has to be looked at."""
-        page: Page = self.pages.get((decider, counter >> SHIFT))
+        number: cython.longlong = counter >> SHIFT
+        page: Page = self.latest
+        if page is None or decider is not self.decider or number != self.number:
+            page = self.pages.get((decider, number))
+            self.latest, self.decider, self.number = page, decider, number
         if page is None or page.generation != self.generation or time <= self.dropped:
             return None
         now: cython.double = self.clock()
@@ -63,3 +113,26 @@ class SeenPages:
             return None
         page.newest = max(page.newest, time)
         return page
+
+
+@cython.cclass
+class WatchCounts:
+    """How many decisions were made and answered; see `FeedbackWatch`."""
+
+    def is_latest(self, round_):
+        """Return whether a round is of the latest cohort."""
+        return self._begin <= round_ - self._start < self._end
+
+    def cohort_of(self, round_):
+        """Return the number of a round's cohort, -1 if it is not counted."""
+        times: cython.longlong = (round_ - self._start) // self._first
+        cohort: cython.Py_ssize_t = 0
+        while times > 0:
+            times >>= 1
+            cohort += 1
+        return cohort if round_ >= self._start and cohort < len(self._cohorts) else -1
+
+    def count(self, cohort, kind, arm):
+        """Count a decision of a cohort. kind: 0 if it was made, 1 if it was answered."""
+        counts: list = self._cohorts[cohort][kind]
+        counts[arm] += 1

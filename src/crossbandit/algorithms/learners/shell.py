@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any, ClassVar
 
 from crossbandit.algorithms.learners.seen import new_id
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.core import forks
+from crossbandit.core.locks import Lock
 from crossbandit.errors import InvalidParameterError
+
+GRAPH_FILE, LAW_FILE = "crossbandit-learner", "crossbandit-law"  # the formats of files
+LAST_ROUND = 2**62
 
 
 class Shell(ShellCore):
@@ -27,7 +30,7 @@ class Shell(ShellCore):
 
     locks: ClassVar[tuple[str | None, ...]]
     kept: ClassVar[tuple[str, ...]] = ("id", "_key")
-    learns: ClassVar[bool] = False
+    learns: bool = False
     law: Any = None
     guard: Any = None
 
@@ -39,7 +42,7 @@ class Shell(ShellCore):
 
     def _take_locks(self) -> None:
         for name in filter(None, self.locks):
-            setattr(self, name, RLock())
+            setattr(self, name, Lock())
         forks.know(self)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,31 +1,26 @@
-cimport cython
-
+from crossbandit.core.locks cimport Lock
 from crossbandit.core.uniforms cimport Uniforms
-from crossbandit.laws.law_core cimport LawCore
-from crossbandit.laws.test_core cimport TestCore
-from crossbandit.algorithms.learners.seen_core cimport MadeFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.laws.law_core cimport LawCore, LawParts
+from crossbandit.laws.test_core cimport TestCore, TestParts
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore
 from crossbandit.limits.pace_core cimport PaceCore
 from crossbandit.limits.pace_core cimport WANTED
 
-@cython.no_gc
-cdef class DecisionFields(MadeFields):
-    cdef public long long score, total
-    cdef public object guard
-    cdef tuple fields(self)
-
 cdef class LawShell(ShellCore):
-    cdef public object law, guard, decision, learner, clock, deciding
+    cdef public object law, guard, learner, clock
+    cdef public type decision
+    cdef public Lock deciding, learning
     cdef public long long round, declined, total
-    cdef public object learning, test, watch
+    cdef public object test, watch
     cdef public set own
     cdef public SeenPages seen
     cdef public Py_ssize_t features
-    cpdef decide(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
+    cpdef act_usual(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
     cdef set_round(self, LawCore law, tuple labels)
     cpdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part=*)
     cdef make(self, long long number, Py_ssize_t arm, long long score, part)
-    cpdef bint learn_usual(self, decision, double context, tuple labels, double amount, bint reached, double number, money=*, key=*) except -1
-    cpdef note(self, double context, tuple labels)
+    cpdef bint learn_usual(self, DecisionFields decision, double context, tuple labels, double amount, bint reached, double number, money=*, key=*) except -1
+    cpdef keep_round(self, double context, tuple labels)
     cpdef add_outcome(self, Page page, Py_ssize_t at, double context, slots, double amount, bint reached, double number, bint tried, bint own)
 
 cpdef bint is_watched(long long number) noexcept

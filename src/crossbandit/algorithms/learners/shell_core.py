@@ -12,17 +12,20 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.algorithms.learners.seen_core import ON_PAGE, MadeFields, Page, ShellCore
+    from crossbandit.algorithms.learners.seen_core import ON_PAGE, DecisionFields, Page, ShellCore
+    from crossbandit.core.locks import Lock
     from crossbandit.core.uniforms import Uniforms
-    from crossbandit.laws.law_core import LawCore
-    from crossbandit.laws.test_core import TestCore
+    from crossbandit.laws.law_core import LawCore, LawParts
+    from crossbandit.laws.test_core import TestCore, TestParts
     from crossbandit.limits.pace_core import PaceCore
     from crossbandit.limits.state import WANTED
 
+from math import nan
+
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
 HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the highest chance
-SCALE = cython.declare(cython.longlong, 1048576)  # see `LawDecision`
-DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `LawDecision`
+SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
+DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
 COHORT = cython.declare(cython.longlong, 512)  # of consecutive decisions that are watched
 DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts are watched
 SPARSE = cython.declare(cython.longlong, 65536)  # then one cohort per so many decisions
@@ -37,42 +40,6 @@ def is_watched(number):
         return number % SPARSE < COHORT and number < DECLINED
     cohort: cython.longlong = number // COHORT
     return cohort < DENSE or cohort & (cohort - 1) == 0
-
-
-@cython.cclass
-class DecisionFields(MadeFields):
-    """What a decision of a law carries; see `LawDecision`."""
-
-    def __init__(
-        self,
-        round,  # noqa: A002
-        arm,
-        learner,
-        decider,
-        time,
-        score,
-        total,
-        guard=None,
-        key=None,
-    ) -> None:
-        self.round, self.arm, self.learner, self.decider = round, arm, learner, decider
-        self.time, self.score, self.total, self.guard, self.key = time, score, total, guard, key
-
-    def fields(self):
-        ids = (self.round, self.arm, self.learner, self.decider)
-        return (*ids, self.time, self.score, self.total, self.guard)
-
-    def __eq__(self, other):
-        if type(other) is not type(self):
-            return NotImplemented
-        other_fields: DecisionFields = other
-        return self.fields() == other_fields.fields()
-
-    def __hash__(self):
-        return hash(self.fields())
-
-    def __reduce__(self):
-        return type(self), (*self.fields(), self.key)
 
 
 def pays(reserved, key):
@@ -105,12 +72,13 @@ class LawShell(ShellCore):
         self.learning = self.test = self.watch = self.seen = None  # set if it learns
         self.own, self.features = set(), len(law.classes)
 
-    def decide(self, context, worth, cost, labels, first, last):
+    def act_usual(self, context, worth, cost, labels, first, last):
         """Choose an amount; not under a guard."""
         lock = self.deciding
         lock.acquire()
         try:
-            law: LawCore = self.law.core
+            parts: LawParts = self.law
+            law: LawCore = parts.core
             if not 0 <= first <= last < law.size:
                 raise IndexError("there are no such amounts")
             self.set_round(law, labels)
@@ -123,16 +91,18 @@ class LawShell(ShellCore):
 
     def set_round(self, law, labels):
         """Give a law the features and the random numbers of a round."""
-        uniforms: Uniforms = self.law.uniforms
+        parts: LawParts = self.law
+        uniforms: Uniforms = parts.uniforms
         if law.features > 0:
-            law.set_keys(self.law.levels.slots(labels))
+            law.set_keys(parts.levels.slots(labels))
         law.u = uniforms.next()
         law.v = uniforms.next()
         law.w = uniforms.next()
 
     def decided(self, arm, first, last, part=None):
         """Return the decision for an amount that was chosen. `deciding` must be held."""
-        law: LawCore = self.law.core
+        parts: LawParts = self.law
+        law: LawCore = parts.core
         if not 0 <= arm < law.size:
             raise IndexError("there is no such amount")
         place: cython.longlong = HIGHEST // 2
@@ -150,9 +120,12 @@ class LawShell(ShellCore):
         return made
 
     def make(self, number, arm, score, part):
-        # This is `LawDecision(...)`, in a third of the time.
-        made: DecisionFields = self.decision.__new__(self.decision)
+        # This is `Decision(...)`, in a third of the time.
+        kind: type = self.decision
+        made: DecisionFields = kind.__new__(kind)
+        made.sealed, made.by_law, made.probability, made.revealed = False, True, nan, ()
         made.round, made.arm, made.score, made.total = number, arm, score, self.total
+        made.counter, made.context = number, None
         made.learner, made.decider, made.time = self.learner, self.id, self.clock()
         made.guard, made.key = part, self._key
         return made
@@ -165,7 +138,8 @@ class LawShell(ShellCore):
         key; see `Spending`.
         """
         counter: cython.longlong = decision.round
-        slots = lock = reserved = None
+        slots = reserved = None
+        lock: Lock = None
         if is_watched(counter) or decision.guard is not None:
             return False
         learning, deciding = self.learning, self.deciding
@@ -187,8 +161,9 @@ class LawShell(ShellCore):
             deciding.acquire()
             try:
                 if self.features > 0:
-                    slots = self.law.levels.slots(labels)
-                self.note(context, labels)
+                    law: LawParts = self.law
+                    slots = law.levels.slots(labels)
+                self.keep_round(context, labels)
                 self.add_outcome(
                     page, counter & ON_PAGE, context, slots, amount, reached, number, True, own
                 )
@@ -202,11 +177,10 @@ class LawShell(ShellCore):
             learning.release()
         return True
 
-    def note(self, context, labels):
-        """Note a round before its outcome is added: see `IndependenceTest.recent`."""
-        test: TestCore = self.test.core
-        ring: list = self.test.ring
-        ring[test.tested[0] % len(ring)] = (context, labels)
+    def keep_round(self, context, labels):
+        """Keep a round before its outcome is added: see `IndependenceTest.recent`."""
+        test: TestParts = self.test
+        test.ring[test.core.tested[0] % len(test.ring)] = (context, labels)
 
     def add_outcome(self, page, at, context, slots, amount, reached, number, tried, own):
         """Learn from the outcome of an amount, and remember that. Both locks must be held.
@@ -214,8 +188,10 @@ class LawShell(ShellCore):
         The test of independence learns as well. It counts outcomes, and answered decisions of the
         learner's own.
         """
-        law: LawCore = self.law.core
-        test: TestCore = self.test.core
+        parts: LawParts = self.law
+        law: LawCore = parts.core
+        others: TestParts = self.test
+        test: TestCore = others.core
         if not 0 <= at <= ON_PAGE:
             raise IndexError("there is no such place on a page")
         if slots is not None:

@@ -1,32 +1,15 @@
 from collections.abc import Callable
-from threading import Lock
 from typing import Any
 
-from crossbandit.algorithms.learners.law_decisions import GuardPart, LawDecision
-from crossbandit.algorithms.learners.missing_outcomes import OutcomeWatch
+from crossbandit.algorithms.learners.decisions import Decision, GuardPart
+from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
-from crossbandit.algorithms.learners.seen_core import MadeFields, ShellCore
+from crossbandit.algorithms.learners.seen_core import ShellCore
+from crossbandit.core.locks import Lock
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 
 def is_watched(number: int) -> bool: ...
-
-class DecisionFields(MadeFields):
-    score: int
-    total: int
-    guard: GuardPart | None
-    def __init__(
-        self,
-        round: int,  # noqa: A002
-        arm: int,
-        learner: str,
-        decider: str,
-        time: float,
-        score: int,
-        total: int,
-        guard: GuardPart | None = None,
-        key: Any = None,
-    ) -> None: ...
 
 class LawShell(ShellCore):
     law: OutcomeLaw
@@ -44,7 +27,7 @@ class LawShell(ShellCore):
     features: int
     clock: Callable[[], float]
     def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
-    def decide(
+    def act_usual(
         self,
         context: float,
         worth: float,
@@ -52,13 +35,13 @@ class LawShell(ShellCore):
         labels: tuple[Label, ...],
         first: int,
         last: int,
-    ) -> LawDecision: ...
+    ) -> Decision: ...
     def decided(
         self, arm: int, first: int, last: int, part: GuardPart | None = None
-    ) -> LawDecision: ...
+    ) -> Decision: ...
     def learn_usual(
         self,
-        decision: LawDecision,
+        decision: Decision,
         context: float,
         labels: tuple[Label, ...],
         amount: float,
@@ -67,7 +50,7 @@ class LawShell(ShellCore):
         money: Any = None,
         key: Any = None,
     ) -> bool: ...
-    def note(self, context: float, labels: tuple[Label, ...]) -> None: ...
+    def keep_round(self, context: float, labels: tuple[Label, ...]) -> None: ...
     def add_outcome(
         self,
         page: Any,

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.batches import read_many
-from crossbandit.algorithms.learners.decisions import PendingDecision
+from crossbandit.algorithms.learners.feedback import read_many
 from crossbandit.algorithms.learners.files import (
     initial_state,
     read_learner,
@@ -24,13 +23,12 @@ from crossbandit.core.streams import stream
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from threading import RLock
-
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.forms import Context, Readout
+    from crossbandit.core.locks import Lock
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
 
@@ -63,7 +61,7 @@ class Snapshot(Shell):
     """
 
     locks: ClassVar[tuple[str | None, ...]] = ("_lock",)
-    _lock: RLock
+    _lock: Lock
 
     def __init__(
         self, decider: Learner, learner: str, seed: Seed | None, key: bytes | None
@@ -184,7 +182,8 @@ class Snapshot(Shell):
     def _act(self, plain: Context, readout: Readout) -> Decision:
         decider = self._decider
         with self._lock:
-            pending = PendingDecision(decider.round, plain, readout, -1, self.learner)
+            pending = decider.make(plain, readout, decider.round)
+            pending.learner = self.learner
             probability = decider.play(pending)
             for array, fixed in zip(self._changing, self._fixed, strict=True):
                 array[...] = fixed
@@ -192,8 +191,8 @@ class Snapshot(Shell):
             self._counter = counter + 1
         pending.round += counter
         pending.decider, pending.counter = self.id, counter
-        pending.time = float(decider.learned_from.clock())
-        return decider._decision(pending, probability)
+        decider.finish(pending, probability)
+        return pending
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` draws.

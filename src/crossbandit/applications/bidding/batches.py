@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.batches import learn_many
-from crossbandit.algorithms.learners.law_decisions import HELD, Made, repeated
+from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
 from crossbandit.applications.action import required_action, rows_of
+from crossbandit.applications.bidding.bid_core import plain_numbers
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
 from crossbandit.applications.bidding.inputs import (
     column_of,
@@ -23,7 +23,6 @@ from crossbandit.applications.bidding.inputs import (
     price_of,
     rules_of,
 )
-from crossbandit.core.auctions import plain_numbers
 from crossbandit.core.validation import because_of, reject
 from crossbandit.errors import (
     CrossbanditError,
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.algorithms.learners.law_learner import LawLearner
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason
@@ -107,9 +106,9 @@ def outcomes_of(
     shape, after = (count,), TOLD_AFTER[feedback]
     if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
         numbers = np.empty(count)
-        settings = (False in after, True in after, rules.ties == "lose")
-        amounts = (float(rules.reserve), float(rules.least), bids.amounts)
-        if plain_numbers(*settings, *amounts, won, told, numbers) == 0:
+        told_after, strict = (False in after, True in after), rules.ties == "lose"
+        lowest = float(rules.reserve), float(rules.least)
+        if plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers) == 0:
             return Outcomes(won, told, None, numbers)
     bad = InvalidLossesError
     has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
@@ -382,9 +381,11 @@ def _settle_by_graph(
     losses = rules.rows(numbers[rows])
     rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     try:
-        learn_many(
-            learner, decisions, rows_shown, lambda k=None: paid() if k is None else paid(rows[k])
-        )
+        if paid is _nothing:
+            learner.learn_many(decisions, rows_shown)
+        else:
+            both = decisions, rows_shown
+            learner.learn_many_with(lambda k: paid() if k is None else paid(rows[k]), *both)
     except DecisionError as error:
         raise because_of((rows[k] for k in error.rows), error) from None
 

@@ -1,9 +1,13 @@
-from crossbandit.laws.law_core cimport LawCore
+from crossbandit.core.locks cimport Lock
+from crossbandit.laws.law_core cimport LawCore, LawParts
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields
 from crossbandit.algorithms.learners.shell_core cimport LawShell
 from crossbandit.limits.pace_core cimport PaceCore
 
 cdef class BidCore:
-    cdef object bid_type, decision_type, rules, reason_of, first_key
+    cdef type bid_type, decision_type
+    cdef object rules, reason_of, first_key
+    cdef const double[::1] amounts
     cdef list grid
     cdef double low, high, reserve, least
     cdef bint at_most_value, quiet

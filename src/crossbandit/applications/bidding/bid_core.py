@@ -12,18 +12,24 @@ except ImportError:
 
 if cython.compiled:
     from cython.cimports.cpython.object import PyObject_GenericSetAttr as set_field
+    from cython.cimports.libc.math import INFINITY
 else:
+    from math import inf as INFINITY  # noqa: N812
+
+    from crossbandit.algorithms.learners.seen_core import DecisionFields
     from crossbandit.algorithms.learners.shell_core import LawShell
-    from crossbandit.laws.law_core import LawCore
+    from crossbandit.core.locks import Lock
+    from crossbandit.laws.law_core import LawCore, LawParts
     from crossbandit.limits.pace_core import PaceCore
 
     set_field = object.__setattr__  # a bid is frozen
 
 import time as clock
-from bisect import bisect_right
-from math import inf
+
+import numpy as np
 
 
+@cython.final
 @cython.cclass
 class BidCore:
     """The rules of a bidder's auctions.
@@ -36,7 +42,7 @@ class BidCore:
         self.bid_type, self.decision_type = types
         self.reason_of, self.first_key = functions
         self.rules = rules
-        self.grid = rules.amounts.tolist()
+        self.amounts, self.grid = rules.amounts, rules.amounts.tolist()
         self.low, self.high = value_range
         self.reserve, self.least = rules.reserve, rules.least
         self.at_most_value, self.quiet = rules.at_most_value, quiet
@@ -55,7 +61,7 @@ class BidCore:
         if last < 0:
             return None
         if money is None:
-            made = shell.decide(value, value, 0.0, labels, 0, last)
+            made = shell.act_usual(value, value, 0.0, labels, 0, last)
         elif not self.is_usual(money):
             return None
         else:
@@ -78,16 +84,18 @@ class BidCore:
         """
         now = clock.time()
         pacer = money.pacer
-        periods, locks = pacer.periods, (money.lock, shell.deciding)
-        locks[0].acquire()
-        locks[1].acquire()
+        periods = pacer.periods
+        lock: Lock = money.lock
+        lock.acquire()
+        shell.deciding.acquire()
         try:
             reserved, jump = pacer.reserved, money.max_jump
             if not periods.now < now < periods.ends or periods.left <= 0 or periods.begun:
                 return ()
             if not reserved.free or (jump is not None and now > periods.now + jump):
                 return ()
-            law: LawCore = shell.law.core
+            parts: LawParts = shell.law
+            law: LawCore = parts.core
             core: PaceCore = reserved.core
             row: cython.Py_ssize_t = reserved.opened
             key = self.first_key(shell.id) + shell.round
@@ -106,19 +114,30 @@ class BidCore:
                 taken.append(key)
             return shell.decided(arm, 0, core.usable)
         finally:
-            locks[1].release()
-            locks[0].release()
+            shell.deciding.release()
+            lock.release()
 
     def last_amount(self, value):
         """Return the highest amount that may be bid; -1 if none, or if the value is unusual."""
         if type(value) is not float or not self.low <= value <= self.high:
             return -1
-        count = bisect_right(self.grid, value) if self.at_most_value else len(self.grid)
-        return count - 1
+        low: cython.Py_ssize_t = 0
+        high: cython.Py_ssize_t = self.amounts.shape[0]
+        if not self.at_most_value:
+            return high - 1
+        most: cython.double = value
+        while low < high:
+            middle: cython.Py_ssize_t = (low + high) >> 1
+            if most < self.amounts[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        return low - 1
 
     def make(self, decision, value, amount, labels, reason):
         # This is `Bid(...)`, in a quarter of the time.
-        bid = self.bid_type.__new__(self.bid_type)
+        kind: type = self.bid_type
+        bid = kind.__new__(kind)
         set_field(bid, "decision", decision)
         set_field(bid, "amount", amount)
         set_field(bid, "value", value)
@@ -129,21 +148,102 @@ class BidCore:
 
     def settle(self, shell: LawShell, bid, won, told, money) -> bool:
         """Learn from an outcome that is clearly consistent. Return False otherwise."""
-        if type(bid) is not self.bid_type or shell.learning is None:
+        if type(bid) is not self.bid_type or shell.seen is None:
             return False
-        decision, amount, labels = bid.decision, bid.amount, bid.classes
-        if type(decision) is not self.decision_type or amount is None:
+        amount, labels = bid.amount, bid.classes
+        if type(bid.decision) is not self.decision_type or amount is None:
             return False
-        if decision.learner != shell.learner or len(labels) != shell.features:
+        decision: DecisionFields = bid.decision
+        own = decision.learner is shell.learner or decision.learner == shell.learner
+        if not own or not decision.by_law or len(labels) != shell.features:
             return False
         placed: cython.double = amount
         number: cython.double = self.least
         if won is True:
             if told is not None or not self.quiet or placed < self.reserve:
                 return False
-        elif won is False and type(told) is float and placed < told < inf:
+        elif won is False and type(told) is float and placed < told < INFINITY:
             number = max(number, told)
         else:
             return False
         key = None if money is None else self.first_key(decision.decider) + decision.round
         return shell.learn_usual(decision, bid.value, labels, placed, won, number, money, key)
+
+
+# --- functions of many auctions ------------------------------------------------------------------
+
+
+def write_auctions(
+    bids: cython.const[cython.double][::1],
+    prices: cython.const[cython.double][::1],
+    ties_win: cython.bint,
+    money: tuple,
+    out: cython.double[:, :, ::1],
+) -> None:
+    """Set `out` (n, K, 2) to the rows of the bids (K,), ascending, against the prices (n,).
+
+    money: the reserve price, the highest value, and the scale.
+
+    A bid b that wins earns value - b, and one that loses earns nothing. The loss of a bid is the
+    highest value minus what it earns, divided by `scale`. It is linear in the features
+    (1, value / highest_value). A bid of 0 never wins, not even against a price of 0.
+    """
+    i: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    reserve: cython.double
+    highest_value: cython.double
+    scale: cython.double
+    reserve, highest_value, scale = money
+    for i in range(prices.shape[0]):
+        for a in range(bids.shape[0]):
+            beats: cython.bint = bids[a] >= prices[i] if ties_win else bids[a] > prices[i]
+            if beats and bids[a] >= reserve and bids[a] > 0.0:
+                out[i, a, 0] = (highest_value + bids[a]) / scale
+                out[i, a, 1] = -highest_value / scale
+            else:
+                out[i, a, 0] = highest_value / scale
+                out[i, a, 1] = 0.0
+
+
+def plain_numbers(
+    told_after: tuple,
+    strict: cython.bint,
+    lowest: tuple,
+    bids: cython.const[cython.double][::1],
+    won,
+    told: cython.const[cython.double][::1],
+    out: cython.double[::1],
+) -> int:
+    """Set `out` to the number that each bid had to reach; return how many outcomes are not plain.
+
+    An outcome is plain if it is complete and agrees with itself to the last bit; nothing is set
+    where it is not. told_after: whether the competing bid must be told after a loss, and after a
+    win. strict: whether equal bids lose. lowest: the reserve price, and the least number. bids:
+    (n,), NaN where none was made. told: (n,), NaN where it is not known.
+    """
+    after_loss: cython.bint
+    after_win: cython.bint
+    reserve: cython.double
+    least: cython.double
+    after_loss, after_win = told_after
+    reserve, least = lowest
+    i: cython.Py_ssize_t
+    odd: cython.Py_ssize_t = 0
+    wins: cython.const[cython.uchar][::1] = won.view(np.uint8)
+    for i in range(bids.shape[0]):
+        known: cython.bint = told[i] == told[i]  # not NaN
+        if bids[i] != bids[i] and not known and wins[i] == 0:  # no bid, and nothing is told
+            out[i] = INFINITY
+            continue
+        can_win: cython.bint = bids[i] > 0.0 and bids[i] >= reserve
+        beats: cython.bint = bids[i] > told[i] or (bids[i] == told[i] and not strict)
+        win: cython.bint = wins[i] != 0
+        if known and 0.0 <= told[i] < INFINITY and win == (beats and can_win):
+            out[i] = max(told[i], least)
+        elif not known and win and can_win and not after_win:
+            out[i] = least
+        elif not known and not win and not after_loss:
+            out[i] = INFINITY
+        else:
+            odd += 1
+    return odd

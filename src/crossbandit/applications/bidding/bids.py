@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import LawDecision, Made
+from crossbandit.algorithms.learners.law_learner import Made
 from crossbandit.applications.action import Action
 from crossbandit.core.lazy import LazyTexts
 from crossbandit.errors import DecisionError
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Decision
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.laws.levels import Label
 
 
@@ -108,7 +108,7 @@ def first_key(maker: str) -> int:
     return (int(maker, 16) >> 2) | (1 << 61)
 
 
-def key_of(decision: LawDecision | Decision) -> int:
+def key_of(decision: Decision) -> int:
     """Return a number that no bid of another decider has, unless two ids are almost equal.
 
     A bidder that is loaded from a file continues its round numbers, and so does the bidder that

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.core.validation import as_array, reject, verbatim
-from crossbandit.environments.rules import FEEDBACK, AuctionRules
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
 from crossbandit.laws.levels import checked_label
 from crossbandit.laws.state import TOLD_AFTER

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.errors import InvalidInputError
     from crossbandit.laws import OutcomeLaw
 

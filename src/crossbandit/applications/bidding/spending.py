@@ -5,19 +5,18 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, LawDecision, Made, reaches
-from crossbandit.algorithms.learners.law_learner import LawDecider, Round
+from crossbandit.algorithms.learners.law_learner import KNOWN, LawLearner, Made, Round, reaches
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.core import forks
+from crossbandit.core.locks import Lock
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
-from crossbandit.limits.periods import LeaseUse, check_jump, jump_of, seconds, steady_time
-from crossbandit.limits.settings import Money, claim, limits_of
+from crossbandit.limits.periods import LeaseUse, check_jump, jump_of, steady_time
+from crossbandit.limits.settings import Money, claim, limits_of, seconds
 from crossbandit.limits.state import PERIOD
 from crossbandit.limits.status import lowest_bid, reason, reasons, status
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
@@ -142,7 +142,7 @@ class Spending:
                         key = first_key(learner.id) + learner.round
                         taken.append(key)
                         auction = (value, now, first, last)
-                        worth, usable, arm = pacer.choose(key, learner.law, labels, *auction)
+                        worth, usable, arm = pacer.choose(key, learner.law, labels, auction)
                         if arm >= 0:
                             decision = learner.decided(arm, first, usable)
                         if arm < pacer.lowest:
@@ -177,7 +177,7 @@ class Spending:
 
     def choose_many(
         self,
-        learner: LawDecider,
+        learner: LawLearner,
         values: Floats,
         columns: Mapping[str, Any],
         firsts: Integers,
@@ -311,6 +311,30 @@ class Spending:
             self.copied = False
             return LeaseUse("", Decimal(0), Decimal(0))
 
+    def change(self, budget: object, target: object) -> None:
+        """Continue under other budgets or targets; None keeps the present ones."""
+        with self.lock:
+            if self.copied:
+                raise _refusal()
+            limits = given_limits("change_limits", budget, target)
+            for one in self.pacer.limits:
+                if (budget if isinstance(one, Money) else target) is None:
+                    limits.append(one)
+            self.pacer.change(sorted(limits, key=lambda one: not isinstance(one, Money)))
+
+    def pause(self) -> None:
+        """Bid nothing until `resume`; see `Periods.pause`."""
+        with self.lock:
+            self.pacer.periods.pause()
+
+    def resume(self, at: object, learner: Any) -> None:
+        """Bid again, from a time on; see `Periods.resume`."""
+        now = self._time("resume", at, learner)
+        with self.lock:
+            if self.copied:
+                raise _refusal()
+            self.pacer.periods.resume(now)
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that changes, by name."""
         with self.lock:
@@ -340,7 +364,7 @@ def belongs(name: str) -> bool:
     return name.startswith(_STATE)
 
 
-def cut(decision: LawDecision, cap: int, amounts: Floats) -> None:
+def cut(decision: Decision, cap: int, amounts: Floats) -> None:
     """Lower the amount of a decision to the highest that may be bid."""
     decision.arm = min(decision.arm, cap)
     part = decision.guard

@@ -146,7 +146,7 @@ class Shape(Enum):
     """How the series of a chart are drawn."""
 
     LINES = "lines"
-    STACKED = "stacked"  # bars in layers, negative values below zero
+    STACKED = "stacked"  # bars in layers, negative values below zero; on pages only
     ROWS = "rows"  # one row per place, values from left to right
     MARKS = "marks"  # symbols side by side at each place, without a line
 
@@ -161,7 +161,7 @@ class Series:
         y: The values; NaN where there is none.
         half_widths: The half-widths of the intervals of `y`; NaN where there is none.
         ends: Where the intervals begin and end, if they are not symmetric; `Shape.ROWS` and
-            `Shape.LINES`.
+            `Shape.LINES` on pages.
         reference: Whether this is a bound or a slope to compare with. It is drawn dashed and grey.
         dashed: Whether the line is dashed in its own colour.
         others: Further values at each place, drawn as short dashes.
@@ -197,8 +197,8 @@ class Chart:
         series: What is drawn; the first lies on top.
         shape: How it is drawn.
         x_log: Whether places are on a logarithmic axis.
-        x_time: Whether places are times, in seconds since 1970. The page shows them as the clock of
-            its reader does, print as that of UTC.
+        x_time: Whether places are times, in seconds since 1970, for pages only. They are shown as
+            the clock of the reader does.
         y_log: Whether values are on a logarithmic axis.
         can_switch: Whether the reader may switch between logarithmic and linear axes.
         x_names: Names to show instead of numbers; the places are then 0, 1, 2 and so on.
@@ -266,23 +266,20 @@ class Chart:
 
 def _series(one: Series, places: tuple[float, ...], digits: int) -> dict[str, Any]:
     """Return a series as JSON. If its places are those of the chart, they are left out."""
+    halves = None
+    if one.half_widths is not None and any(map(math.isfinite, one.half_widths)):
+        halves = _rounded(one.half_widths)
     return {
         "name": one.name,
         "x": None if tuple(one.x) == places else _rounded(one.x, digits),
         "y": _rounded(one.y),
-        "half": _half_widths(one),
+        "half": halves,
         "ends": None if one.ends is None else [_rounded(pair) for pair in one.ends],
         "reference": one.reference,
         "dashed": one.dashed,
         "others": None if one.others is None else [_rounded(values) for values in one.others],
         "details": None if one.details is None else [list(texts) for texts in one.details],
     }
-
-
-def _half_widths(one: Series) -> list[float | None] | None:
-    if one.half_widths is None or not any(map(math.isfinite, one.half_widths)):
-        return None
-    return _rounded(one.half_widths)
 
 
 def _rounded(values: Iterable[float], digits: int = _DIGITS) -> list[float | None]:

@@ -99,10 +99,11 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    link = "data:text/csv;charset=utf-8,{}"
     environment.filters |= {
         "count": text.count,
         "words": _words,
-        "data_link": _data_link,
+        "data_link": lambda content: link.format(quote(content)),
     }
     environment.globals["classes"] = _classes
     return environment
@@ -119,11 +120,6 @@ def _classes(table: Table, column: int, style: str = "") -> str:
 def _words(sentence: str) -> str:
     """Return text with typographic apostrophes. Jinja escapes it afterwards."""
     return re.sub(r"(?<=\w)'(?=\w)", "\N{RIGHT SINGLE QUOTATION MARK}", sentence)
-
-
-def _data_link(content: str) -> str:
-    """Return an address that holds a CSV file."""
-    return f"data:text/csv;charset=utf-8,{quote(content)}"
 
 
 def _asset(name: str) -> str:

@@ -1,4 +1,7 @@
-"""Charts for print, drawn by Matplotlib: PNG, PDF and SVG, the same bytes for the same charts."""
+"""Charts for print, drawn by Matplotlib: PNG, PDF and SVG, the same bytes for the same charts.
+
+Only pages have stacked bars, times, intervals that are not symmetric, and references in rows.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.report.data import Shape
-from crossbandit.core.report.text import percent_text, short_text, tick_text, time_text
+from crossbandit.core.report.text import percent_text, short_text, tick_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,7 +86,12 @@ def draw_figure(
     across = min(len(charts), columns or (1 if rows_only else 2))
     down = -(-len(charts) // across)
     width = 7.2 if across == 1 and rows_only else 4.6 * across + 0.4
-    height = max(_height(chart) for chart in charts)
+    heights = [
+        1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series)
+        for chart in charts
+        if chart.shape is Shape.ROWS
+    ]
+    height = max([3.4, *heights])
     names = dict.fromkeys(s.name for chart in charts for s in chart.series if not s.reference)
     styles = {name: style(i) for i, name in enumerate(names)}
     with mpl.rc_context(_STYLE):
@@ -102,12 +110,6 @@ def draw_figure(
             else:
                 axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0, -0.14))
     return figure
-
-
-def _height(chart: Chart) -> float:
-    if chart.shape is not Shape.ROWS:
-        return 3.4
-    return max(3.4, 1.2 + 0.48 * len(chart.places) + 0.2 * len(chart.series))
 
 
 def figure_files(
@@ -151,7 +153,6 @@ def draw_chart(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
         axes.axhspan(-chart.tolerance, chart.tolerance, color=GRID, alpha=0.45, linewidth=0)
     draw = {
         Shape.LINES: _draw_lines,
-        Shape.STACKED: _draw_stacked,
         Shape.ROWS: _draw_rows,
         Shape.MARKS: _draw_marks,
     }[chart.shape]
@@ -204,15 +205,16 @@ def _draw_lines(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: float) -> None:
     color, marker = look
     y = np.asarray(one.y, dtype=np.float64)
-    widths = _widths(one, y)
-    if chart.bands:
-        low, high = y - widths[0], y + widths[1]
-        axes.fill_between(one.x, low, high, color=color, alpha=0.18, linewidth=0)
-        widths = np.zeros((2, y.size))
+    if chart.y_log:
+        y = np.where(y > 0, y, np.nan)
+    widths = _half_widths(one)
+    if chart.bands and widths is not None:
+        axes.fill_between(one.x, y - widths, y + widths, color=color, alpha=0.18, linewidth=0)
+        widths = None
     axes.errorbar(
         one.x,
         y,
-        yerr=widths if widths.any() else None,
+        yerr=widths,
         color=color,
         linestyle=_DASHES if one.dashed else "-",
         marker=marker,
@@ -227,14 +229,11 @@ def _draw_line(axes: Axes, chart: Chart, one: Series, look: Style, *, above: flo
     )
 
 
-def _widths(one: Series, y: Floats) -> Floats:
-    """Return how far the intervals of a series reach below and above its values, (2, places)."""
-    if one.ends is not None:
-        low, high = np.array(one.ends, dtype=np.float64).T
-        widths: Floats = np.maximum(np.nan_to_num([y - low, high - y]), 0.0)
-        return widths
-    halves = np.zeros(y.size) if one.half_widths is None else np.nan_to_num(one.half_widths)
-    return np.stack([halves, halves])
+def _half_widths(one: Series) -> Floats | None:
+    if one.half_widths is None:
+        return None
+    halves: Floats = np.nan_to_num(np.array(one.half_widths, dtype=np.float64))
+    return halves if halves.any() else None
 
 
 def _name_axes(axes: Axes, chart: Chart) -> None:
@@ -250,10 +249,9 @@ def _name_axes(axes: Axes, chart: Chart) -> None:
         axes.xaxis.set_minor_locator(NullLocator())
     else:
         if not chart.x_log:
-            if not chart.x_time:
-                axes.set_xlim(left=min(0.0, *chart.places))
+            axes.set_xlim(left=min(0.0, *chart.places))
             axes.xaxis.set_major_locator(MaxNLocator(5))
-        axes.xaxis.set_major_formatter(FuncFormatter(time_text if chart.x_time else tick_text))
+        axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
     if chart.y_log:
         low, high = axes.get_ylim()
         axes.set_yticks(round_numbers(low, high))
@@ -264,41 +262,17 @@ def _name_axes(axes: Axes, chart: Chart) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(percent_text if chart.percent else tick_text))
 
 
-def _draw_stacked(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
-    """Stack bars away from zero; the places stand side by side."""
-    places = {x: i for i, x in enumerate(chart.places)}
-    above, below = np.zeros(len(places)), np.zeros(len(places))
-    for one in chart.series:
-        at = [places[x] for x in one.x if x in places]
-        y = np.asarray(one.y, dtype=np.float64)
-        if one.reference:
-            axes.plot(at, y, color=MUTED, linestyle=_DASHES, linewidth=1, label=one.name)
-            continue
-        bottom = np.where(y >= 0, above[at], below[at])
-        axes.bar(at, y, 0.62, bottom, color=styles[one.name][0], label=one.name)
-        above[at] += np.maximum(y, 0)
-        below[at] += np.minimum(y, 0)
-    axes.axhline(0, color=MUTED, linewidth=0.8)
-    _name_axes(axes, chart)
-    axes.set_xticks(range(len(places)), chart.x_names or [tick_text(x) for x in places])
-
-
 def _draw_rows(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     names = chart.x_names or tuple(tick_text(x) for x in chart.places)
     if chart.y_log:
         axes.set_xscale("log")
     for one in chart.series:
         rows = np.asarray(one.x) + 0.2
-        if one.reference:
-            low, high = np.array(one.ends or [(y, y) for y in one.y]).T
-            axes.hlines(rows, low, high, color=MUTED, linewidth=0.8, label=one.name)
-            continue
         color, marker = styles[one.name]
-        widths = _widths(one, np.asarray(one.y, dtype=np.float64))
         axes.errorbar(
             one.y,
             rows,
-            xerr=widths if widths.any() else None,
+            xerr=_half_widths(one),
             color=color,
             marker=marker,
             linestyle="none",
@@ -352,7 +326,8 @@ def _draw_marks(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
 def _label_ends(axes: Axes, chart: Chart, styles: Mapping[str, Style]) -> None:
     """Write each name beside the end of its line, moved apart where lines end close together."""
     last = chart.places[-1]  # a line that ends before the right edge has no name beside it
-    ends = [one for one in chart.series if one.x[-1] == last and np.isfinite(one.y[-1])]
+    lowest = 0.0 if chart.y_log else -np.inf
+    ends = [one for one in chart.series if one.x[-1] == last and lowest < one.y[-1] < np.inf]
     place = np.log if chart.y_log else np.asarray
     bottom, top = (float(place(limit)) for limit in axes.get_ylim())
     fractions = [(float(place(one.y[-1])) - bottom) / (top - bottom) for one in ends]

@@ -6,7 +6,6 @@ import csv
 import io
 import math
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crossbandit.core.report.data import TableCell
@@ -125,11 +124,6 @@ def tick_text(value: float, _: object = None) -> str:
     return f"{value:,.10g}".replace("-", "−")
 
 
-def time_text(seconds: float, _: object = None) -> str:
-    """Return a time in seconds since 1970 as text, in UTC."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%d %b %H:%M")
-
-
 def percent_text(value: float, _: object = None) -> str:
     """Return a share as text, in percent."""
     return f"{tick_text(round(100 * value, 6))} %"
@@ -179,6 +173,9 @@ def latex(table: Table) -> str:
         Text that ends with a line break. It needs the booktabs package.
     """
     columns = "".join("r" if table.is_number(i) else "l" for i in range(len(table.head)))
+    symbol = _tex(table.head[0])
+    if len(table.head[0]) == 1 and symbol.isalpha():  # one letter is mathematics
+        symbol = rf"\({symbol}\)"
     lines = [
         r"% Needs \usepackage{booktabs}.",
         r"\begin{table}",
@@ -188,7 +185,7 @@ def latex(table: Table) -> str:
         r"\footnotesize",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
-        _tex_row([_tex_symbol(table.head[0]), *map(_tex, table.head[1:])]),
+        _tex_row([symbol, *map(_tex, table.head[1:])]),
         r"\midrule",
     ]
     for i, row in enumerate(table.cells):
@@ -235,11 +232,6 @@ _SPECIAL = (
 def _tex(text: str) -> str:
     """Escape what LaTeX would not print as it is."""
     return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()))
-
-
-def _tex_symbol(symbol: str) -> str:
-    """Return one letter as mathematics, and more than one as words."""
-    return rf"\({symbol}\)" if len(symbol) == 1 and symbol.isascii() else _tex(symbol)
 
 
 def slug(text: str) -> str:

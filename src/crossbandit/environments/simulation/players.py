@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from crossbandit.core.blocks import Rounds, read_only
-from crossbandit.core.losses import best_arms, losses_of
-from crossbandit.core.ranges import first_unobservable
+from crossbandit.core.losses import best_arms, first_unobservable, losses_of
 from crossbandit.environments import BlockEnvironment
 from crossbandit.environments.environment import (
     availability,
@@ -346,20 +345,20 @@ def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) 
             f"{MOST_POLICIES} are tried. Use fewer contexts or arms."
         )
     available = availability(environment, occurring)
-    choices = [_choices(environment.problem.arms, available, i) for i in range(len(occurring))]
+    arms = range(environment.problem.arms)
+    if available is None:
+        choices: list[Sequence[int]] = [arms] * len(occurring)
+    else:
+        choices = [np.flatnonzero(row).tolist() for row in available]
     place = np.searchsorted(occurring, contexts)
     best = min(
         (
-            _losses_of_policy(environment, contexts, np.array(arms)[place])
-            for arms in product(*choices)
+            _losses_of_policy(environment, contexts, np.array(policy)[place])
+            for policy in product(*choices)
         ),
         key=lambda incurred: float(incurred.sum()),
     )
     return np.cumsum(losses - best)
-
-
-def _choices(arms: int, available: Booleans | None, i: int) -> Sequence[int]:
-    return range(arms) if available is None else np.flatnonzero(available[i]).tolist()
 
 
 def _losses_of_policy(

@@ -7,7 +7,7 @@ import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -94,11 +94,17 @@ def simulate(
         required_algorithm("simulate", algorithm, environment, record),
         environment,
         fixed(seed),
-        compiled=compiled,
-        factored=factored,
-        record=record,
-        show_progress=show_progress,
+        Options(compiled, factored, record, show_progress),
     )
+
+
+class Options(NamedTuple):
+    """How a run is played and recorded, as `simulate` is told."""
+
+    compiled: bool | None = None
+    factored: bool | None = None
+    record: str = "full"
+    show_progress: bool | None = False
 
 
 def required_algorithm(
@@ -124,14 +130,11 @@ def play_through(
     algorithm: Algorithm,
     environment: Environment,
     seed: np.random.SeedSequence,
-    *,
-    compiled: bool | None = None,
-    factored: bool | None = None,
-    record: str = "full",
-    show_progress: bool | None = None,
+    options: Options,
     stopped: Callable[[], bool] = bool,  # never
 ) -> Run:
     """Simulate as `simulate` does; raise KeyboardInterrupt as soon as `stopped` returns True."""
+    compiled, factored, record, show_progress = options
     played = form_to_play(algorithm, environment, compiled=compiled, factored=factored)
     horizon = horizon_of(played)
     batches = [(0, horizon)] if is_adaptive(played) else timed_batches(played)
@@ -328,16 +331,14 @@ def simulate_many(
     if jobs is None:
         jobs = os.cpu_count() or 1
     workers = integer("simulate_many", "jobs", jobs, at_least=1)
-    _prepare(algorithm, environment)
+    played = form_to_play(algorithm, environment, compiled=None, factored=None)
+    if isinstance(played, BlockEnvironment):  # compute once what all threads need
+        _ = played.totals
+        if played.problem.contexts is not None:
+            _ = played.best_arms
     stop = threading.Event()
-    play = partial(
-        play_through,
-        algorithm,
-        environment,
-        record=record,
-        show_progress=False,
-        stopped=stop.is_set,
-    )
+    options = Options(record=record)
+    play = partial(play_through, algorithm, environment, options=options, stopped=stop.is_set)
     shown = progress(algorithm.id, len(roots), show=show_progress)
     with shown as tell, ThreadPoolExecutor(workers) as pool:
         futures = [pool.submit(play, root) for root in roots]
@@ -353,13 +354,3 @@ def simulate_many(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return [future.result() for future in futures]
-
-
-def _prepare(algorithm: Algorithm, environment: Environment) -> None:
-    """Compute cached properties before the threads start, so that each is computed once."""
-    played = form_to_play(algorithm, environment, compiled=None, factored=None)
-    if not isinstance(played, BlockEnvironment):
-        return
-    _ = played.totals
-    if played.problem.contexts is not None:
-        _ = played.best_arms

@@ -19,8 +19,8 @@ from crossbandit.limits.settings import timed as is_timed
 from crossbandit.logs.survey import steps_back_in_time
 
 if TYPE_CHECKING:
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.limits import Limit
     from crossbandit.logs import AuctionLog
 
@@ -37,6 +37,9 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
         reject("replay", "limits", expected, given)
     for one in given:
         if not isinstance(one, Budget | ReturnOnSpend | CostPer):
+            reject("replay", "limits", expected, one)
+        if isinstance(one, Budget) and (one.begins, one.ends) != (None, None):
+            expected = "budgets without 'begins' and 'ends': replay the part of the log in a flight"
             reject("replay", "limits", expected, one)
     timed = [one for one in limits if is_timed(one)]
     if timed and "time" not in log.places:
@@ -207,11 +210,13 @@ def per_words(limit: Limit) -> str:
         return ""
     if isinstance(limit.per, int):
         return f" per {limit.per:,} auctions"
-    zone = f" ({limit.timezone})" if limit.per in {"day", "hour"} else ""
+    zone = f" ({limit.timezone})" if isinstance(limit.per, str) else ""
     return f" per {limit.per}{zone}"
 
 
 _CHANGE = 3_600.0  # seconds by which clocks are usually changed
+_MISSING = 1 / 24  # the share of a period that is missing if it is said to be cut ...
+_GAPS = 20.0  # ... and how many usual gaps between its auctions that is
 
 
 @dataclass(eq=False)
@@ -222,6 +227,7 @@ class Calendar:
     starts: list[int] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     bounds: list[tuple[float, float]] = field(default_factory=list)
+    seen: list[list[float]] = field(default_factory=list)  # the first and the last time of each
     _latest: float = -np.inf
     _first: float = np.nan
 
@@ -254,6 +260,30 @@ class Calendar:
         elif times is not None and self.budget is not None:
             self._by_clock(self.budget, begin, times)
 
+    def cut(self, auctions: int) -> list[str]:
+        """Return the days, weeks and months of which hours are missing, each with where it is cut.
+
+        A period is cut if its auctions end, or begin, an hour or more of a day from where they do
+        in the others, and not because there are few.
+        """
+        if self.budget is None or self.budget.per not in {"day", "week", "month"}:
+            return []
+        zone, found = ZoneInfo(self.budget.timezone), []
+        bounds, seen = np.array(self.bounds), np.array(self.seen)
+        lengths = np.diff(bounds, axis=1)
+        parts = (seen - bounds[:, :1]) / lengths  # of the period, at its first and last auction
+        counts = np.diff([*self.starts, auctions])
+        least = np.maximum(_MISSING, _GAPS * np.diff(parts, axis=1)[:, 0] / np.maximum(counts, 1))
+        for i, name in enumerate(self.names):
+            others = np.delete(parts, i, axis=0)
+            usual = np.median(others, axis=0) if others.size else np.array([0.0, 1.0])
+            begins, ends = (datetime.fromtimestamp(at, zone) for at in self.seen[i])
+            if parts[i, 0] - usual[0] >= least[i]:
+                found.append(f"{name} (from {begins:%Y-%m-%d %H:%M})")
+            if usual[1] - parts[i, 1] >= least[i]:
+                found.append(f"{name} (until {ends:%Y-%m-%d %H:%M})")
+        return found
+
     def _start(self, auction: int, name: str, bounds: tuple[float, float]) -> None:
         self.starts.append(auction)
         self.names.append(name)
@@ -277,12 +307,14 @@ class Calendar:
                 now = float(times[i])
                 bounds = period_around(budget.per, budget.timezone, now, self._first)
                 self._start(begin + i, self._name(budget, bounds[0]), bounds)
+                self.seen.append([now, now])
             i = int(np.searchsorted(times, self.bounds[-1][1], "left"))
+            self.seen[-1][1] = float(times[i - 1])
 
     def _name(self, budget: Budget, begins: float) -> str:
         local = datetime.fromtimestamp(begins, ZoneInfo(budget.timezone))
-        if budget.per == "day":
-            return f"{local:%Y-%m-%d}"
+        if budget.per in {"day", "week", "month"}:
+            return f"{local:%Y-%m}" if budget.per == "month" else f"{local:%Y-%m-%d}"
         other = local.replace(fold=1 - local.fold)
         if other.utcoffset() != local.utcoffset():  # the clock shows this time twice
             return local.isoformat(" ", "minutes")

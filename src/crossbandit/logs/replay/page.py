@@ -11,12 +11,12 @@ import numpy as np
 
 import crossbandit
 from crossbandit.algorithms import CrossGraph
+from crossbandit.applications.bidding.auctions import FEEDBACK
 from crossbandit.core.report.data import Chart, Series, Shape, Table, TableCell, group_starts
 from crossbandit.core.report.pages import check_folder, render, write_files
 from crossbandit.core.report.print import draw_figure, figure_files
 from crossbandit.core.report.statistics import half_widths
 from crossbandit.core.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
-from crossbandit.environments.rules import FEEDBACK
 from crossbandit.logs.replay.limits import describe, per_words
 from crossbandit.logs.replay.strategies import (
     ALL_TOLD,

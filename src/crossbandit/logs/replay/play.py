@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms.learners.problem import Problem
-from crossbandit.core.backends import open_pool
-from crossbandit.core.modules import load_modules
-from crossbandit.core.progress import progress
-from crossbandit.core.validation import choice, integer, number, reject
-from crossbandit.environments.rules import (
+from crossbandit.applications.bidding.auctions import (
     FEEDBACK,
     USUAL_COUNT,
     AuctionRules,
     BidSpacing,
-    bid_grid,
     bid_spacing,
 )
+from crossbandit.applications.money import bid_grid
+from crossbandit.core.backends import open_pool
+from crossbandit.core.modules import load_modules
+from crossbandit.core.progress import progress
+from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import CrossbanditError, LogError, LogWarning
 from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.replay.limits import ReplayLimits, check_limits

@@ -30,8 +30,8 @@ from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from crossbandit.applications.bidding.auctions import AuctionRules, BidSpacing
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules, BidSpacing
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.log import AuctionLog, ClassColumn, ClassTable
     from crossbandit.logs.replay.limits import ReplayLimits
@@ -434,6 +434,7 @@ _WORTHWHILE = 0.01  # share of the surplus
 _MUCH = 0.03  # larger shares are shown in whole percent
 _FREE = 1.01  # a multiplier up to here hardly changes a bid
 _SPARE = 0.9  # share of a budget; a strategy that spends less has money left
+_NAMED = 3  # how many cut periods a note names
 _WHY_MORE = (
     "That policy is the best in hindsight of its kind, and does not change. More is possible where "
     "competing bids change over time, depend on the value within a band, or on both class and "
@@ -638,6 +639,15 @@ def _notes_on_limits(result: Replay, limits: ReplayLimits) -> Iterator[str]:
         "more than planned was spent up to then. Oracles keep a target at the end of the log; a "
         "target that holds in the long run may be missed for a while."
     )
+    for calendar in limits.calendars:
+        if calendar.budget is not None and (cut := calendar.cut(limits.auctions)):
+            more = f" and {len(cut) - _NAMED:,} more" if len(cut) > _NAMED else ""
+            yield (
+                f"The log has only a part of the {calendar.budget.per} {', '.join(cut[:_NAMED])}"
+                f"{more}. A budget counts in full there, and pacing by time keeps money for the "
+                "hours that are missing. Leave such parts out, or give budgets per number of "
+                "auctions."
+            )
     if result.outcome(PerfectKnowledge.name).spend[0] <= 0 and limits.targets:
         yield (
             "The target cannot be met: in no auction is the value high enough for its price. "

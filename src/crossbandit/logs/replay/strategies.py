@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, CrossGraph, from_json, registered
-from crossbandit.applications.application import anchored_as, usual_algorithm
+from crossbandit.algorithms import (
+    Algorithm,
+    CrossGraph,
+    CrossGraphAdaptive,
+    from_json,
+    registered,
+)
+from crossbandit.applications.application import anchored_as
 from crossbandit.core.blocks import PacedRounds, Rounds
 from crossbandit.core.validation import choice, number, reject
 from crossbandit.environments.simulation.players import BatchPlayer
@@ -35,9 +41,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.blocks import ContextBlock, LossBlock
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.environments.rules import AuctionRules
     from crossbandit.laws import Diagnosis
     from crossbandit.limits import Pacer
     from crossbandit.limits.optima import Map, Terms
@@ -900,7 +906,7 @@ def build_strategies(
     """
     found: dict[str, list[Strategy]] = {}
     notes = []
-    usual = usual_algorithm(setting.feedback)
+    usual = _anchored(CrossGraphAdaptive(), setting)
     for one in _expand(wanted):
         if one == LEARNERS:
             found.setdefault(LAW, _laws(LAW, setting, seeds))
@@ -953,15 +959,19 @@ def _build(
     if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
         return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
     algorithm = one if isinstance(one, Algorithm) else _named(one)
-    algorithm = anchored_as(usual, algorithm)
+    algorithm = _anchored(algorithm, setting)
     name = name_of(algorithm, usual)
     try:
         return _learners(name, algorithm, setting, seeds)
     except InvalidInputError as error:
-        able = ", ".join(_able(usual, setting)) or "none"
+        able = ", ".join(_able(setting)) or "none"
         raise type(error)(
             f"{name} cannot play this log. {error} Algorithms that can: {able}."
         ) from error
+
+
+def _anchored(algorithm: Algorithm, setting: ReplaySetting) -> Algorithm:
+    return anchored_as(algorithm, helps=setting.feedback == "after-loss")
 
 
 def _learners(
@@ -1000,11 +1010,11 @@ def _named(name: object) -> Algorithm:
     )
 
 
-def _able(usual: Algorithm, setting: ReplaySetting) -> Iterator[str]:
+def _able(setting: ReplaySetting) -> Iterator[str]:
     """Yield the ids of the algorithms that can play."""
     for id_ in registered():
         try:
-            _learners(id_, anchored_as(usual, from_json({"id": id_})), setting, [0])
+            _learners(id_, _anchored(from_json({"id": id_}), setting), setting, [0])
         except Exception:  # noqa: BLE001, S112  # an algorithm of a user's own may fail in any way
             continue
         yield id_

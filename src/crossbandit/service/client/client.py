@@ -1,9 +1,11 @@
-"""A client of the service, for threads and for asyncio."""
+"""A client of the service, for threads and for asyncio, and its requests."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
+import json
+import os
 import random
 import threading
 import time
@@ -11,7 +13,9 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, RemoteDisconnected
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from urllib.parse import SplitResult, quote, urlsplit
 
 import numpy as np
 
@@ -25,12 +29,12 @@ from crossbandit.errors import (
     ClientError,
     DecisionError,
     InvalidLossesError,
+    InvalidParameterError,
     OutboxFullError,
     RefusedError,
     ServiceAwayError,
     UnsentOutcomesError,
 )
-from crossbandit.service.client.transport import Transport, bidder_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -41,19 +45,157 @@ if TYPE_CHECKING:
     from crossbandit.applications import FirstPriceBidder
     from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
-    from crossbandit.service.client.transport import Response
 
 _Given = ParamSpec("_Given")
 _Found = TypeVar("_Found")
 
 LIMITED = "limited"  # the code of the service for a bidder with limits, which has no snapshots
 _KEPT = 1_000  # the number of refusals that are kept
-_SHOWN = 200  # the number of characters of an unexpected answer in a message
 _FIRST_WAIT, _LONGEST_WAIT = 0.05, 5.0  # seconds between two attempts
 _WRONG = {400, 413, 422}  # the request is not valid, or too large
 _HOPELESS = {"unauthorized", "forbidden", "unknown-bidder", "not-found"}  # do not try again
 _AT_ONCE = 1_000  # the most decisions in one request
 _AT_EXIT = 5.0  # seconds to send waiting outcomes when the process ends
+_SHOWN = 200  # the number of characters of an unexpected answer in a message
+
+
+class Response(NamedTuple):
+    """What the service answered."""
+
+    status: int
+    headers: dict[str, str]  # the headers, by names in lower case
+    content: bytes
+
+    def json(self) -> Any:
+        """Return the body."""
+        self.check()
+        try:
+            return json.loads(self.content)
+        except ValueError:
+            raise self._stranger() from None
+
+    def check(self) -> None:
+        """Raise if the status is an error."""
+        if self.status < 400:
+            return
+        try:
+            problem = json.loads(self.content)
+            code, message = str(problem["code"]), str(problem["message"])
+        except (ValueError, LookupError, TypeError):
+            raise self._stranger() from None
+        raise RefusedError(message, code=code, status=self.status)
+
+    def _stranger(self) -> ServiceAwayError:
+        shown = self.content[:_SHOWN].decode("utf-8", "replace")
+        return ServiceAwayError(
+            f"Something that is not the service answered, with the status {self.status}: {shown!r}."
+        )
+
+
+class Transport:
+    """Sends requests. Any number of threads may use it."""
+
+    def __init__(self, url: str, token: str | None = None, *, timeout: float = 10.0) -> None:
+        parts = address_parts("Client", url)
+        usable = isinstance(token, str) and token.isascii() and token.isprintable() and token
+        if token is not None and not usable:
+            raise InvalidParameterError(
+                "The 'token' parameter of Client must be an access token as ASCII text, or None."
+            )
+        self.url = url.rstrip("/")
+        self._timeout = number("Client", "timeout", timeout, above=0)
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._where = (parts.hostname or "", parts.port)
+        self._prefix = parts.path.rstrip("/")
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._idle: deque[HTTPConnection] = deque()  # its methods are atomic
+        self._closed = False
+        self._process = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"Transport({self.url!r})"  # without the token
+
+    def request(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> Response:
+        """Send a request and return the answer, with any status.
+
+        If an open connection of an earlier request has been closed in the meantime, the request is
+        sent again on a new one.
+        """
+        given = {**self._headers, **(headers or {})}
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        if content is not None:
+            given["Content-Type"] = "application/json"
+        request = method, self._prefix + path, content, given
+        try:
+            reused = self._taken()
+            if reused is not None:
+                with suppress(RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                    return self._send(reused, *request)
+            return self._send(self._kind(*self._where, timeout=self._timeout), *request)
+        except (OSError, HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise ServiceAwayError(
+                f"The service at {self.url} does not answer: {reason}."
+            ) from None
+
+    def _taken(self) -> HTTPConnection | None:
+        if self._process != os.getpid():  # a forked process must not use its parent's connections
+            self._idle = deque()
+            self._process = os.getpid()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _send(self, connection: HTTPConnection, *request: Any) -> Response:
+        try:
+            connection.request(*request)
+            answer = connection.getresponse()
+            found = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        if answer.will_close or self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+        names = {name.lower(): value for name, value in answer.getheaders()}
+        return Response(answer.status, names, found)
+
+    def close(self) -> None:
+        """Close the connections. Each later request opens a new connection."""
+        self._closed = True
+        while (connection := self._taken()) is not None:
+            connection.close()
+
+
+def address_parts(owner: str, url: str) -> SplitResult:
+    """Return the parts of the address of a service.
+
+    >>> address_parts("Client", "http://127.0.0.1:8000").port
+    8000
+    """
+    expected = "an address such as 'http://127.0.0.1:8000'"
+    try:
+        parts = urlsplit(url)
+        possible = parts.port is None or parts.port > 0
+    except (ValueError, TypeError, AttributeError):
+        reject(owner, "url", expected, url)
+    extra = parts.query or parts.fragment
+    if parts.scheme not in {"http", "https"} or not parts.hostname or extra or not possible:
+        reject(owner, "url", expected, url)
+    return parts
+
+
+def bidder_path(bidder: str, rest: str = "") -> str:
+    """Return the path of a bidder.
+
+    >>> bidder_path("site a", "/decide")
+    '/v1/bidders/site%20a/decide'
+    """
+    return f"/v1/bidders/{quote(bidder, safe='')}{rest}"
 
 
 # --- outcomes that the service has not acknowledged ----------------------------------------------
@@ -85,33 +227,25 @@ class Outbox:
         self._transport, self._path = transport, bidder_path(bidder, "/outcomes")
         self._room, self._batch = room, batch
         self._stop = False
-        self._begin()
+        self.after_fork()
         know(self)
-
-    def _begin(self) -> None:
-        self._rows: deque[dict[str, Any]] = deque()
-        self._changed = threading.Condition()
-        self._error: ClientError | None = None
-        self.accepted = self.refused = 0
-        self.refusals: deque[Refused] = deque(maxlen=_KEPT)
-        self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
-        self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
         """Return its locks, for `crossbandit.core.forks`."""
         return (self._changed,)
 
     def after_fork(self) -> None:
-        """Start empty in a forked process, because its parent sends the waiting outcomes."""
-        self._begin()
+        """Start empty, also in a forked process, because its parent sends the waiting outcomes."""
+        self._rows: deque[dict[str, Any]] = deque()
+        self._changed = threading.Condition()
+        self.error: ClientError | None = None  # of the last attempt; None if it succeeded
+        self.accepted = self.refused = 0
+        self.refusals: deque[Refused] = deque(maxlen=_KEPT)
+        self._thread = threading.Thread(target=self._work, name="crossbandit-outbox", daemon=True)
+        self._thread.start()
 
     def __len__(self) -> int:
         return len(self._rows)
-
-    @property
-    def error(self) -> ClientError | None:
-        """The error of the last attempt; None if it succeeded."""
-        return self._error
 
     def put(self, rows: Sequence[dict[str, Any]]) -> None:
         """Add outcomes, all or none."""
@@ -134,7 +268,7 @@ class Outbox:
             goal = self.accepted + self.refused + len(self._rows)
             while self.accepted + self.refused < goal:
                 left = until - time.monotonic()
-                hopeless = isinstance(self._error, RefusedError) and self._error.code in _HOPELESS
+                hopeless = isinstance(self.error, RefusedError) and self.error.code in _HOPELESS
                 if left <= 0 or hopeless or not self._thread.is_alive():
                     raise self._unsent()
                 self._changed.wait(left)
@@ -157,7 +291,7 @@ class Outbox:
         )
 
     def _last_error(self) -> str:
-        return f" The last attempt failed: {self._error}" if self._error else ""
+        return f" The last attempt failed: {self.error}" if self.error else ""
 
     def _work(self) -> None:
         wait = _FIRST_WAIT
@@ -172,7 +306,7 @@ class Outbox:
                 self._send(rows)
                 wait = _FIRST_WAIT
             except ClientError as error:
-                self._error = error
+                self.error = error
                 with self._changed:
                     self._changed.notify_all()
                     if not self._stop:
@@ -198,7 +332,7 @@ class Outbox:
 
     def _settle(self, count: int, refused: list[Refused]) -> None:
         with self._changed:
-            self._error = None
+            self.error = None
             for _ in range(count):
                 self._rows.popleft()
             self.refusals.extend(refused)
@@ -261,28 +395,23 @@ class PolicyPoller:
         self._snapshot: FirstPriceBidder | None = None
         self._tag = ""
         self._confirmed: float | None = None
-        self._known = threading.Event()
-        self._stop = threading.Event()
-        self._begin()
+        self._known, self._stop = threading.Event(), threading.Event()
+        self.after_fork()
         know(self)
-
-    def _begin(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
-        self._thread.start()
 
     def fork_locks(self) -> tuple[Any, ...]:
         """Return its locks, for `crossbandit.core.forks`: it has none."""
         return ()
 
     def after_fork(self) -> None:
-        """Continue to ask for snapshots in a forked process."""
-        known, stop = self._known.is_set(), self._stop.is_set()
-        self._known, self._stop = threading.Event(), threading.Event()
-        if known:
-            self._known.set()
-        if stop:
-            self._stop.set()
-        self._begin()
+        """Begin to ask for snapshots, also in a forked process."""
+        before = self._known, self._stop
+        self._known, self._stop = after = threading.Event(), threading.Event()
+        for old, new in zip(before, after, strict=True):
+            if old.is_set():
+                new.set()
+        self._thread = threading.Thread(target=self._work, name="crossbandit-policy", daemon=True)
+        self._thread.start()
 
     @property
     def age(self) -> float | None:
@@ -314,7 +443,13 @@ class PolicyPoller:
                 self.error = None
             except RefusedError as error:
                 self.error = error
-                self._take_refusal(error)
+                if error.code == LIMITED:
+                    self._decide_there()
+                    self._refusal = self.decider = None
+                    self._known.set()
+                elif error.status < 500 and error.code != "too-many-requests":  # it lasts
+                    self._refusal, self.decider = error, None
+                    self._known.set()
             except CheckpointError as error:
                 self.error = ServiceAwayError(f"The snapshot cannot be read: {error}")
             except ClientError as error:  # the present snapshot stays in use
@@ -354,16 +489,6 @@ class PolicyPoller:
         self.local = True
         digits = self._tag.strip('"').partition("-")[0]
         self.version = int(digits) if digits.isdigit() else None
-
-    def _take_refusal(self, error: RefusedError) -> None:
-        if error.code == LIMITED:
-            self._decide_there()
-            self._refusal = self.decider = None
-        elif error.status >= 500 or error.code == "too-many-requests":
-            return  # a temporary problem
-        else:
-            self._refusal, self.decider = error, None
-        self._known.set()
 
     def _decide_there(self) -> None:
         self._snapshot, self._tag, self.local, self.version = None, "", False, None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
-from crossbandit.service.http.answers import Refusal
+from crossbandit.service.causes import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +73,15 @@ def read_tokens(path: str | Path | None, environment: Mapping[str, str]) -> list
     except msgspec.ValidationError as error:
         raise InvalidParameterError(f"{source} has a mistake: {error}. {_EXAMPLE}") from None
     for number, token in enumerate(tokens):
-        _check_token(f"{source}: token {number + 1}, {token.name!r},", token)
+        where, secret = f"{source}: token {number + 1}, {token.name!r},", token.secret
+        if (secret is None) == (token.sha256 is None):
+            raise InvalidParameterError(f"{where} must have either 'secret' or 'sha256'.")
+        if secret is not None and (len(secret) < _SHORTEST or not secret.isascii()):
+            raise InvalidParameterError(
+                f"{where} must have a secret of at least {_SHORTEST} ASCII characters."
+            )
+        if token.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", token.sha256):
+            raise InvalidParameterError(f"{where} must have a 'sha256' of 64 hexadecimal digits.")
     if len({token.name for token in tokens}) < len(tokens):
         raise InvalidParameterError(
             f"{source} has two tokens with the same name. Give each its own name."
@@ -99,27 +107,27 @@ _EXAMPLE = (
 )
 
 
-def _check_token(source: str, token: AccessToken) -> None:
-    if (token.secret is None) == (token.sha256 is None):
-        raise InvalidParameterError(f"{source} must have either 'secret' or 'sha256'.")
-    if token.secret is not None and (len(token.secret) < _SHORTEST or not token.secret.isascii()):
-        raise InvalidParameterError(
-            f"{source} must have a secret of at least {_SHORTEST} ASCII characters."
-        )
-    if token.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", token.sha256):
-        raise InvalidParameterError(f"{source} must have a 'sha256' of 64 hexadecimal digits.")
+class TokenHolder:
+    """The sender of a request, with a token bucket: bursts of two seconds of its rate are allowed.
 
+    `rate` is the number of requests per second, on average.
+    """
 
-class Bucket:
-    """A token bucket: `rate` requests per second on average, with bursts of two seconds."""
-
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self.rate, self._clock = rate, clock
+    def __init__(
+        self, token: AccessToken, rate: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.name, self.roles, self.rate = token.name, frozenset(token.roles), rate
+        secret = (token.secret or "").encode()
+        self.digest = bytes.fromhex(token.sha256 or hashlib.sha256(secret).hexdigest())
         self._most = max(_BURST * rate, 1.0)
-        self._left, self._at = self._most, clock()
+        self._left, self._at, self._clock = self._most, clock(), clock
+
+    def may(self, role: str) -> bool:
+        """Return whether it has a role."""
+        return role == "read" or role in self.roles or "admin" in self.roles
 
     def take(self) -> float:
-        """Count a request."""
+        """Count a request; return how many seconds it comes too early."""
         now = self._clock()
         self._left = min(self._left + (now - self._at) * self.rate, self._most)
         self._at = now
@@ -127,21 +135,6 @@ class Bucket:
             self._left -= 1.0
             return 0.0
         return (1.0 - self._left) / self.rate
-
-
-class TokenHolder:
-    """The sender of a request."""
-
-    def __init__(self, token: AccessToken, bucket: Bucket) -> None:
-        self.name, self.roles, self.bucket = token.name, frozenset(token.roles), bucket
-        if token.sha256 is not None:
-            self.digest = bytes.fromhex(token.sha256)
-        else:
-            self.digest = hashlib.sha256((token.secret or "").encode()).digest()
-
-    def may(self, role: str) -> bool:
-        """Return whether it has a role."""
-        return role == "read" or role in self.roles or "admin" in self.roles
 
 
 class Access:
@@ -158,19 +151,20 @@ class Access:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.open = not tokens
-        self._holders = [TokenHolder(one, Bucket(one.rate or rate, clock)) for one in tokens]
+        self._holders = [TokenHolder(one, one.rate or rate, clock) for one in tokens]
         anybody = AccessToken("anybody", ["admin"] if self.open else [])
-        self._anybody = TokenHolder(anybody, Bucket(rate, clock))
+        self._anybody = TokenHolder(anybody, rate, clock)
 
     def check(self, authorization: bytes | None, role: str) -> TokenHolder:
         """Return the sender of a request; raise if the request is not allowed."""
         holder = self._anybody if self.open else self._find(authorization)
-        wait = (holder or self._anybody).bucket.take()
+        counted = holder or self._anybody
+        wait = counted.take()
         if wait:
             raise Refusal(
                 "too-many-requests",
-                f"This token may send {(holder or self._anybody).bucket.rate:g} requests per "
-                f"second, and has sent more. Try again in {wait:.2g} seconds, or send batches.",
+                f"This token may send {counted.rate:g} requests per second, and has sent more. "
+                f"Try again in {wait:.2g} seconds, or send batches.",
                 headers=[(b"retry-after", str(max(1, round(wait + 0.5))).encode())],
             )
         if holder is None:

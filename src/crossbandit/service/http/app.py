@@ -16,19 +16,28 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from crossbandit.service.causes import Refusal
 from crossbandit.service.http.access import ADMIN, OPEN, READ, Access
-from crossbandit.service.http.answers import JSON, Answer, Refusal, refusal_of, send_answer
-from crossbandit.service.http.handlers import OPERATIONS, Call, Service
+from crossbandit.service.http.handlers import (
+    JSON,
+    OPERATIONS,
+    Answer,
+    Call,
+    Service,
+    answer_to,
+    to_json,
+)
 from crossbandit.service.http.metrics import RequestMetrics
-from crossbandit.service.http.openapi import document
 from crossbandit.service.log_lines import RequestLog
 from crossbandit.service.page import page_routes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping
+
+    from starlette.requests import Request
 
     from crossbandit.service.http.handlers import Operation
     from crossbandit.service.node import Node
@@ -37,7 +46,6 @@ _LOOPBACK = frozenset({b"localhost", b"127.0.0.1", b"[::1]"})
 _BODY_SECONDS = 30.0  # the time in which a whole body must arrive
 _LARGE = 20_000  # bytes; a larger body is decoded in a thread
 _READING = frozenset({"GET", "HEAD"})  # the methods that change nothing
-_encode = msgspec.json.Encoder().encode
 
 
 def create_app(
@@ -54,9 +62,8 @@ def create_app(
     names = _LOOPBACK if access.open else None
     if hosts is not None:
         names = frozenset(host.lower().encode() for host in hosts)
-    metrics = RequestMetrics()
-    service = Service(node, metrics, document(OPERATIONS))
-    gate = Gate(access, metrics, names, most_bytes)
+    service = Service(node, RequestMetrics())
+    gate = Gate(access, names, most_bytes)
     by_path: dict[str, dict[str, Operation]] = {}
     for operation in OPERATIONS:
         by_path.setdefault(operation.path, {})[operation.method] = operation
@@ -64,7 +71,12 @@ def create_app(
         Route(path, Endpoint(gate, service, found), methods=None) for path, found in by_path.items()
     ]
     if page:
-        routes += _page(node, gate, ending)
+
+        def check(request: Request) -> None:  # the page itself has no data, so it needs no token
+            role = OPEN if request.url.path == "/" else READ
+            gate.check(request.method, dict(request.headers.raw), role)
+
+        routes += page_routes(node, check, ending=ending)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -75,41 +87,24 @@ def create_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(RequestLog)],
-        exception_handlers={HTTPException: _not_found},
+        exception_handlers={HTTPException: _not_found, Refusal: _refused},
     )
 
 
-def _page(node: Node, gate: Gate, ending: Callable[[], bool]) -> list[Route]:
-    """Return the routes of the page. The page itself has no data, so it needs no token."""
-    return [
-        Route(
-            one.path, _GuardedApp(one.app, gate, OPEN if one.path == "/" else READ), methods=["GET"]
-        )
-        for one in page_routes(node, ending=ending)
-    ]
-
-
-class _GuardedApp:
-    """An ASGI application behind the check of access."""
-
-    def __init__(self, app: Any, gate: Gate, role: str) -> None:
-        self._app, self._gate, self._role = app, gate, role
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        try:
-            self._gate.check(scope["method"], dict(scope["headers"]), self._role)
-        except Refusal as refusal:
-            await send_answer(send, refusal.answer())
-        else:
-            await self._app(scope, receive, send)
-
-
-async def _not_found(request: Any, error: Any) -> Any:
+async def _not_found(request: Request, error: Any) -> Response:
     """Answer a request with an unknown path, or with a method that the path does not have."""
     code = "method-not-allowed" if error.status_code == 405 else "not-found"
     message = f"There is nothing at {request.url.path}. GET /openapi.json lists all operations."
     content = {"code": code, "message": message}
     return JSONResponse(content, error.status_code, headers=error.headers)
+
+
+async def _refused(request: Request, error: Any) -> Response:
+    """Answer a request for the page that is not allowed."""
+    del request
+    answer = answer_to(error)
+    headers = {name.decode(): text.decode() for name, text in answer.headers}
+    return Response(answer.content, answer.status, headers, JSON.decode())
 
 
 # --- the steps of a request ----------------------------------------------------------------------
@@ -120,7 +115,6 @@ class Gate:
     """The checks that every request must pass."""
 
     access: Access  # who may do what
-    metrics: RequestMetrics  # counts requests
     hosts: frozenset[bytes] | None = None
     most_bytes: int = 8_000_000  # the size of the largest body
 
@@ -191,14 +185,19 @@ class Endpoint:
         try:
             answer = await self._answer(operation, scope, receive)
         except Exception as error:  # noqa: BLE001 - every error gets an answer
-            answer = refusal_of(error).answer()
-        await send_answer(send, answer)
+            answer = answer_to(error)
+        await answer.send(send)
         path = next(iter(self.operations.values())).path
-        self.gate.metrics.note(path, method, answer.status, time.perf_counter() - began)
+        self.service.metrics.note(path, method, answer.status, time.perf_counter() - began)
 
     async def _answer(self, operation: Operation | None, scope: Any, receive: Any) -> Answer:
         if operation is None:
-            raise self._no_such_method(scope["method"])
+            allowed = ", ".join([*self.operations, *(["HEAD"] if "GET" in self.operations else [])])
+            raise Refusal(
+                "method-not-allowed",
+                f"This path takes {allowed}. Got {scope['method']}.",
+                headers=[(b"allow", allowed.encode())],
+            )
         headers = dict(scope["headers"])
         self.gate.check(operation.method, headers, operation.role)
         query = None if operation.query is None else parsed_query(scope, operation.query)
@@ -224,15 +223,7 @@ class Endpoint:
             done = await operation.handler(self.service, call)
         if isinstance(done, Answer):
             return done
-        return Answer(b"" if done is None else _encode(done), status=operation.status)
-
-    def _no_such_method(self, method: str) -> Refusal:
-        allowed = ", ".join([*self.operations, *(["HEAD"] if "GET" in self.operations else [])])
-        return Refusal(
-            "method-not-allowed",
-            f"This path takes {allowed}. Got {method}.",
-            headers=[(b"allow", allowed.encode())],
-        )
+        return Answer(b"" if done is None else to_json(done), status=operation.status)
 
 
 def parsed_query(scope: Any, kind: Any) -> Any:
@@ -255,7 +246,7 @@ def parsed_query(scope: Any, kind: Any) -> Any:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.MsgspecError as error:
         raise Refusal("invalid", f"The query is not valid: {error}.") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Refusal("invalid", f"The query cannot be read: {error}.") from None
 
 
@@ -270,8 +261,13 @@ def decoded(content: bytes, decode: Callable[[bytes], Any]) -> Any:
         raise Refusal(
             "invalid", f"The body must be UTF-8. Byte {error.start} is not: encode it again."
         ) from None
-    found = decode(content)
-    _keys.decode(text)
+    try:
+        found = decode(content)
+        _keys.decode(text)
+    except RecursionError:
+        raise Refusal(
+            "invalid", "The body has too many levels. Send objects and lists as in /openapi.json."
+        ) from None
     return found
 
 

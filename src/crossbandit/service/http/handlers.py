@@ -1,47 +1,71 @@
-"""The operations of the service: their bodies, and their handlers. None may block the event loop.
+"""The operations of the service: their bodies, their handlers, and their OpenAPI document.
 
-Routes and the OpenAPI document are made from the list of operations.
+Routes and the document are made from the list of operations. No handler may block the event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
+import logging
+import re
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from hashlib import blake2b
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from crossbandit.errors import ServiceAwayError
-from crossbandit.service.causes import HeldElsewhereError, LockedError, PausedError
-from crossbandit.service.client.transport import Transport, bidder_path
+import crossbandit
+from crossbandit.errors import CrossbanditError, ServiceAwayError
+from crossbandit.service.causes import (
+    STATUS,
+    HeldElsewhereError,
+    LockedError,
+    PausedError,
+    Refusal,
+    cause_of,
+)
+from crossbandit.service.client.client import Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
-from crossbandit.service.http.answers import BYTES, STATUS, TEXT, Answer, Refusal
 from crossbandit.service.http.metrics import metrics_text, node_families
 from crossbandit.service.log_lines import request_id
 from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
-    from crossbandit.service.client.transport import Response
+    from crossbandit.service.client.client import Response
     from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 
 
+JSON = b"application/json"
+BYTES = b"application/octet-stream"
+TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 BIDDER = "/v1/bidders/{name}"
 # Error codes that several operations have.
 DECIDING = ("paused", "not-ready", "store-unavailable")
 STORING = ("store-unavailable", "too-many-requests")
 
+_TEMPLATE = "#/components/schemas/{name}"
+_NAME = {
+    "name": "name",
+    "in": "path",
+    "required": True,
+    "description": "The name of the bidder.",
+    "schema": {"type": "string", "minLength": 1},
+}
+_WITH_ROLE = ("unauthorized", "forbidden", "too-many-requests")
+_WITH_BODY = ("invalid", "too-slow", "too-large", "not-json")
+to_json = msgspec.json.Encoder().encode
+_log = logging.getLogger("crossbandit.service")
 _FORWARDED = b"crossbandit-forwarded"  # the header of forwarded requests
 _TIMEOUT = 5.0  # seconds to wait for the answer of another node
 _FORWARDING = 32  # requests that are forwarded to one node at the same time
@@ -219,6 +243,53 @@ class Ready(msgspec.Struct):
     ready: bool
 
 
+class ErrorBody(msgspec.Struct):
+    """The answer of the service to a request that failed.
+
+    Attributes:
+        code: A short name of the error. It does not change between versions.
+        message: The error, and what to do.
+    """
+
+    code: str
+    message: str
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+class Answer(NamedTuple):
+    """The answer to a request."""
+
+    content: bytes = b""
+    kind: bytes = JSON  # its media type
+    status: int = 200
+    headers: Sequence[tuple[bytes, bytes]] = ()
+
+    async def send(self, send: Callable[[Any], Awaitable[None]]) -> None:
+        """Send the answer."""
+        headers = [*self.headers]
+        if self.status not in {204, 304}:  # these have no body
+            length = str(len(self.content)).encode()
+            headers += [(b"content-type", self.kind), (b"content-length", length)]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.content})
+
+
+def answer_to(error: Exception) -> Answer:
+    """Return the answer to an error. An unexpected error is logged, and its text is not shown."""
+    if isinstance(error, msgspec.MsgspecError):
+        code, message = "invalid", f"The body is not valid: {error}."
+    elif isinstance(error, CrossbanditError):
+        code, message = cause_of(error), str(error)
+    else:
+        _log.error("A request failed: %s", type(error).__name__, exc_info=error)
+        code = "internal"
+        message = "The request failed because of an error in the service. See its log."
+    headers = error.headers if isinstance(error, Refusal) else ()
+    return Answer(to_json(ErrorBody(code, message)), status=STATUS[code], headers=headers)
+
+
 # --- operations ----------------------------------------------------------------------------------
 
 
@@ -242,6 +313,7 @@ class Operation:
     path: str  # the path, with `{name}` for the bidder
     role: str  # the role that it needs; "read" for any token, "open" for none
     handler: Callable[[Any, Call], Any]
+    threaded: bool  # whether the handler runs in a thread
     summary: str  # one sentence for the documentation
     body: Any = None  # the type of the body, or None
     query: Any = None  # the type of the query, or None
@@ -254,22 +326,22 @@ class Operation:
         """The decoder of the body."""
         return msgspec.json.Decoder(self.body).decode
 
-    @cached_property
-    def threaded(self) -> bool:
-        """Whether the handler runs in a thread."""
-        return not iscoroutinefunction(self.handler)
-
 
 # Routes are searched in this order, so the most frequent requests come first.
 OPERATIONS: list[Operation] = []
 
 
 def operation(method: str, path: str, role: str, **more: Any) -> Callable[[_Handler], _Handler]:
-    """Add a handler to the operations; a decorator. The summary is the docstring of the handler."""
+    """Add a handler to the operations; a decorator. The summary is the docstring of the handler.
+
+    A path without a slash at its beginning is one of a bidder.
+    """
+    whole = path if path.startswith("/") else f"{BIDDER}/{path}".rstrip("/")
 
     def register(handler: _Handler) -> _Handler:
         summary = (handler.__doc__ or "").partition("\n")[0]
-        OPERATIONS.append(Operation(method, path, role, handler, summary, **more))
+        threaded = not inspect.iscoroutinefunction(handler)
+        OPERATIONS.append(Operation(method, whole, role, handler, threaded, summary, **more))
         return handler
 
     return register
@@ -285,18 +357,13 @@ class OtherNode:
     """
 
     def __init__(self, url: str) -> None:
-        self._transport = Transport(url, timeout=_TIMEOUT)
-        self._threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
+        self.transport = Transport(url, timeout=_TIMEOUT)
+        self.threads = ThreadPoolExecutor(_FORWARDING, thread_name_prefix="crossbandit-forward")
 
-    async def post(self, path: str, content: bytes, headers: dict[str, str]) -> Response:
+    async def post(self, *request: Any) -> Response:
         """Send a request, and return the answer."""
-        sent = self._threads.submit(self._transport.request, "POST", path, content, headers)
+        sent = self.threads.submit(self.transport.request, "POST", *request)
         return await asyncio.wait_for(asyncio.wrap_future(sent), _TIMEOUT)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
-        self._transport.close()
 
 
 @dataclass
@@ -305,7 +372,6 @@ class Service:
 
     node: Node
     metrics: RequestMetrics  # counts requests
-    document: bytes = b""
     others: dict[str, OtherNode] = field(default_factory=dict)
     # Changes of bidders may wait for a row that is locked. Decisions must not wait for them.
     changing: ThreadPoolExecutor = field(
@@ -367,13 +433,14 @@ class Service:
     def close(self) -> None:
         """Close the connections to other nodes."""
         for other in self.others.values():
-            other.close()
+            other.threads.shutdown(wait=False, cancel_futures=True)
+            other.transport.close()
 
 
 # --- decisions and outcomes ----------------------------------------------------------------------
 
 
-@operation("POST", f"{BIDDER}/decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
+@operation("POST", "decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
 async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
     body, settings = call.body, service.node.settings(call.name)
@@ -385,7 +452,7 @@ async def decide(service: Service, call: Call) -> Any:
 
 @operation(
     "POST",
-    f"{BIDDER}/outcome",
+    "outcome",
     REPORT,
     body=Outcome,
     answer=Reported,
@@ -399,7 +466,7 @@ async def outcome(service: Service, call: Call) -> Reported:
     return done
 
 
-@operation("POST", f"{BIDDER}/outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
+@operation("POST", "outcomes", REPORT, body=OutcomeBatch, answer=Reported, codes=STORING)
 async def outcomes(service: Service, call: Call) -> Reported:
     """Report many outcomes. When the answer arrives, the accepted ones are stored durably."""
     rows = call.body.outcomes
@@ -416,9 +483,7 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
-@operation(
-    "POST", f"{BIDDER}/decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING
-)
+@operation("POST", "decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING)
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""
     body, node = call.body, service.node
@@ -430,11 +495,7 @@ async def decide_many(service: Service, call: Call) -> Any:
 
 
 @operation(
-    "GET",
-    f"{BIDDER}/snapshot",
-    DECIDE,
-    answer="application/octet-stream",
-    codes=("limited", *DECIDING),
+    "GET", "snapshot", DECIDE, answer="application/octet-stream", codes=("limited", *DECIDING)
 )
 async def snapshot(service: Service, call: Call) -> Answer:
     """Get a snapshot from which a client decides by itself. A new snapshot has a new ETag."""
@@ -492,7 +553,7 @@ async def _forwarded(service: Service, error: HeldElsewhereError, path: str, cal
     headers = {_FORWARDED.decode(): "1", "X-Request-ID": request_id.get()}
     if b"authorization" in call.headers:
         headers["Authorization"] = call.headers[b"authorization"].decode("latin-1")
-    content = msgspec.json.encode(call.body)
+    content = to_json(call.body)
     try:
         response = await service.others[error.url].post(path, content, headers)
     except (ServiceAwayError, TimeoutError):
@@ -511,7 +572,7 @@ _STORE = ("store-unavailable",)
 _NOT_READY = ("not-ready", "store-unavailable")
 
 
-@operation("GET", f"{BIDDER}/policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
+@operation("GET", "policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
 def policy(service: Service, call: Call) -> Policy:
     """Get the probability of each bid."""
     asked = call.query
@@ -521,9 +582,7 @@ def policy(service: Service, call: Call) -> Policy:
     return Policy(maker.bids.tolist(), chances.tolist())
 
 
-@operation(
-    "GET", f"{BIDDER}/price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING
-)
+@operation("GET", "price-law", DECIDE, query=PriceLawQuery, answer=PriceLaw, codes=DECIDING)
 def price_law(service: Service, call: Call) -> PriceLaw:
     """Get the law of the highest competing bid."""
     check_classes(service.node.settings(call.name), call.query.classes)
@@ -531,20 +590,19 @@ def price_law(service: Service, call: Call) -> PriceLaw:
     return PriceLaw(law.amounts.tolist(), law.chances.tolist(), law.errors.tolist())
 
 
-@operation("GET", f"{BIDDER}/figures", READ, answer=BidderFigures, codes=_NOT_READY)
+@operation("GET", "figures", READ, answer=BidderFigures, codes=_NOT_READY)
 def figures(service: Service, call: Call) -> BidderFigures:
     """Get the figures of a bidder: what it has done and learned."""
     return service.node.figures(call.name)
 
 
 @operation("GET", "/v1/bidders", READ, answer=BidderNames, codes=_STORE)
-def bidders(service: Service, call: Call) -> BidderNames:
+def bidders(service: Service, _: Call) -> BidderNames:
     """List the bidders."""
-    del call
     return BidderNames(service.node.names())
 
 
-@operation("GET", BIDDER, READ, answer=Bidder, codes=_STORE)
+@operation("GET", "", READ, answer=Bidder, codes=_STORE)
 def bidder(service: Service, call: Call) -> Bidder:
     """Get the settings of a bidder."""
     node, name = service.node, call.name
@@ -552,13 +610,7 @@ def bidder(service: Service, call: Call) -> Bidder:
 
 
 @operation(
-    "PUT",
-    BIDDER,
-    ADMIN,
-    body=BidderSettings,
-    answer=Bidder,
-    status=201,
-    codes=("exists", *_NOT_READY),
+    "PUT", "", ADMIN, body=BidderSettings, answer=Bidder, status=201, codes=("exists", *_NOT_READY)
 )
 def create(service: Service, call: Call) -> Bidder:
     """Create a bidder. When the answer arrives, it can decide."""
@@ -566,27 +618,27 @@ def create(service: Service, call: Call) -> Bidder:
     return bidder(service, call)
 
 
-@operation("PATCH", BIDDER, ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
+@operation("PATCH", "", ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs."""
     service.node.change(call.name, budget=call.body.budget, target=call.body.target)
     return bidder(service, call)
 
 
-@operation("DELETE", BIDDER, ADMIN, status=204, codes=_STORE)
+@operation("DELETE", "", ADMIN, status=204, codes=_STORE)
 def delete(service: Service, call: Call) -> None:
     """Delete a bidder and everything that it has learned."""
     service.node.delete(call.name)
 
 
-@operation("POST", f"{BIDDER}/pause", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "pause", ADMIN, answer=Bidder, codes=_NOT_READY)
 def pause(service: Service, call: Call) -> Bidder:
     """Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted."""
     service.node.pause(call.name)
     return bidder(service, call)
 
 
-@operation("POST", f"{BIDDER}/resume", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "resume", ADMIN, answer=Bidder, codes=_NOT_READY)
 def resume(service: Service, call: Call) -> Bidder:
     """Resume a paused bidder."""
     service.node.resume(call.name)
@@ -594,16 +646,14 @@ def resume(service: Service, call: Call) -> Bidder:
 
 
 @operation("GET", "/healthz", OPEN, answer=Alive)
-async def healthz(service: Service, call: Call) -> Alive:
+async def healthz(*_: Any) -> Alive:
     """Check whether the process runs."""
-    del service, call
     return Alive("ok")
 
 
 @operation("GET", "/readyz", OPEN, answer=Ready, codes=_NOT_READY)
-async def readyz(service: Service, call: Call) -> Ready:
+async def readyz(service: Service, _: Call) -> Ready:
     """Check whether the service can store outcomes and decide."""
-    del call
     found = service.node.health()
     if found["store"]:
         raise Refusal(
@@ -615,15 +665,124 @@ async def readyz(service: Service, call: Call) -> Ready:
 
 
 @operation("GET", "/metrics", READ, answer="text/plain", codes=_STORE)
-def metrics(service: Service, call: Call) -> Answer:
+def metrics(service: Service, _: Call) -> Answer:
     """Get all metrics in the text format of Prometheus."""
-    del call
     families = (*service.metrics.families(), *node_families(service.node))
     return Answer(metrics_text(families), TEXT)
 
 
 @operation("GET", "/openapi.json", OPEN, answer="application/json")
-async def openapi(service: Service, call: Call) -> Answer:
+async def openapi(*_: Any) -> Answer:
     """Get this document."""
-    del call
-    return Answer(service.document)
+    return Answer(document())
+
+
+# --- the OpenAPI document ------------------------------------------------------------------------
+
+
+@cache
+def document() -> bytes:
+    """Return the OpenAPI document of all operations, as JSON."""
+    kinds = [kind for one in OPERATIONS for kind in (one.body, one.query, one.answer)]
+    structs = [kind for kind in kinds if isinstance(kind, type)]
+    _, schemas = msgspec.json.schema_components([*structs, ErrorBody], ref_template=_TEMPLATE)
+    for schema in schemas.values():
+        texts = _described(schema)
+        for name, inner in schema.get("properties", {}).items():
+            if name in texts and "$ref" not in inner:
+                inner.setdefault("description", texts[name])
+    paths: dict[str, dict[str, Any]] = {}
+    for one in OPERATIONS:
+        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    return to_json(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Crossbandit",
+                "version": crossbandit.__version__,
+                "description": "Bidders for first-price auctions that learn from outcomes.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            },
+        }
+    )
+
+
+def _operation(one: Operation, schemas: dict[str, Any]) -> dict[str, Any]:
+    done: dict[str, Any] = {"description": "Done."}
+    if one.answer is not None:
+        done["content"] = {one.answer: {}} if isinstance(one.answer, str) else _json(one.answer)
+    found: dict[str, Any] = {
+        "operationId": one.handler.__name__.replace("_", "-"),
+        "summary": one.summary,
+        "parameters": [
+            *([_NAME] if "{name}" in one.path else []),
+            *_query_parameters(one, schemas),
+        ],
+        "responses": {str(one.status): done, **_problems(one)},
+    }
+    if one.role != OPEN:
+        found["security"] = [{"token": []}]
+        found["description"] = f"Role: {one.role}."
+    if one.body is not None:
+        found["requestBody"] = {"required": True, "content": _json(one.body)}
+    return found
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": _TEMPLATE.format(name=kind.__name__)}}}
+
+
+def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the parameters of the query, and remove its struct from the schemas."""
+    if one.query is None:
+        return []
+    schema = schemas.pop(one.query.__name__)
+    found = []
+    for name, inner in schema["properties"].items():
+        where: dict[str, Any] = {"name": name, "in": "query"}
+        where["required"] = name in schema.get("required", [])
+        where["description"] = inner["description"]
+        if inner.get("type") == "object":
+            where["content"] = {"application/json": {"schema": inner}}
+        else:
+            where["schema"] = {key: value for key, value in inner.items() if key != "default"}
+        found.append(where)
+    return found
+
+
+def _problems(one: Operation) -> dict[str, Any]:
+    """Return the answers for errors, by status."""
+    codes = [*one.codes]
+    if one.role != OPEN:
+        codes += _WITH_ROLE
+    if one.body is not None:
+        codes += _WITH_BODY
+    if one.query is not None:
+        codes.append("invalid")
+    if "{name}" in one.path:
+        codes += ["unknown-bidder", "invalid"]
+    by_status: dict[int, set[str]] = {}
+    for code in codes:
+        by_status.setdefault(STATUS[code], set()).add(code)
+    return {
+        str(status): {
+            "description": f"Code: {', '.join(sorted(some))}.",
+            "content": _json(ErrorBody),
+        }
+        for status, some in sorted(by_status.items())
+    }
+
+
+def _described(schema: dict[str, Any]) -> dict[str, str]:
+    """Shorten the description of a schema, a docstring; return those of its attributes, by name."""
+    text = inspect.cleandoc(schema["description"])
+    schema["description"] = text.partition("\n")[0]
+    described = inspect.cleandoc(text.partition("Attributes:\n")[2].partition("\n\n")[0])
+    items = re.split(r"\n(?! )", described) if described else []
+    pairs = (one.partition(": ") for one in items)
+    return {name: " ".join(words.split()) for name, _, words in pairs}

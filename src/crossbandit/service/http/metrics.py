@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.errors import CrossbanditError
 from crossbandit.service.figures import Histogram
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from crossbandit.service.figures import BidderFigures
     from crossbandit.service.node import Node
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)  # seconds
@@ -103,35 +101,25 @@ def _number(value: float) -> str:
 
 # --- the metrics of a node ---------------------------------------------------------------------
 
-# Metrics with one sample for each bidder: name, kind, meaning, and what of its figures it shows.
-_OF_BIDDER = (
-    ("decisions_total", "counter", "Decisions that this process made.", "decisions"),
-    ("value_won", "gauge", "Sum of the values won.", "value_won"),
-    ("spend", "gauge", "Money paid.", "spend"),
-    ("surplus", "gauge", "Values won less the money paid.", "surplus"),
-    ("win_rate", "gauge", "Share of the auctions won.", "win_rate"),
-    ("paused", "gauge", "Whether the bidder is paused.", "paused"),
-    ("alerts", "gauge", "Alerts that the page shows.", "alerts"),
-    ("log_entries", "gauge", "Number of the last entry of the log.", "last"),
-    ("learned_entries", "gauge", "Number of the last entry learned.", "learned"),
-    ("learning_lag_entries", "gauge", "Entries that are not learned yet.", "lag"),
-    ("policy_age_seconds", "gauge", "Age of the policy in use.", "policy_age"),
-    ("learning_lag_seconds", "gauge", "Wait of the oldest unlearned entry.", "lag_seconds"),
-    ("exploration_cost", "gauge", "Cost of random bids per auction.", "exploration"),
-    ("dependence", "gauge", "Whether prices depend on values.", "diagnosis.depends"),
-    (
-        "dependence_log_evidence",
-        "gauge",
-        "Logarithm of the evidence that prices depend on values.",
-        "diagnosis.log_evidence",
-    ),
-    (
-        "dependence_gain",
-        "gauge",
-        "Estimated gain from bids that depend on the value.",
-        "diagnosis.gain",
-    ),
-)
+# Metrics with one sample for each bidder: name, what of its figures it shows, and meaning.
+_OF_BIDDER = """\
+decisions_total         decisions              Decisions that this process made.
+value_won               value_won              Sum of the values won.
+spend                   spend                  Money paid.
+surplus                 surplus                Values won less the money paid.
+win_rate                win_rate               Share of the auctions won.
+paused                  paused                 Whether the bidder is paused.
+alerts                  alerts                 Alerts that the page shows.
+log_entries             last                   Number of the last entry of the log.
+learned_entries         learned                Number of the last entry learned.
+learning_lag_entries    lag                    Entries that are not learned yet.
+policy_age_seconds      policy_age             Age of the policy in use.
+learning_lag_seconds    lag_seconds            Wait of the oldest unlearned entry.
+exploration_cost        exploration            Cost of random bids per auction.
+dependence              diagnosis.depends      Whether prices depend on values.
+dependence_log_evidence diagnosis.log_evidence Log of the evidence that prices depend on values.
+dependence_gain         diagnosis.gain         Estimated gain from bids that depend on the value.
+"""
 # Metrics with one sample for each limit of a bidder.
 _OF_LIMIT = (
     ("amount", "Amount of the limit: money, or the ratio of a return."),
@@ -149,11 +137,15 @@ _OF_LIMIT = (
 
 def node_families(node: Node) -> Iterator[Family]:
     """Yield the metrics of a node and its bidders."""
-    found = {name: one for name in node.names() if (one := _figures(node, name)) is not None}
-    for name, kind, meaning, field in _OF_BIDDER:
-        family = Family(name, kind, meaning)
+    found = node.all_figures()
+    for line in _OF_BIDDER.splitlines():
+        name, field, meaning = line.split(maxsplit=2)
+        family = Family(name, "counter" if name.endswith("_total") else "gauge", meaning)
         for bidder, one in found.items():
-            family.add(_value(one, field), bidder=bidder)
+            value: Any = one
+            for part in field.split("."):
+                value = getattr(value, part, None)
+            family.add(len(value) if isinstance(value, tuple) else value, bidder=bidder)
         yield family
     outcomes = Family("outcomes_total", "counter", "Outcomes that were learned.")
     refused = Family("refusals_total", "counter", "Outcomes that were not learned, by cause.")
@@ -177,17 +169,3 @@ def node_families(node: Node) -> Iterator[Family]:
     waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
     waiting.add(node.writer.waiting)
     yield from (durations, waiting)
-
-
-def _value(figures: Any, field: str) -> float | None:
-    """Return a field, the number of its elements, or None if there is no such thing."""
-    for name in field.split("."):
-        figures = getattr(figures, name, None)
-    return len(figures) if isinstance(figures, tuple) else figures
-
-
-def _figures(node: Node, name: str) -> BidderFigures | None:
-    try:
-        return node.figures(name)
-    except CrossbanditError:  # it was deleted meanwhile
-        return None

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
     from crossbandit.core.types import Booleans, Floats
-
-T = TypeVar("T")
 
 CONTEXTS = 2
 HORIZON = 60
@@ -101,12 +99,6 @@ def policies_of(learner: Learner, contexts: int) -> Floats:
     return np.array([learner.policy(c) for c in range(contexts)])
 
 
-def spread(items: list[T], count: int) -> list[T]:
-    """Return at most `count` items, evenly spread over the list."""
-    step = max(1, len(items) // count)
-    return items[step // 2 :: step][:count]
-
-
 def inside(policy: Floats, arm: int) -> float:
     """Return a uniform number that draws the arm by inversion, well away from its neighbours."""
     return float(policy[:arm].sum() + policy[arm] / 2)
@@ -166,13 +158,14 @@ class Route:
 class Course(NamedTuple):
     """What can happen in a round or a pair."""
 
-    chance: float  # given the contexts
     contexts: tuple[int, ...]
     arms: tuple[int, ...]
-    side: int  # which round of a pair is learned from
     added: Floats  # (contexts, arms): what is added to the estimates
     later: Floats  # (arms,): the policy of the first context when feedback came
     learner: Learner  # after the round or pair
+    chance: float = 1.0  # given the contexts
+    side: int = 0  # which round of a pair is learned from
+    kept: bool = True  # whether its feedback is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +199,9 @@ class Enumeration:
             places = list(zip(self.contexts, arms, strict=True))
             drawn = [inside(self.policies[c], arm) for c, arm in places]
             chance = math.prod(float(self.policies[c, arm]) for c, arm in places)
-            for part, side, coins in self._coins(places):
+            for part, side, kept, coins in self._coins(places):
                 one = self._draw(arms, [*drawn, *coins])
-                courses.append(one._replace(chance=part * chance, side=side))
+                courses.append(one._replace(chance=part * chance, side=side, kept=kept))
         total = sum(one.chance for one in courses)
         return [one._replace(chance=one.chance / total) for one in courses]
 
@@ -244,7 +237,7 @@ class Enumeration:
                 for decision, table in zip(decisions, rows, strict=True):
                     route.learn(learner, decision, table)
         added += estimates(learner)
-        return Course(1.0, self.contexts, arms, 0, added, later, learner)
+        return Course(self.contexts, arms, added, later, learner)
 
     def _play_others(self, learner: Learner, rows: Floats) -> Floats:
         """Play other rounds before late feedback comes; return the policy after them."""
@@ -254,23 +247,25 @@ class Enumeration:
             self.route.learn(learner, decision, np.roll(rows, step, axis=0))
         return learner.policy(context, self.route.available)
 
-    def _coins(self, places: Sequence[tuple[int, int]]) -> Iterator[tuple[float, int, list[float]]]:
-        """Yield the probability of what else a pair draws, the side, and uniform numbers for it.
+    def _coins(
+        self, places: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[float, int, bool, list[float]]]:
+        """Yield the probability of what else a pair draws, what it is, and uniform numbers for it.
 
         The numbers are next to the declared thresholds, so a learner with other thresholds adds
         something else. The first number decides which round is learned from, the second whether
         its feedback is kept.
         """
         if self.declared.pairs is None:
-            yield 1.0, 0, []
+            yield 1.0, 0, True, []
             return
         for side, split in enumerate((0.5 - _NEAR, 0.5 + _NEAR)):
             context, arm = places[side]
             kept = float(self.declared.pairs.kept(self.policies, context)[arm])
             if kept > _NEAR:
-                yield 0.5 * kept, side, [split, kept - _NEAR]
+                yield 0.5 * kept, side, True, [split, kept - _NEAR]
             if kept < 1.0 - _NEAR:
-                yield 0.5 * (1.0 - kept), side, [split, kept + _NEAR]
+                yield 0.5 * (1.0 - kept), side, False, [split, kept + _NEAR]
 
     def _draw(self, arms: tuple[int, ...], numbers: list[float]) -> Course:
         """Play the rounds with uniform numbers that draw these arms."""

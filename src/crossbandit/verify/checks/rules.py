@@ -76,18 +76,18 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     problem = environment.problem
     if algorithm.needs_context_distribution:
         problem = problem.with_distribution(DISTRIBUTION)
-    rows = losses.transpose(0, 2, 1)
+    trial = _Trial(algorithm, problem, losses.transpose(0, 2, 1))
     _check_identity(algorithm)
-    _check_policy(algorithm, problem, rows)
-    _check_seeding(algorithm, problem, rows)
-    _check_linear_form(algorithm, problem, rows)
-    _check_availability(algorithm, problem, rows)
-    check_rejections(algorithm, problem, rows)
-    check_late_feedback(algorithm, problem, rows)
-    check_checkpoint(algorithm, problem, rows)
+    trial.check_policy()
+    trial.check_seeding()
+    trial.check_linear_form()
+    trial.check_availability()
+    trial.check_rejections()
+    trial.check_late_feedback()
+    trial.check_checkpoint()
     if not algorithm.needs_memory:
-        check_tokens(algorithm, problem, rows)
-        check_snapshot(algorithm, problem, rows)
+        trial.check_tokens()
+        trial.check_snapshot()
     check_simulation(algorithm, environment)
     check_secrecy(algorithm, graph, losses, DISTRIBUTION)
     if algorithm.estimator(problem) is not None:
@@ -111,241 +111,246 @@ def _check_identity(algorithm: Algorithm) -> None:
     )
 
 
-def _check_policy(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that `act` draws from what `policy` returns."""
-    learner = algorithm.start(problem, seed=2)
-    try:
-        inspect.signature(learner.policy).bind(0, None)
-    except TypeError as error:
-        raise CheckFailedError(
-            f"policy does not take a context and which arms are available: {error}. Its signature "
-            "is policy(self, context, available=None). Override distribution instead."
-        ) from error
-    for t in range(ROUNDS):
-        context = t % CONTEXTS
-        policy = learner.policy(context)
-        require_distribution(policy, problem.arms, f"In round {t}")
+class _Trial:
+    """An algorithm, a problem, and the losses of a few rounds (rounds, arms, contexts)."""
+
+    def __init__(self, algorithm: Algorithm, problem: Problem, rows: Any) -> None:
+        self.algorithm, self.problem, self.rows = algorithm, problem, rows
+
+    def start(self, seed: int) -> Learner:
+        """Return a new learner."""
+        learner: Learner = self.algorithm.start(self.problem, seed=seed)
+        return learner
+
+    def feedback(self, t: int, decision: Decision) -> Any:
+        """Return the losses that a decision of round `t` reveals."""
+        return self.rows[t, list(decision.revealed)]
+
+    def episode(self, learner: Learner, rounds: range = range(ROUNDS)) -> list[int]:
+        """Play rounds with prompt feedback; return the arms that were played."""
+        arms = []
+        for t in rounds:
+            decision = learner.act(t % CONTEXTS)
+            _check_round(learner, t)
+            losses = self.feedback(t, decision)
+            before = losses.copy()
+            learner.learn(decision, losses)
+            require(
+                np.array_equal(losses, before),
+                "learn changed the losses that it was given.",
+                "Copy before changing in place.",
+            )
+            arms.append(decision.arm)
+        return arms
+
+    def check_policy(self) -> None:
+        """Check that `act` draws from what `policy` returns."""
+        learner = self.start(2)
+        try:
+            inspect.signature(learner.policy).bind(0, None)
+        except TypeError as error:
+            raise CheckFailedError(
+                f"policy does not take a context and which arms are available: {error}. Its "
+                "signature is policy(self, context, available=None). Override distribution instead."
+            ) from error
+        for t in range(ROUNDS):
+            policy = learner.policy(t % CONTEXTS)
+            _require_distribution(policy, self.problem.arms, f"In round {t}")
+            require(
+                np.array_equal(policy, learner.policy(t % CONTEXTS)),
+                f"In round {t}, asking for the policy changed it.",
+                "policy must leave the state and the generator alone.",
+            )
+            self._play(learner, t, policy, None)
+        if not learner.samples_only:
+            return
+        policy, played = learner.policy(0), np.zeros(self.problem.arms)
+        for _ in range(_SAMPLES):  # without feedback
+            played[learner.act(0).arm] += 1
+        # Both are means of 1,000 draws. They differ by more than this with probability below 1e-8.
         require(
-            np.array_equal(policy, learner.policy(context)),
-            f"In round {t}, asking for the policy changed it.",
-            "policy must leave the state and the generator alone.",
+            np.abs(policy - played / _SAMPLES).max() < 6.0 * np.sqrt(0.5 / _SAMPLES),
+            f"act played the arms with frequencies {played / _SAMPLES}, but policy says {policy}.",
+            "Both must call sample, and playing without feedback must not change what is sampled.",
         )
-        decision = learner.act(context)
-        check_round(learner, t)
-        _check_probability(learner, decision, policy)
-        learner.learn(decision, rows[t, list(decision.revealed)])
-    if learner.samples_only:
-        _check_frequencies(learner)
 
+    def check_availability(self) -> None:
+        """Check that only available arms are played."""
+        learner, arms = self.start(7), self.problem.arms
+        if not self.algorithm.takes_availability:
+            require(
+                raises(InvalidParameterError, lambda: learner.act(0, np.ones(arms, bool))),
+                "act accepted `available`, although takes_availability is False.",
+                "Do not override act, but distribution, sample or play.",
+            )
+            return
+        masks = np.random.default_rng(0).random((ROUNDS, arms)) < 0.5
+        masks[np.arange(ROUNDS), np.arange(ROUNDS) % arms] = True
+        for t, mask in enumerate(masks):
+            policy = learner.policy(t % CONTEXTS, mask)
+            require(
+                (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
+                f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
+                f"{policy}.",
+                "An arm that is not available must have probability 0, also in exploration.",
+            )
+            self._play(learner, t, policy, mask)
 
-def _check_probability(learner: Learner, decision: Decision, policy: Any) -> None:
-    t, probability = decision.round, decision.probability
-    if learner.samples_only:
-        require(
-            math.isnan(probability),
-            f"In round {t}, act returned a probability of {probability}, although samples_only is "
-            "True.",
-            "play must return NaN: the probability is not known.",
-        )
-        return
-    require(
-        abs(probability - policy[decision.arm]) < 1e-12,
-        f"In round {t}, act played arm {decision.arm} with probability {probability}, but policy "
-        f"had said {policy[decision.arm]}.",
-        "Both must come from the same distribution.",
-    )
-
-
-def _check_frequencies(learner: Learner) -> None:
-    """Compare the arms that `act` plays, without feedback, with those of `policy`."""
-    policy = learner.policy(0)
-    played = np.zeros(policy.size)
-    for _ in range(_SAMPLES):
-        played[learner.act(0).arm] += 1
-    # Both are means of 1,000 draws. They differ by more than this with probability below 1e-8.
-    allowed = 6.0 * np.sqrt(0.5 / _SAMPLES)
-    distance = np.abs(policy - played / _SAMPLES).max()
-    require(
-        distance < allowed,
-        f"act played the arms with frequencies {played / _SAMPLES}, but policy says {policy}.",
-        "Both must call sample, and playing without feedback must not change what is sampled.",
-    )
-
-
-def _check_seeding(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    first = episode(algorithm.start(problem, seed=1), rows)
-    second = episode(algorithm.start(problem, seed=1), rows)
-    require(
-        first == second,
-        "The same seed gave different arms.",
-        "Does the learner draw from anything but its own generator?",
-    )
-
-
-def _check_linear_form(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check linear losses with an indicator feature for each context, which equal dense losses.
-
-    The features are not in the order of the contexts. An algorithm may refuse linear losses.
-    """
-    linear = Problem(
-        problem.graph,
-        features=np.eye(CONTEXTS)[::-1],
-        horizon=problem.horizon,
-        context_distribution=problem.context_distribution,
-    )
-    try:
-        learner = algorithm.start(linear, seed=8)
-    except InvalidInputError:
-        return
-    require(
-        episode(learner, np.ascontiguousarray(rows[:, :, ::-1]))
-        == episode(algorithm.start(problem, seed=8), rows),
-        "The same losses led to different arms in linear form and in dense form.",
-        "Read estimates through readout.losses, not by a context's number.",
-    )
-
-
-def _check_availability(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that only available arms are played."""
-    learner = algorithm.start(problem, seed=7)
-    if not algorithm.takes_availability:
-        require(
-            raises(InvalidParameterError, lambda: learner.act(0, np.ones(problem.arms, bool))),
-            "act accepted `available`, although takes_availability is False.",
-            "Do not override act, but distribution, sample or play.",
-        )
-        return
-    masks = np.random.default_rng(0).random((ROUNDS, problem.arms)) < 0.5
-    masks[np.arange(ROUNDS), np.arange(ROUNDS) % problem.arms] = True
-    for t, mask in enumerate(masks):
-        policy = learner.policy(t % CONTEXTS, mask)
-        require(
-            (policy[~mask] == 0).all() and abs(policy.sum() - 1) < 1e-9,
-            f"In round {t}, with the arms {np.flatnonzero(mask)} available, the policy is "
-            f"{policy}.",
-            "An arm that is not available must have probability 0, also in exploration.",
-        )
+    def _play(self, learner: Learner, t: int, policy: Any, mask: Booleans | None) -> None:
+        """Play round `t`, with some arms or all, and check that the decision is of the policy."""
         decision = learner.act(t % CONTEXTS, mask)
+        _check_round(learner, t)
+        arm, probability = decision.arm, decision.probability
+        may = np.ones(len(policy), np.bool_) if mask is None else mask
         require(
-            mask[decision.arm],
-            f"In round {t}, act played arm {decision.arm}, but only {np.flatnonzero(mask)} were "
-            "available.",
+            may[arm],
+            f"In round {t}, act played arm {arm}, but only {np.flatnonzero(may)} were available.",
             "Read readout.available, or readout.may_play(arms), in distribution or sample.",
         )
-        _check_probability(learner, decision, policy)
-        learner.learn(decision, rows[t, list(decision.revealed)])
+        if learner.samples_only:
+            require(
+                math.isnan(probability),
+                f"In round {t}, act returned a probability of {probability}, although samples_only "
+                "is True.",
+                "play must return NaN: the probability is not known.",
+            )
+        else:
+            require(
+                abs(probability - policy[arm]) < 1e-12,
+                f"In round {t}, act played arm {arm} with probability {probability}, but policy "
+                f"had said {policy[arm]}.",
+                "Both must come from the same distribution.",
+            )
+        learner.learn(decision, self.feedback(t, decision))
 
-
-# --- bad and late feedback, checkpoints, tokens and snapshots ------------------------------------
-
-
-def check_rejections(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that bad feedback is refused, and changes nothing."""
-    learner = algorithm.start(problem, seed=3)
-    reference = episode(algorithm.start(problem, seed=3), rows)
-    arms = []
-    for t in range(ROUNDS):
-        decision = learner.act(t % CONTEXTS)
-        losses = rows[t, list(decision.revealed)]
-        if losses.size:  # an arm may reveal nothing
-            _must_raise(InvalidLossesError, learner, decision, losses * np.nan, "losses of NaN")
-            _must_raise(InvalidLossesError, learner, decision, losses + 2, "losses above 1")
-            _must_raise(InvalidLossesError, learner, decision, losses[:, :-1], "a missing column")
-        learner.learn(decision, losses)
-        _must_raise(DecisionError, learner, decision, losses, "the same decision twice")
-        foreign = decision._replace(learner="another")
-        _must_raise(DecisionError, learner, foreign, losses, "another learner's decision")
-        arms.append(decision.arm)
-    require(
-        arms == reference,
-        "Rejected feedback changed which arms were played later.",
-        "Validate first, and change the state only if everything is valid.",
-    )
-
-
-def _must_raise(
-    error: type[Exception], learner: Learner, decision: Any, losses: Any, what: str
-) -> None:
-    require(
-        raises(error, lambda: learner.learn(decision, losses)),
-        f"learn accepted {what}.",
-        f"It must raise {error.__name__}: do not override learn, but update.",
-    )
-
-
-def check_late_feedback(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check late, unordered and missing feedback."""
-    learner = algorithm.start(problem, seed=4)
-    out = []
-    for t in range(ROUNDS):
-        decision = learner.act(t % CONTEXTS)
-        out.append((t, decision))
-        if t % 3 == 2:
-            t_late, late = out.pop(len(out) // 2)
-            learner.learn(late, rows[t_late, list(late.revealed)])
-    for t, decision in reversed(out[::2]):
-        learner.learn(decision, rows[t, list(decision.revealed)])
-    policy = learner.policy(0)
-    require(
-        np.isfinite(policy).all() and abs(policy.sum() - 1) < 1e-9,
-        f"After late, unordered and missing feedback the policy is {policy}.",
-        "Fix the weight of feedback when the round is played, and keep it in pending.weights.",
-    )
-
-
-def check_checkpoint(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that a learner resumes exactly."""
-    for stop in (ROUNDS // 2, ROUNDS // 2 + 1):
-        learner = algorithm.start(problem, seed=5)
-        episode(learner, rows, range(stop))
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "learner"
-            learner.save(path)
-            resumed = load(path)
-        rest = range(stop, ROUNDS)
+    def check_seeding(self) -> None:
+        """Check that the same seed plays the same arms."""
         require(
-            episode(resumed, rows, rest) == episode(learner, rows, rest),
-            "A learner that was saved and loaded played other arms than the original.",
-            "Does state return everything that is learned, as arrays that load can fill in place?",
+            self.episode(self.start(1)) == self.episode(self.start(1)),
+            "The same seed gave different arms.",
+            "Does the learner draw from anything but its own generator?",
         )
 
+    def check_linear_form(self) -> None:
+        """Check linear losses with an indicator feature for each context, which equal dense losses.
 
-def check_tokens(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that late feedback with a token has the same effect as with the decision."""
-    one, other = (algorithm.start(problem, seed=9) for _ in range(2))
-    made = [(one.act(t % CONTEXTS).token, other.act(t % CONTEXTS)) for t in range(ROUNDS)]
-    for t, (token, decision) in reversed(list(enumerate(made))):
-        losses = rows[t, list(decision.revealed)]
-        one.learn(token, losses)
-        other.learn(decision, losses)
-    for context in range(CONTEXTS):
+        The features are not in the order of the contexts. An algorithm may refuse linear losses.
+        """
+        linear = Problem(
+            self.problem.graph,
+            features=np.eye(CONTEXTS)[::-1],
+            horizon=self.problem.horizon,
+            context_distribution=self.problem.context_distribution,
+        )
+        other = _Trial(self.algorithm, linear, np.ascontiguousarray(self.rows[:, :, ::-1]))
+        try:
+            learner = other.start(8)
+        except InvalidInputError:
+            return
         require(
-            np.array_equal(one.policy(context), other.policy(context)),
-            f"Learning from tokens gave the policy {one.policy(context)}, learning from decisions "
-            f"{other.policy(context)}, although needs_memory is False.",
-            "update may use only the round, context, readout, arm, weights and baseline of a "
-            "pending decision. If it needs more, set needs_memory = True.",
+            other.episode(learner) == self.episode(self.start(8)),
+            "The same losses led to different arms in linear form and in dense form.",
+            "Read estimates through readout.losses, not by a context's number.",
         )
 
+    def check_rejections(self) -> None:
+        """Check that bad feedback is refused, and changes nothing."""
+        learner, reference, arms = self.start(3), self.episode(self.start(3)), []
 
-def check_snapshot(algorithm: Algorithm, problem: Problem, rows: Any) -> None:
-    """Check that a snapshot decides as its learner would, and does not change."""
-    learner = algorithm.start(problem, seed=10)
-    episode(learner, rows, range(ROUNDS // 2))
-    snapshot = learner.snapshot(seed=1)
-    for t in range(20):
-        policy, expected = snapshot.policy(t % CONTEXTS), learner.policy(t % CONTEXTS)
+        def must_raise(error: type[Exception], made: Decision, bad: Any, what: str) -> None:
+            require(
+                raises(error, lambda: learner.learn(made, bad)),
+                f"learn accepted {what}.",
+                f"It must raise {error.__name__}: do not override learn, but update.",
+            )
+
+        for t in range(ROUNDS):
+            decision = learner.act(t % CONTEXTS)
+            losses = self.feedback(t, decision)
+            if losses.size:  # an arm may reveal nothing
+                must_raise(InvalidLossesError, decision, losses * np.nan, "losses of NaN")
+                must_raise(InvalidLossesError, decision, losses + 2, "losses above 1")
+                must_raise(InvalidLossesError, decision, losses[:, :-1], "a missing column")
+            learner.learn(decision, losses)
+            must_raise(DecisionError, decision, losses, "the same decision twice")
+            foreign = decision._replace(learner="another")
+            must_raise(DecisionError, foreign, losses, "another learner's decision")
+            arms.append(decision.arm)
         require(
-            np.array_equal(policy, expected),
-            f"After {t} decisions, a snapshot has the policy {policy}, its learner {expected}.",
-            "state must be complete, and changed_by_play must list what play changes of it.",
+            arms == reference,
+            "Rejected feedback changed which arms were played later.",
+            "Validate first, and change the state only if everything is valid.",
         )
-        snapshot.act(t % CONTEXTS)
-    for t in range(ROUNDS // 2, ROUNDS):
-        decision = learner.snapshot(seed=t).act(t % CONTEXTS)
-        learner.learn(decision.token, rows[t, list(decision.revealed)])
-        check_round(learner, t)
-        require_distribution(learner.policy(0), problem.arms, f"After a snapshot played round {t}")
+
+    def check_late_feedback(self) -> None:
+        """Check late, unordered and missing feedback."""
+        learner, out = self.start(4), []
+        for t in range(ROUNDS):
+            out.append((t, learner.act(t % CONTEXTS)))
+            if t % 3 == 2:
+                t_late, late = out.pop(len(out) // 2)
+                learner.learn(late, self.feedback(t_late, late))
+        for t, decision in reversed(out[::2]):
+            learner.learn(decision, self.feedback(t, decision))
+        policy = learner.policy(0)
+        require(
+            np.isfinite(policy).all() and abs(policy.sum() - 1) < 1e-9,
+            f"After late, unordered and missing feedback the policy is {policy}.",
+            "Fix the weight of feedback when the round is played, and keep it in pending.weights.",
+        )
+
+    def check_checkpoint(self) -> None:
+        """Check that a learner resumes exactly."""
+        for stop in (ROUNDS // 2, ROUNDS // 2 + 1):
+            learner = self.start(5)
+            self.episode(learner, range(stop))
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "learner"
+                learner.save(path)
+                resumed = load(path)
+            rest = range(stop, ROUNDS)
+            require(
+                self.episode(resumed, rest) == self.episode(learner, rest),
+                "A learner that was saved and loaded played other arms than the original.",
+                "Does state return everything that is learned, as arrays that load can fill in "
+                "place?",
+            )
+
+    def check_tokens(self) -> None:
+        """Check that late feedback with a token has the same effect as with the decision."""
+        one, other = self.start(9), self.start(9)
+        made = [(one.act(t % CONTEXTS).token, other.act(t % CONTEXTS)) for t in range(ROUNDS)]
+        for t, (token, decision) in reversed(list(enumerate(made))):
+            one.learn(token, self.feedback(t, decision))
+            other.learn(decision, self.feedback(t, decision))
+        for context in range(CONTEXTS):
+            require(
+                np.array_equal(one.policy(context), other.policy(context)),
+                f"Learning from tokens gave the policy {one.policy(context)}, learning from "
+                f"decisions {other.policy(context)}, although needs_memory is False.",
+                "update may use only the round, context, readout, arm, weights and baseline of a "
+                "pending decision. If it needs more, set needs_memory = True.",
+            )
+
+    def check_snapshot(self) -> None:
+        """Check that a snapshot decides as its learner would, and does not change."""
+        learner = self.start(10)
+        self.episode(learner, range(ROUNDS // 2))
+        snapshot = learner.snapshot(seed=1)
+        for t in range(20):
+            policy, expected = snapshot.policy(t % CONTEXTS), learner.policy(t % CONTEXTS)
+            require(
+                np.array_equal(policy, expected),
+                f"After {t} decisions, a snapshot has the policy {policy}, its learner {expected}.",
+                "state must be complete, and changed_by_play must list what play changes of it.",
+            )
+            snapshot.act(t % CONTEXTS)
+        for t in range(ROUNDS // 2, ROUNDS):
+            decision = learner.snapshot(seed=t).act(t % CONTEXTS)
+            learner.learn(decision.token, self.feedback(t, decision))
+            _check_round(learner, t)
+            after = f"After a snapshot played round {t}"
+            _require_distribution(learner.policy(0), self.problem.arms, after)
 
 
 # --- simulations ---------------------------------------------------------------------------------
@@ -453,25 +458,7 @@ def require(condition: object, found: str, hint: str) -> None:
         raise CheckFailedError(f"{found} {hint}")
 
 
-def episode(learner: Learner, rows: Any, rounds: range = range(ROUNDS)) -> list[int]:
-    """Play rounds with prompt feedback; return the arms that were played."""
-    arms = []
-    for t in rounds:
-        decision = learner.act(t % CONTEXTS)
-        check_round(learner, t)
-        losses = rows[t, list(decision.revealed)]
-        before = losses.copy()
-        learner.learn(decision, losses)
-        require(
-            np.array_equal(losses, before),
-            "learn changed the losses that it was given.",
-            "Copy before changing in place.",
-        )
-        arms.append(decision.arm)
-    return arms
-
-
-def check_round(learner: Learner, t: int) -> None:
+def _check_round(learner: Learner, t: int) -> None:
     """Check that a learner has counted round `t`."""
     require(
         learner.round == t + 1,
@@ -480,7 +467,7 @@ def check_round(learner: Learner, t: int) -> None:
     )
 
 
-def require_distribution(policy: Any, arms: int, when: str) -> None:
+def _require_distribution(policy: Any, arms: int, when: str) -> None:
     """Check that a policy is a distribution over the arms."""
     require(
         np.shape(policy) == (arms,)

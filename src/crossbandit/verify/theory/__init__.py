@@ -11,26 +11,8 @@ extras.require(
     "jinja2", "joblib", "pandas", "scipy", extra="studies", owner="crossbandit.verify.theory"
 )
 
-from crossbandit.verify.theory.decomposition import DeclaredDecomposition, Decomposition, decompose
-from crossbandit.verify.theory.statements import (
-    CheckProgress,
-    CheckResult,
-    Effort,
-    Figure,
-    Series,
-    Shape,
-)
+from crossbandit.verify.theory.decomposition import Decomposition, decompose
+from crossbandit.verify.theory.statements import CheckProgress, CheckResult, Effort
 from crossbandit.verify.theory.verify import verify
 
-__all__ = [
-    "CheckProgress",
-    "CheckResult",
-    "DeclaredDecomposition",
-    "Decomposition",
-    "Effort",
-    "Figure",
-    "Series",
-    "Shape",
-    "decompose",
-    "verify",
-]
+__all__ = ["CheckProgress", "CheckResult", "Decomposition", "Effort", "decompose", "verify"]

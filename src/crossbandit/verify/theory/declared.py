@@ -1,9 +1,12 @@
 """Algorithms of the FTRL kind that declare their estimator: the terms of their regret, and checks.
 
 A node is the moment before a round, or before a pair of rounds if the algorithm learns from pairs.
-From there, copies of the learner play everything that can be drawn, in every context. Only some of
-the following nodes are continued. All checks are about distributions given a node, so no check is
-weaker for it. Nothing is random, and for a right algorithm, equalities hold up to rounding.
+From there, copies of the learner play everything that can be drawn, in every context; one of them
+goes on. All checks are about distributions given a node, so no check is weaker for it, and for a
+right algorithm, equalities hold up to rounding.
+
+If policies, arms and the expectation of the estimate are those declared, then the terms of the
+regret add up, and noise has mean 0, by arithmetic. So these have no checks.
 
 The regret has the terms exploration, bias, noise, stability and penalty: see `decomposition`. With
 the rate eta of the round and Z = sum_a p(a) exp(-eta lhat(a)), the last two are
@@ -44,7 +47,6 @@ from crossbandit.verify.checks.enumeration import (
     drawn_at_edges,
     policies_of,
     prepare,
-    spread,
     tiny_graphs,
     tiny_losses,
     tiny_problem,
@@ -63,26 +65,29 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm, Estimator, Learner
     from crossbandit.core.streams import Seed
-    from crossbandit.core.types import Floats
+    from crossbandit.core.types import Floats, Integers
     from crossbandit.graphs import FeedbackGraph
     from crossbandit.verify.checks.enumeration import Course
-    from crossbandit.verify.theory.runs import EnvironmentView
+    from crossbandit.verify.theory.implementation import EnvironmentView
 
-# Depth and width of the trees. A pair has many more courses than a round.
-_SIZES = {Effort.QUICK: (2, 3), Effort.FULL: (5, 8)}
-_OF_PAIRS = {Effort.QUICK: (2, 1), Effort.FULL: (4, 4)}
+# How many rounds or pairs follow one another. A pair has many more courses than a round.
+_STEPS = {Effort.QUICK: 4, Effort.FULL: 18}
+_PAIRS = {Effort.QUICK: 2, Effort.FULL: 9}
 _EDGE = 1e-9  # the distance of a probing uniform number from the end of an arm's interval
 _ROUNDING = 1e-10
-_NU = np.array(LAW)
 _TOLERANCE = 1e-8  # of policies on long runs
-_TERMS = 5  # exploration, bias, noise, stability, penalty
 
 
 # --- the terms of the regret -------------------------------------------------------------------
 
 
-def declared_sums(algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[Seed]) -> Floats:
-    """Play once for each seed; return the sums of terms and of the regret (terms + 1, seeds)."""
+def declared_terms(
+    algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[Seed]
+) -> tuple[Integers, Floats]:
+    """Play once for each seed; return the rounds after each step of learning, and what it adds.
+
+    That is what it adds to each term and to the regret (seeds, steps, terms + 1).
+    """
     problem = view.environment.problem
     if algorithm.needs_context_distribution:
         problem = problem.with_distribution(view.nu)
@@ -91,19 +96,18 @@ def declared_sums(algorithm: Algorithm, view: EnvironmentView, seeds: Sequence[S
     if declared is None or problem.graph_kind == "unknown" or problem.graph_by_context:
         expected = "a CrossGraph, or an algorithm that declares its estimator for such graphs"
         reject("decompose", "algorithm", expected, algorithm)
-    runs = [
-        _run(algorithm, learner, view, seed) for learner, seed in zip(learners, seeds, strict=True)
-    ]
-    return np.array(runs).T
+    runs = [_run(learner, view, seed) for learner, seed in zip(learners, seeds, strict=True)]
+    steps = np.arange(0, view.horizon, declared.rounds) + declared.rounds
+    return steps, np.array(runs)
 
 
-def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Seed) -> Floats:
-    """Return the sums of the terms and of the regret over all rounds."""
+def _run(learner: Learner, view: EnvironmentView, seed: Seed) -> list[Floats]:
+    """Return what each step adds to the terms and to the regret."""
     contexts = view.environment.context_distribution.draw(stream(seed, "contexts"), view.horizon)
-    total = np.zeros(_TERMS + 1)
-    first = 0
-    while first < view.horizon:
-        graphs, declared = _declared(algorithm, learner, view, first)
+    steps: list[Floats] = []
+    while learner.round < view.horizon:
+        first = learner.round
+        graphs, declared = _declared(learner, view, first)
         before = FtrlState.of(learner, declared[0])
         before.require_policies(learner)
         rounds = range(first, min(first + declared[0].rounds, view.horizon))
@@ -118,16 +122,15 @@ def _run(algorithm: Algorithm, learner: Learner, view: EnvironmentView, seed: Se
         if len(rounds) == declared[0].rounds:  # nothing is learned from a last round without a pair
             mean = expected_input(declared, before.policies, counts, tables)
         best = np.eye(tables.shape[2])[view.comparator]
-        total += before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts
-        first = rounds[-1] + 1
-    return total
+        steps.append(before.terms(best, tables, mean, declared[0].estimates(learner)) @ counts)
+    return steps
 
 
 def _declared(
-    algorithm: Algorithm, learner: Learner, view: EnvironmentView, first: int
+    learner: Learner, view: EnvironmentView, first: int
 ) -> tuple[Sequence[FeedbackGraph], Sequence[Estimator]]:
     """Return the graphs of a round and of the one after it, and what is declared for them."""
-    graphs = [learner.graph] * 2
+    algorithm, graphs = learner.algorithm, [learner.graph] * 2
     if learner.problem.graph_kind != "fixed":
         environment: Any = view.environment
         graphs = [environment.graph(t) for t in (first, min(first + 1, view.horizon - 1))]
@@ -233,15 +236,7 @@ class FtrlState(NamedTuple):
         return normaliser
 
 
-# --- trees ---------------------------------------------------------------------------------------
-
-
-class _PathSums(NamedTuple):
-    """The sums over a path so far, in each context."""
-
-    penalty: Floats  # (contexts,)
-    rates: Floats  # (contexts,): of the round before
-    falling: bool  # whether no rate was above the one before it
+# --- states ---------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -251,8 +246,6 @@ class DeclaredNode:
     learner: Learner
     declared: Estimator  # the estimator of the next round
     tables: Floats  # (rounds, contexts, arms): the losses
-    best: Floats  # (contexts, arms): 1 for the best arm of each context
-    past: _PathSums
 
     @cached_property
     def before(self) -> FtrlState:
@@ -260,76 +253,51 @@ class DeclaredNode:
         return FtrlState.of(self.learner, self.declared)
 
     @cached_property
-    def comparisons(self) -> dict[tuple[int, ...], ComparedRound]:
+    def comparisons(self) -> list[ComparedRound]:
         """The enumeration and the declaration, for all contexts of the round or the pair."""
         route = Route("with prompt feedback", self.learner.graph)
-        return {
-            contexts: ComparedRound(self.learner, self.declared, route, contexts, self.tables)
-            for contexts in product(range(CONTEXTS), repeat=self.declared.rounds)
-        }
-
-    @cached_property
-    def courses(self) -> list[tuple[float, Course, Floats]]:
-        """Everything that can happen, with its probability given this node, and its terms.
-
-        These are the terms of the regret, and the regret, in each context (terms + 1, contexts).
-        """
-        rounds, courses = [self.declared] * self.declared.rounds, []
-        for contexts, comparison in self.comparisons.items():
-            counts = self.counts(contexts)
-            mean = expected_input(rounds, self.before.policies, counts, self.tables)
-            of_contexts = float(np.prod(_NU[list(contexts)]))
-            for one in comparison.courses:
-                after = self.before.estimates + one.added
-                terms = self.before.terms(self.best, self.tables, mean, after)
-                courses.append((one.chance * of_contexts, one, terms))
-        return courses
-
-    def counts(self, contexts: tuple[int, ...]) -> Floats:
-        """Return each context's probability; without cross-learning, 1 for that of the round."""
-        return _NU if self.declared.cross_learning else np.eye(CONTEXTS)[contexts[0]]
-
-    def regret(self, one: Course) -> float:
-        """Return the losses of the played arms minus those of the best arms of their contexts."""
-        played = zip(self.tables, one.contexts, one.arms, strict=True)
-        return sum(float(table[c, arm] - self.best[c] @ table[c]) for table, c, arm in played)
-
-    def following(self) -> list[tuple[Learner, _PathSums]]:
-        """Return what may come next."""
-        rates = self.before.rates
-        falling = self.past.falling and bool((rates <= self.past.rates).all())
         return [
-            (one.learner, _PathSums(self.past.penalty + terms[4], rates, falling))
-            for chance, one, terms in self.courses
-            if chance > 0
+            ComparedRound(self.learner, self.declared, route, contexts, self.tables)
+            for contexts in product(range(CONTEXTS), repeat=self.declared.rounds)
         ]
 
+    @cached_property
+    def courses(self) -> list[tuple[float, Course]]:
+        """Everything that can happen, with its probability given this node."""
+        return [
+            (one.chance * math.prod(LAW[c] for c in one.contexts), one)
+            for comparison in self.comparisons
+            for one in comparison.courses
+        ]
 
-def grow(
-    algorithm: Algorithm, graph: FeedbackGraph, depth: int, width: int
-) -> Iterator[DeclaredNode]:
-    """Yield nodes of an instance: from the first round on, and after some rounds of learning.
+    def second_moment(self) -> float:
+        """Return the mean of sum_a p(a) lhat(a)^2 over contexts; or that of the worst context."""
+        moments = np.zeros(CONTEXTS)
+        for chance, one in self.courses:
+            local = (self.before.weights * one.added**2).sum(axis=1)
+            if self.declared.cross_learning:
+                moments += chance * float(local @ np.array(LAW))
+            else:
+                first = one.contexts[0]
+                moments[first] += chance * float(local[first]) / LAW[first]
+        return float(moments.max())
 
-    `depth` rounds, or pairs, follow one another; `width` nodes of each level are continued, evenly
-    spread over all of them.
-    """
+
+def states(algorithm: Algorithm, graph: FeedbackGraph, steps: int) -> Iterator[DeclaredNode]:
+    """Yield the first nodes of an instance, and nodes after some rounds of learning."""
     prepared, declaration = prepare(algorithm, graph)
     first = algorithm.start(tiny_problem(graph, algorithm), seed=1)
-    tables = tiny_losses(graph.arms).transpose(0, 2, 1)
+    tables, drawn = tiny_losses(graph.arms).transpose(0, 2, 1), np.random.default_rng(1)
     tables[:, 1] = 1.0 - tables[:, 0]  # the contexts disagree about the best arm
-    best = np.eye(graph.arms)[tables.sum(axis=0).argmin(axis=1)]
-    nothing, rising = np.zeros(CONTEXTS), np.full(CONTEXTS, np.inf)
-    for learner, falling in ((first, True), (prepared, False)):
-        level = [(learner, _PathSums(nothing, rising, falling))]
-        for _ in range(depth):
-            following: list[tuple[Learner, _PathSums]] = []
-            for reached, past in level:
-                declared = declaration.of_round(reached)
-                own = tables[reached.round : reached.round + declared.rounds]
-                node = DeclaredNode(reached, declared, own, best, past)
-                yield node
-                following += node.following()
-            level = spread(following, width)
+    for learner in (first, prepared):
+        reached = learner
+        for _ in range(steps):
+            declared = declaration.of_round(reached)
+            own = tables[reached.round : reached.round + declared.rounds]
+            node = DeclaredNode(reached, declared, own)
+            yield node
+            chances = np.array([chance for chance, _ in node.courses])
+            reached = node.courses[drawn.choice(chances.size, p=chances / chances.sum())][1].learner
 
 
 # --- the lines -----------------------------------------------------------------------------------
@@ -356,7 +324,7 @@ def _policy_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResu
 
 def _estimate_lines(algorithm: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResult]:
     """Yield whether what a round adds has its declared mean and variance, on every route."""
-    prompt = [comparison for node in nodes for comparison in node.comparisons.values()]
+    prompt = [comparison for node in nodes for comparison in node.comparisons]
     mean, variance = Differences(_ROUNDING), Differences(_ROUNDING)
     for one in prompt:
         mean.compare(one.mean, one.declared_mean)
@@ -407,7 +375,7 @@ def _moment_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResu
     """Yield the second moment of the estimate, against the bound that is declared for it."""
     bounded = [node for node in nodes if node.declared.second_moment is not None]
     ratios = [
-        _second_moment(node) / (node.declared.second_moment or 1.0) for node in bounded or nodes
+        node.second_moment() / (node.declared.second_moment or 1.0) for node in bounded or nodes
     ]
     worst = max(ratios)
     yield CheckResult(
@@ -419,19 +387,6 @@ def _moment_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResu
         judged=bool(bounded),
         note="" if bounded else "No bound is declared (Estimator.second_moment).",
     )
-
-
-def _second_moment(node: DeclaredNode) -> float:
-    """Return the mean of sum_a p(a) lhat(a)^2 over contexts; or else that of the worst context."""
-    moments = np.zeros(CONTEXTS)
-    for chance, one, _ in node.courses:
-        local = (node.before.weights * one.added**2).sum(axis=1)
-        own = chance * float(local @ node.counts(one.contexts))
-        if node.declared.cross_learning:
-            moments += own
-        else:
-            moments[one.contexts[0]] += own / LAW[one.contexts[0]]
-    return float(moments.max())
 
 
 def _epoch_lines(algorithm: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResult]:
@@ -479,63 +434,6 @@ def counted_masses(algorithm: Algorithm, graph: FeedbackGraph) -> Iterator[tuple
         counted.append(int(contexts[1 if drawn[2] < 0.5 else 0]))
 
 
-def _regret_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResult]:
-    """Yield the regret of the played arms and its terms, on every path and in expectation."""
-    every, mean, noise = (Differences(_ROUNDING) for _ in range(3))
-    for node in nodes:
-        realised, expected, noisy = 0.0, 0.0, 0.0
-        for chance, one, by_context in node.courses:
-            terms = by_context @ node.counts(one.contexts)
-            every.compare(terms[:-1].sum(), terms[-1])
-            realised += chance * node.regret(one)
-            expected += chance * float(terms[:2].sum() + terms[3:5].sum())
-            noisy += chance * float(terms[2])
-        mean.compare(realised, expected)
-        noise.compare(noisy, 0.0)
-    yield every.result(
-        "Terms of the regret",
-        "exploration + bias + noise + stability + penalty, against the regret of the policies, in "
-        "everything that can happen",
-    )
-    yield noise.result("Noise", "its mean over all that is drawn, against 0")
-    yield mean.result(
-        "Expected regret",
-        "that of the arms played, over all that is drawn, against the means of exploration, bias, "
-        "stability and penalty",
-    )
-
-
-def _ftrl_lines(_: Algorithm, nodes: list[DeclaredNode]) -> Iterator[CheckResult]:
-    """Yield the two inequalities of FTRL, on every path."""
-    stability, penalty, paths, rounds = 0.0, 0.0, 0, 0
-    for node in nodes:
-        rates, weights = node.before.rates, node.before.weights
-        for _chance, one, terms in node.courses:
-            for c, eta in enumerate(rates):
-                least = float(one.added[c].min())
-                bound = float(weights[c] @ one.added[c] ** 2) * eta
-                bound *= 0.5 if least >= 0 else 1.0
-                if eta * least >= -1.0 and bound > 1e-12:
-                    stability, rounds = max(stability, float(terms[3, c]) / bound), rounds + 1
-            if node.past.falling and bool((rates > 0).all() and (rates <= node.past.rates).all()):
-                sums = (node.past.penalty + terms[4]) * rates / math.log(weights.shape[1])
-                penalty, paths = max(penalty, float(sums.max())), paths + 1
-    for name, checked, worst, instances in (
-        ("Stability", "eta / 2 <p, lhat^2>, or eta if lhat < 0", stability, rounds),
-        ("Penalty", "log(K) / (last eta), on every path", penalty, paths),
-    ):
-        what = "stability" if name == "Stability" else "the sum of penalties"
-        yield CheckResult(
-            statement=name,
-            checked=f"{what} against {checked}",
-            instances=instances,
-            worst=f"left/right at most {worst:.3g}",
-            passed=worst <= 1.0 + _ROUNDING,
-            judged=instances > 0,
-            note="" if instances else "Rates rise at first, or estimates are far below 0.",
-        )
-
-
 _FAILURE = CheckResult(
     statement="Enumeration",
     checked="whether all that the learner can draw can be played",
@@ -548,8 +446,6 @@ LINES: tuple[Callable[[Algorithm, list[DeclaredNode]], Iterator[CheckResult]], .
     _estimate_lines,
     _moment_lines,
     _epoch_lines,
-    _regret_lines,
-    _ftrl_lines,
 )
 
 
@@ -564,7 +460,7 @@ def verify_declared(
     An error within a check is a line that failed. Raises InvalidParameterError if the algorithm
     declares no estimator, or if no line contains `only`.
     """
-    graphs, sizes = tiny_graphs(algorithm), _SIZES[effort]
+    graphs, steps = tiny_graphs(algorithm), _STEPS[effort]
     for graph in graphs:
         declared = algorithm.estimator(tiny_problem(graph, algorithm))
         if declared is None:
@@ -572,9 +468,9 @@ def verify_declared(
             got = verbatim(f"{algorithm}, which declares none for {graph}")
             reject("verify", "subject", expected, got)
         if declared.pairs is not None:
-            sizes = _OF_PAIRS[effort]
+            steps = _PAIRS[effort]
     try:
-        nodes = [node for graph in graphs for node in grow(algorithm, graph, *sizes)]
+        nodes = [node for graph in graphs for node in states(algorithm, graph, steps)]
     except Exception as error:  # noqa: BLE001 - any error of a wrong algorithm is a result
         return [failed(_FAILURE, error)]
     results: list[CheckResult] = []

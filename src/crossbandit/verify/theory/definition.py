@@ -86,13 +86,6 @@ class Moment:
     frequency: tuple[int, ...] = ()  # contexts of this epoch's frequency rounds so far
     learning: tuple[int, ...] = ()  # contexts of its loss-estimation rounds
 
-    @property
-    def key(self) -> bytes:
-        """All that the future depends on. Two histories with the same key can be merged."""
-        arrays = (self.cumulative, self.snapshot, self.next_snapshot, self.denominators)
-        rest = (self.epoch, self.pair, self.special, self.frequency, self.learning)
-        return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
-
     @cached_property
     def p(self) -> Floats:
         """The FTRL iterate of every context: (M, K)."""

@@ -11,22 +11,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from crossbandit.algorithms import CrossGraph
-from crossbandit.core import report
 from crossbandit.errors import CheckFailedError
+
+if TYPE_CHECKING:
+    from crossbandit.core.report import Chart
 
 Subject: TypeAlias = CrossGraph
 """The algorithm under test. A check sets its parameters with `dataclasses.replace`."""
-
-
-# A check may return a chart for the page.
-Figure = report.Chart
-Series = report.Series
-Shape = report.Shape
 
 
 class Effort(Enum):
@@ -76,7 +72,7 @@ class CheckResult:
     worst: str
     passed: bool
     note: str = ""
-    figure: Figure | None = None
+    figure: Chart | None = None
     judged: bool = True
     as_written: bool = True
 
@@ -103,7 +99,6 @@ class Statement(NamedTuple):
 
     check: Check
     parts: tuple[str, ...]
-    group: str = ""  # checks of one group share results that are expensive to compute
 
     def run(self, subject: Subject, effort: Effort) -> list[CheckResult]:
         """Return the results of the check; if it raises an error, the last result says so."""

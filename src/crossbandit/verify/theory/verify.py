@@ -12,7 +12,7 @@ from crossbandit.core.backends import open_pool
 from crossbandit.core.report import check_folder, csv_text, render, write_files
 from crossbandit.core.validation import integer, reject
 from crossbandit.errors import InvalidParameterError
-from crossbandit.verify.theory import decomposition, exact, rates, runs
+from crossbandit.verify.theory import decomposition, implementation, rates
 from crossbandit.verify.theory.declared import verify_declared
 from crossbandit.verify.theory.statements import (
     CheckProgress,
@@ -32,42 +32,25 @@ STATEMENTS = (
     Statement(rates.regret_has_the_rate, ("Theorem 1: the rate in T, in alpha and in M",)),
     Statement(rates.regret_is_below_the_proved_bound, ("Theorem 1: the machine-checked bound",)),
     Statement(
-        exact.learner_is_algorithm_1,
+        implementation.learner_is_algorithm_1,
         ("Proposition 2", "Equation 1", "Algorithm 1", "Section 3.1: mean of lhat"),
     ),
     Statement(rates.algorithm_1_has_its_bound, ("Proposition 2: bound",)),
     Statement(
-        exact.policies_are_those_of_the_definition,
-        ("Equation 2", "Algorithm 2", "Section 3.3: q, the fallback, s_{e+2} = p_{eL}"),
-        "exact",
-    ),
-    Statement(
-        exact.retained_output_has_its_law,
-        ("Appendix A: law of the retained output", "Equation 3"),
-        "exact",
-    ),
-    Statement(
-        exact.samples_are_fresh_and_apart,
+        implementation.learner_is_algorithm_2,
         (
-            "Section 3.3: what_e is unbiased",
-            "Section 3.3: W_e and j_e",
-            "Appendix A: D_e is independent of G_e",
+            "Equation 2",
+            "Equation 3",
+            "Algorithm 2",
+            "Section 3.3: q, the fallback, s_{e+2} = p_{eL}, lhat and b, W_e and j_e",
+            "Appendix A: law of the retained output",
         ),
-        "exact",
-    ),
-    Statement(
-        exact.estimates_have_their_means,
-        ("Section 3.3: lhat and b", "Lemma 11 (proof): mean of the population estimate"),
-        "exact",
     ),
     Statement(decomposition.terms_add_up, ("Section 4: pair reduction and regret decomposition",)),
-    Statement(runs.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)),
-    Statement(exact.pairs_reduce_to_their_loss_round, ("Section 4: pair reduction",), "exact"),
     Statement(
-        exact.policies_do_not_see_translations, ("Section 4: translation invariance",), "exact"
+        implementation.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)
     ),
-    Statement(decomposition.graph_sum_leaves_out_the_special_arm, ("Lemma 13, proof",)),
-    Statement(decomposition.signs_hold_with_a_factor_of_two, ("Lemma 15, proof",)),
+    Statement(decomposition.false_as_printed, ("Lemma 13, proof", "Lemma 15, proof")),
 )
 
 
@@ -84,8 +67,7 @@ def verify(
     If `subject` is a `CrossGraph`, it is compared with the paper. Any other algorithm must declare
     its estimator (`Algorithm.estimator`). Then everything that it can do on tiny instances is
     enumerated. Its policies must be FTRL on its estimates. What a round adds must have the declared
-    mean, variance and second moment, with prompt and late feedback. The terms of its regret must
-    add up, on every path and in expectation.
+    mean, variance and second moment, with prompt and late feedback.
 
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
@@ -106,8 +88,8 @@ def verify(
     >>> [result.passed for result in verify(only="Lemma 13, proof")]
     [True]
     >>> from crossbandit.algorithms import Exp3IX
-    >>> [result.statement for result in verify(Exp3IX(), only="penalty")]
-    ['Penalty']
+    >>> [result.statement for result in verify(Exp3IX(), only="policies")]
+    ['Policies']
     """
     subject = Subject() if subject is None else subject
     if not isinstance(subject, Algorithm):
@@ -119,17 +101,15 @@ def verify(
     cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
     if not isinstance(subject, Subject):
         return verify_declared(subject, effort, only, progress)
-    groups = _groups(only)
-    total = sum(map(len, groups))
-    workers = min(cores, len(groups))
+    chosen = _chosen(only)
     found: dict[int, list[CheckResult]] = {}
     check = partial(_check, subject=subject, effort=effort)
-    with open_pool("local", workers, None, owner="verify") as pool:
-        for results in pool.map(check, groups):
-            found |= results
+    with open_pool("local", min(cores, len(chosen)), None, owner="verify") as pool:
+        for place, results in pool.map(check, chosen):
+            found[place] = results
             if progress is not None:
-                progress(CheckProgress(len(found), total))
-    ordered = [result for place in sorted(found) for result in found[place]]
+                progress(CheckProgress(len(found), len(chosen)))
+    ordered = [result for place in chosen for result in found[place]]
     # A check may cover several lemmas: return the requested ones, and those that failed.
     named = [only.lower() in result.statement.lower() for result in ordered]
     if not any(named):
@@ -137,25 +117,22 @@ def verify(
     return [one for one, fits in zip(ordered, named, strict=True) if fits or not one.passed]
 
 
-def _groups(only: str) -> list[list[int]]:
-    """Return the wanted checks by their place in `STATEMENTS`, group by group."""
+def _chosen(only: str) -> list[int]:
+    """Return the wanted checks by their place in `STATEMENTS`."""
     wanted = re.compile(re.escape(only) + r"(?!\d)", re.IGNORECASE)  # Lemma 1 is not Lemma 12
-    groups: dict[str, list[int]] = {}
-    for i, one in enumerate(STATEMENTS):
-        if any(map(wanted.search, one.parts)):
-            groups.setdefault(one.group or one.parts[0], []).append(i)
-    if not groups:
+    chosen = [i for i, one in enumerate(STATEMENTS) if any(map(wanted.search, one.parts))]
+    if not chosen:
         parts = "; ".join(part for one in STATEMENTS for part in one.parts)
         proofs = ", ".join(map(str, proofs_of(only)))
         proved = f" It is proved, in general, in {proofs}." if proofs else ""
         raise InvalidParameterError(
             f"No checked part of the paper contains {only!r}.{proved} Checked parts: {parts}."
         )
-    return list(groups.values())
+    return chosen
 
 
-def _check(group: Sequence[int], subject: Subject, effort: Effort) -> dict[int, list[CheckResult]]:
-    return {i: STATEMENTS[i].run(subject, effort) for i in group}
+def _check(place: int, subject: Subject, effort: Effort) -> tuple[int, list[CheckResult]]:
+    return place, STATEMENTS[place].run(subject, effort)
 
 
 # --- the page ------------------------------------------------------------------------------------

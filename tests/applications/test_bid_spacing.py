@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.applications import bids_for_values
-from crossbandit.environments.rules import bid_spacing, rounding_cost
+from crossbandit.applications.bidding.auctions import bid_spacing, rounding_cost
 from crossbandit.errors import InvalidParameterError
 
 AMOUNTS = st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=20)

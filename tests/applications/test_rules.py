@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from crossbandit import FeedbackGraph
-from crossbandit.environments.applied import BLOCK, DELIVER, mail_rows, similar_items
-from crossbandit.environments.rules import REPORTS, SALES_FEEDBACK, NewsvendorRules, SellerRules
+from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
+from crossbandit.applications.recommender import similar_items
+from crossbandit.applications.seller import REPORTS, SellerRules
+from crossbandit.applications.spam_filter import BLOCK, DELIVER, mail_rows
 from crossbandit.graphs import apple_tasting
 
 ORDERS, DEMANDS = [1, 3, 4, 7], range(10)

@@ -1,22 +1,24 @@
-"""A bidder that learns from its log: the same log gives the same state, bit for bit.
+"""A bidder of the service: what a node knows of it, and its state, which is a function of its log.
 
-Learning, deciding and saving are in one file, because reading the log again must repeat all three
-exactly.
+Learning, deciding and saving are in one place, because reading the log again must repeat all three
+exactly: the same log gives the same state, bit for bit.
 """
 
 from __future__ import annotations
 
 import io
 import sys
+import time
+from collections import deque
 from hashlib import blake2b
 from math import isfinite
-from threading import RLock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_decisions import KNOWN, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN, reaches
 from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
@@ -24,25 +26,51 @@ from crossbandit.applications.bidding.batches import as_bids
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,
     CheckpointError,
+    CrossbanditError,
     DamagedTokenError,
     DecisionError,
     LearnedBeforeError,
     MissingOutcomesError,
 )
-from crossbandit.service.causes import ReportedOtherwiseError, cause_of
-from crossbandit.service.contents import Lost, change_of, contradicts, decision_of, encode, rows_of
-from crossbandit.service.figures import Tally
-from crossbandit.service.settings import limits_of
+from crossbandit.service.causes import (
+    NotReadyError,
+    ReportedOtherwiseError,
+    StoreError,
+    UnknownBidderError,
+    cause_of,
+)
+from crossbandit.service.contents import (
+    Lost,
+    as_logged,
+    change_of,
+    contradicts,
+    decision_of,
+    encode,
+    rows_of,
+)
+from crossbandit.service.figures import (
+    MINUTES,
+    BidderFigures,
+    LearnedFigures,
+    Minute,
+    Tally,
+    learned_figures,
+    under_delivery,
+)
+from crossbandit.service.settings import limits_of, settings_from
 from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.service.contents import Change, Request, Row
-    from crossbandit.service.figures import LearnedFigures
-    from crossbandit.service.store import Session
+    from crossbandit.service.contents import Request, Row
+    from crossbandit.service.settings import BidderSettings
+    from crossbandit.service.store import BidderRow, Session
 
+
+_PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
+_figures = msgspec.msgpack.Decoder(LearnedFigures)
 _VERSION = 1
 # Outcomes in one call of compiled code, which keeps other threads waiting. The last bits of what is
 # learned depend on this number: if you change it, increase `_VERSION`.
@@ -166,7 +194,12 @@ class LiveBidder:
                 )
             self.time = entries.at
             if entries.kind == CHANGE:
-                self._change(change_of(entries.content))
+                change = change_of(entries.content)
+                limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
+                try:
+                    self._use(self._state().load(**limits))
+                except IMPOSSIBLE_CONTENT as error:  # they do not fit: keep the old ones
+                    self.tally.refuse(cause_of(error))
             else:
                 rows = rows_of(entries.content)
                 for start in range(0, len(rows), _AT_ONCE):
@@ -179,17 +212,12 @@ class LiveBidder:
                 try:
                     self._learn_one(row)
                 except LearnedBeforeError as error:
-                    self.tally.refuse(cause_of(self._again(row, error)))
+                    token = Token.decode(row.token, self._key)
+                    code = self.bidder.learner.seen.code(token.decider, token.counter)
+                    other = contradicts(self.bidder, self._key, row, None, code)
+                    self.tally.refuse(ReportedOtherwiseError.code if other else cause_of(error))
                 except IMPOSSIBLE_CONTENT as error:
                     self.tally.refuse(cause_of(error))
-
-    def _again(self, row: Row, error: LearnedBeforeError) -> Exception:
-        """Return the error for an outcome of a bid that was learned from before."""
-        token = Token.decode(row.token, self._key)
-        code = self.bidder.learner.seen.code(token.decider, token.counter)
-        if contradicts(self.bidder, self._key, row, None, code):
-            return ReportedOtherwiseError("Another outcome of this bid was learned before.")
-        return error
 
     def _learn_all(self, rows: Sequence[Row]) -> bool:
         """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
@@ -257,30 +285,29 @@ class LiveBidder:
             was = reaches(before, cell)
             self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
 
-    def _change(self, change: Change) -> None:
-        """Change the limits. If the new ones do not fit, keep the old ones."""
-        try:
-            limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
-            self._use(self._state().load(**limits))
-        except IMPOSSIBLE_CONTENT as error:
-            self.tally.refuse(cause_of(error))
-
     # --- deciding under limits -----------------------------------------------------------------
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
         """Decide under limits."""
+        request, content = as_logged(request)  # before anything is reserved
         with self.lock:
             self.time = request.made
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
-            row = self._logged(request)
-            if request.ahead:
-                self._grant(request.ahead)
+            row = self._logged(request, content)
+            if request.ahead:  # so many decisions may be answered before they are in the log
+                self.granted = max(self.granted, self.decisions + request.ahead)
+                self._ask = self.decisions + request.ahead // 2  # the next block is ready in time
+                if self.bidder.spending is not None:
+                    period = self.bidder.spending.period
+                    self._asked = _Block(self.decisions - 1, self.granted, period)
             return bid, row
 
     def decide_many(self, requests: Sequence[Request]) -> tuple[Bids, list[DecisionRow]]:
         """Decide in auctions of one time, as separate calls of `decide` would."""
+        rows = [as_logged(one, f"[{i}]") for i, one in enumerate(requests)]
+        requests = [one for one, _ in rows]
         first = requests[0]
         columns = {name: [one.classes[name] for one in requests] for name in first.classes}
         reserves: Any = [one.reserve for one in requests]
@@ -289,11 +316,11 @@ class LiveBidder:
             bids = self.bidder.bid_many(
                 [one.value for one in requests], reserve=reserves, at=first.at, **columns
             )
-            return bids, [self._logged(one) for one in requests]
+            return bids, [self._logged(*one) for one in rows]
 
-    def _logged(self, request: Request) -> DecisionRow:
+    def _logged(self, request: Request, content: bytes) -> DecisionRow:
         """Count a decision, and return its row."""
-        row = DecisionRow(self.decisions, self.entry, encode(request))
+        row = DecisionRow(self.decisions, self.entry, content)
         self.decisions += 1
         self.tally.decide(request.made)
         return row
@@ -324,14 +351,6 @@ class LiveBidder:
         if self.decisions < self._ask or spending is None:
             return 0
         return spending.spare(SHARE, BLOCK)
-
-    def _grant(self, count: int) -> None:
-        """Allow decisions after the last one to be answered before they are in the log."""
-        self.granted = max(self.granted, self.decisions + count)
-        self._ask = self.decisions + count // 2  # so that the next block is ready in time
-        if self.bidder.spending is not None:
-            period = self.bidder.spending.period
-            self._asked = _Block(self.decisions - 1, self.granted, period)
 
     def covered(self) -> bool:
         """Return whether the last decision may be answered although it is not in the log."""
@@ -407,45 +426,45 @@ class LiveBidder:
             )
         self._use(state.load())
         self.entry, self.decisions = checkpoint.entry, checkpoint.decisions
-        self.tally, self.granted = state.tally, state.granted
+        self.tally, self.granted, self.unlogged = state.tally, state.granted, []
         return self
 
     def restore(self, session: Session, now: float | None = None) -> LiveBidder:
-        """Read the newest readable checkpoint and the later entries of the log.
+        """Read the newest usable checkpoint, and the later entries and decisions of the log.
 
         With a time, money is reserved for decisions that may have been lost before.
         """
         self._key = session.key() if self._key is None else self._key
-        problem: CheckpointError | None = None
+        problem = CheckpointError("The bidder has no checkpoint: it was deleted.")
         for checkpoint in session.checkpoints(self.number):
             try:
                 self.load(checkpoint)
-                break
+                self._read_log(session, now)
             except CheckpointError as error:
                 problem = error
-        else:
-            raise problem or CheckpointError("The bidder has no checkpoint: it was deleted.")
+            else:
+                self.ready = True
+                return self
+        raise problem
+
+    def _read_log(self, session: Session, now: float | None) -> None:
         self.kept = self.entry + self.decisions
-        decisions = session.decisions(self.number, self.decisions)
-        at = self._repeat_all(decisions, 0, now)
-        while entries := session.entries(self.number, self.entry, PIECE):
-            for one in entries:
-                self.learn(one)
-                at = self._repeat_all(decisions, at, now)
-        self.ready = True
-        return self
-
-    def _repeat_all(self, decisions: list[DecisionRow], at: int, now: float | None) -> int:
-        """Repeat the decisions that followed the last learned entry; return the next index.
-
-        After the last one come those that were lost. Their outcomes may be in the log.
-        """
-        while at < len(decisions) and decisions[at].after == self.entry:
-            self.repeat(decisions[at])
-            at += 1
-        if at == len(decisions) and now is not None:
-            self.recover(now)
-        return at
+        decisions = deque(session.decisions(self.number, self.decisions))
+        entries: deque[Entries] = deque()
+        while True:
+            while decisions and decisions[0].after == self.entry:
+                self.repeat(decisions.popleft())
+            if not decisions and now is not None:
+                self.recover(now)  # outcomes of what was lost may follow in the log
+            entries = entries or deque(session.entries(self.number, self.entry, PIECE))
+            if not entries:
+                break
+            self.learn(entries.popleft())
+        if decisions:
+            raise CheckpointError(
+                f"A checkpoint of the store lacks decision {decisions[0].number}, which was made "
+                f"after entry {decisions[0].after}. Restore the store from a backup."
+            )
 
 
 def _saved(bidder: FirstPriceBidder) -> bytes:
@@ -457,3 +476,220 @@ def _saved(bidder: FirstPriceBidder) -> bytes:
 
 def _column(values: list[float | None]) -> Any:
     return np.array([np.nan if one is None else one for one in values], dtype=float)
+
+
+class LearningFailure(NamedTuple):
+    """Why a bidder could not be restored or learn, and when it is tried again."""
+
+    problem: str
+    rest: float
+    until: float
+
+
+class KnownBidder:
+    """A bidder of the store: what this node knows of it, and its state if the node learns for it.
+
+    It lives as long as the bidder is in the store. Its `live` state lasts as long as a lease.
+    """
+
+    def __init__(self, row: BidderRow) -> None:
+        self._settings: BidderSettings | CrossbanditError
+        self.live: LiveBidder | None = None
+        self.failure: LearningFailure | None = None
+        self.policy: PolicyRow | None = None
+        self.decider: FirstPriceBidder | None = None
+        self._shown: PolicyRow | None = None
+        self.learned: LearnedFigures | None = None
+        self.decisions = 0
+        self.problem: str | None = None  # why its newest policy cannot be used
+        self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
+        self._minutes: dict[int, int] = {}  # decisions before the end of each minute
+        self._read = ""
+        self.update(row)
+
+    def update(self, row: BidderRow) -> None:
+        """Use a newer row of the store."""
+        self.row = row
+        if row.settings != self._read:
+            self._read = row.settings
+            try:
+                self._settings = settings_from(row.settings)
+            except CrossbanditError as error:
+                self._settings = error
+
+    @property
+    def settings(self) -> BidderSettings:
+        """Its settings."""
+        if isinstance(self._settings, CrossbanditError):
+            raise NotReadyError(
+                f"The bidder {self.row.name!r} cannot be used: {self._settings} Use the version of "
+                "Crossbandit that has created it, or delete it."
+            )
+        return self._settings
+
+    @property
+    def state(self) -> LiveBidder | None:
+        """Its state; None if this node does not learn for it, or restores it."""
+        live = self.live
+        return live if live is not None and live.ready else None
+
+    def loaded(self) -> FirstPriceBidder:
+        """Return what decides; with limits, a copy for display, which must not decide."""
+        policy = self.policy
+        if self.settings.limited and policy is not None and self._shown is not policy:
+            self.decider = FirstPriceBidder.load(io.BytesIO(policy.content))
+            self._shown = policy
+        if self.decider is None:
+            raise NotReadyError(f"The bidder {self.row.name!r} is not loaded yet. Try again.")
+        return self.decider
+
+    def look(self, now: float) -> None:
+        """Record the present length of the log and the number of decisions."""
+        if not self._seen or self._seen[-1][0] < self.row.last:
+            self._seen.append((self.row.last, now))
+        self._minutes[int(now // 60) * 60] = self.decisions
+        while len(self._minutes) > MINUTES:
+            del self._minutes[next(iter(self._minutes))]
+
+    def install(self, policy: PolicyRow, key: bytes | None) -> None:
+        """Use a newer policy from now on. If it cannot be used, the present one stays in use."""
+        try:
+            learned = _figures.decode(policy.figures) if policy.figures else self.learned
+            if not self.settings.limited:
+                fresh = FirstPriceBidder.from_bytes(policy.content, key=key)
+                if self.decider is None:
+                    self.decider = fresh
+                else:
+                    self.decider.learner.follow(fresh.learner)
+            self.learned, self.policy, self.problem = learned, policy, None
+        except IMPOSSIBLE_CONTENT as error:
+            self.problem = str(error)
+
+    def figures(self, now: float) -> BidderFigures:
+        """Return the figures."""
+        row, learned = self.row, self.learned or LearnedFigures(0, self.row.created, Tally())
+        live, failure = self.state, self.failure
+        problems = (failure.problem if failure else None, self.problem)
+        if live is not None:
+            with live.lock:
+                learned = learned_figures(live, now, learned)
+                tally = learned.tally.copied()
+        else:
+            tally = learned.tally
+        last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
+        waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
+        limits = learned.limits
+        behind = ["" if row.paused else under_delivery(one, limits) for one in limits]
+        return BidderFigures(
+            name=row.name,
+            paused=row.paused,
+            limited=self._limited,
+            holder=row.holder,
+            decisions=self.decisions,
+            won=tally.won,
+            lost=tally.lost,
+            refused=dict(tally.refused),
+            win_rate=tally.won / outcomes if outcomes else None,
+            value_won=tally.value,
+            spend=tally.spend,
+            surplus=tally.value - tally.spend,
+            limits=tuple(
+                msgspec.structs.replace(one, under_delivery=words)
+                for one, words in zip(limits, behind, strict=True)
+            ),
+            learned=learned.entry,
+            last=last,
+            lag=last - learned.entry,
+            lag_seconds=max(now - waiting[0], 0.0) if waiting else 0.0,
+            policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
+            diagnosis=learned.diagnosis,
+            exploration=learned.exploration,
+            alerts=learned.alerts + tuple(one for one in (*behind, *problems) if one),
+            history=self._history(tally.minutes),
+        )
+
+    @property
+    def _limited(self) -> bool:
+        return not isinstance(self._settings, CrossbanditError) and self._settings.limited
+
+    def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
+        """Return the minutes of the log. Without limits, add the decisions of this process."""
+        if self._limited:
+            return tuple(minutes)
+        by_time = {one.time: one for one in minutes}
+        before = 0
+        for start, until in list(self._minutes.items()):
+            if until > before:
+                one = by_time.get(start, Minute(start))
+                by_time[start] = msgspec.structs.replace(one, decisions=until - before)
+            before = until
+        return tuple(by_time[start] for start in sorted(by_time))
+
+
+class Directory:
+    """All bidders of a store, as a node knows them."""
+
+    def __init__(self, session: Session, key: bytes | None, clock: Callable[[], float]) -> None:
+        self._session, self.key, self.clock = session, key, clock
+        self._lock = Lock()
+        self._looked = 0.0
+        self.bidders: dict[str, KnownBidder] = {}
+        self.ready = False
+
+    def all(self) -> list[KnownBidder]:
+        """Return all bidders that are known now."""
+        return list(self.bidders.values())
+
+    def refresh(self) -> list[KnownBidder]:
+        """Read the store, load new policies, and return all bidders."""
+        with self._lock:
+            found: dict[str, KnownBidder] = {}
+            for row in self._session.bidders():
+                bidder = self.bidders.get(row.name)
+                if bidder is None or bidder.row.id != row.id:
+                    bidder = KnownBidder(row)
+                else:
+                    bidder.update(row)
+                bidder.look(self.clock())
+                found[row.name] = bidder
+            for bidder in found.values():
+                if bidder.policy is None or bidder.policy.at != bidder.row.published:
+                    policy = self._session.policy(bidder.row.id)
+                    if policy is not None:  # otherwise it was deleted just now
+                        bidder.install(policy, self.key)
+            for name, gone in self.bidders.items():
+                if gone.live is not None and found.get(name) is not gone:
+                    gone.live.lost = True
+            self.bidders = found
+            self.ready = True
+            return self.all()
+
+    def find(self, name: str, *, changing: bool = False) -> KnownBidder:
+        """Return a bidder. If it is not known, another node may have created it: read the store.
+
+        Whoever only uses a bidder has the store read a few times a second. Whoever changes one
+        must not be told that it does not exist when it does.
+        """
+        found = self.bidders.get(name)
+        if found is not None:
+            return found
+        now = time.monotonic()
+        if changing or now - self._looked >= _PATIENCE:
+            self._looked = now
+            try:
+                self.refresh()
+            except StoreError:
+                if not self.ready:
+                    raise
+        found = self.bidders.get(name)
+        if found is None:
+            raise UnknownBidderError(
+                f"There is no bidder {name!r}. Create it first. Existing bidders: "
+                f"{', '.join(sorted(self.bidders)[:20]) or 'none'}."
+            )
+        return found
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._session.close()

@@ -1,0 +1,7 @@
+from typing import Any
+
+TestCore: Any
+
+class TestParts:
+    core: Any
+    ring: list[Any]
