@@ -424,7 +424,8 @@ def test_its_repr_shows_counts_and_algorithm(
     play(application, 0)
     settle_truly(application, play(application, 1), np.random.default_rng(0))
     name = type(application).__name__
-    used = "adaptive" if name == "FirstPriceBidder" else "certified"
+    amounts = {"FirstPriceBidder", "Newsvendor", "PostedPriceSeller"}
+    used = "adaptive" if name in amounts else "certified"
     assert repr(application) == f"{name}(2 decisions made, 1 pending, cross-graph-{used})"
 
 

@@ -327,11 +327,14 @@ def start_learner(
     problem: Problem,
     seed: Seed,
     *,
-    anchored: bool = False,
+    anchored: bool | None = None,
     expected: str = "None, or an Algorithm such as CrossGraph()",
 ) -> Learner:
-    """Start the learner of an application. anchored: whether anchors help, see `anchored_as`."""
-    given: Algorithm = algorithms.CrossGraphCertified()
-    if algorithm is not None:
-        given = as_algorithm(owner, algorithm, expected)
-    return anchored_as(given, helps=anchored).start(problem, seed=seed)
+    """Start the learner of an application.
+
+    anchored: Whether anchors help, if arms are amounts of one thing; see `anchored_as`. Then the
+    adaptive learner, which uses what neighbouring amounts have in common, is the default.
+    """
+    usual = algorithms.CrossGraphCertified if anchored is None else algorithms.CrossGraphAdaptive
+    given = usual() if algorithm is None else as_algorithm(owner, algorithm, expected)
+    return anchored_as(given, helps=bool(anchored)).start(problem, seed=seed)

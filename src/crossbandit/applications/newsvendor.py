@@ -151,7 +151,7 @@ class Newsvendor(HiddenNumberApplication):
         classes: Names of categorical features, such as ("shop",), for the law; `order` then takes
             a level of each.
         horizon: The number of orders to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
             or "law", to learn the law of the demand given the price and the classes.
         seed: The seed of the random choices.
 
@@ -164,8 +164,9 @@ class Newsvendor(HiddenNumberApplication):
     >>> for _ in range(3_000):
     ...     order = newsvendor.order(price=rng.uniform(2, 4), cost=rng.uniform(1, 2))
     ...     newsvendor.settle(order, sold=min(order.quantity, rng.integers(10, 21)))
-    >>> round(newsvendor.policy(4, 2) @ newsvendor.orders)  # of the 10 to 20 that are wanted
-    15
+    >>> usual = [newsvendor.policy(4, cost) @ newsvendor.orders for cost in (1, 2)]
+    >>> np.round(usual)  # of the 10 to 20 that are wanted
+    array([18., 15.])
     """
 
     kind: ClassVar[str] = "newsvendor"

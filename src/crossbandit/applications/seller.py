@@ -181,7 +181,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         classes: Names of categorical features, such as ("country",), for the law; `price` then
             takes a level of each.
         horizon: The number of offers to come. The default algorithm does not need it.
-        algorithm: None for the parameter-free default, `CrossGraphCertified`; another `Algorithm`;
+        algorithm: None for the parameter-free default, `CrossGraphAdaptive`; another `Algorithm`;
             or "law", to learn the law of the willingness given the cost and the classes.
         seed: The seed of the random choices.
 

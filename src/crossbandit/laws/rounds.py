@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
-    from crossbandit.laws.state import LawRules
 
     # A round in which an amount is chosen: context, labels, worth, cost, first and last.
     Given = tuple[float, tuple[Label, ...], float, float, int, int]
@@ -137,17 +136,13 @@ def weighed(law: OutcomeLaw, given: Given, tried_from: float = 0.0) -> Floats:
     """Return the probability with which `choose` chooses each amount; see `OutcomeLaw.policy`."""
     context, labels, worth, cost, first, last = given
     slots, chances = law.levels.slots(labels), np.zeros(law.amounts.size)
-    drawn = (*_quantiles(law.parts[0]), chances)
-    law.core.weigh_choices(context, slots, worth, cost, first, last, tried_from, *drawn)
+    feedback = law.parts[0].feedback
+    # Random numbers (n, 2) that stand for all that a choice may draw.
+    drawn = np.zeros((1, 2)) if feedback == ALWAYS else _pairs(two=feedback == WON_LOST)
+    weights = np.full(len(drawn), 1.0 / len(drawn))
+    to = (drawn, weights, chances)
+    law.core.weigh_choices(context, slots, worth, cost, first, last, tried_from, *to)
     return chances
-
-
-def _quantiles(rules: LawRules) -> tuple[Floats, Floats]:
-    """Return random numbers (n, 2) that stand for all that a choice may draw, and weights (n,)."""
-    if rules.feedback == ALWAYS:
-        return np.zeros((1, 2)), np.ones(1)
-    pairs = _pairs(two=rules.feedback == WON_LOST)
-    return pairs, np.full(len(pairs), 1.0 / len(pairs))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Checks of what `act` and `learn` are given, and of what an algorithm passes to compiled code."""
+"""Checks of what `act` and `learn` are given, and of what an algorithm adds to estimates."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def _in_order(losses: Mapping[int, Any], revealed: Sequence[int], arm: int) -> l
 def check_sizes(
     owner: str, arms: int, estimates: Any, pending: Decision, rows: Any, revealed: int
 ) -> None:
-    """Raise if compiled code, which does not check its input, would use an index out of range."""
+    """Raise if arrays that an algorithm adds have shapes that do not fit; some would broadcast."""
     weights: Any = pending.weights
     if not _has_shape(weights, (arms,)) or weights.dtype != _FLOAT:
         raise CheckFailedError(

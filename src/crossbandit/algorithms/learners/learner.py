@@ -301,7 +301,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
         """Choose an arm in each of many contexts, as `act` would one after the other.
 
-        If the algorithm has compiled code for it, this is one call of that code.
+        If the algorithm has a core, this is usually one call of machine code.
 
         Args:
             contexts: The contexts: numbers (n,), or feature vectors (n, features).
@@ -329,7 +329,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
     def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
 
-        If the algorithm has compiled code for it, this is one call of that code.
+        If the algorithm has a core, this is usually one call of machine code.
 
         Args:
             decisions: What `act_many` returned; or a list of decisions and tokens.

@@ -1,4 +1,4 @@
-"""What all learners have in machine code: decisions, and pages of those that were learned from."""
+"""What all learners have in machine code: decisions, and which of them were learned from."""
 
 from __future__ import annotations
 

@@ -69,7 +69,8 @@ class Snapshot(Shell):
         self.learner = learner
         self._decider = decider
         decider.as_decider()
-        self._counter = 0
+        decider.watches = False
+        self._counter, self._round = 0, decider.round
         decider.generator = np.random.default_rng() if seed is None else stream(seed, "learner")
         state = decider.state()
         self._changing = [state[name] for name in decider.changed_by_play]
@@ -143,7 +144,7 @@ class Snapshot(Shell):
     @property
     def round(self) -> int:
         """The number of rounds that the learner had played."""
-        return self._decider.round
+        return self._round
 
     def act(self, context: Any, available: Any = None) -> Decision:
         """Choose an arm.
@@ -159,6 +160,11 @@ class Snapshot(Shell):
             InvalidContextError: The problem has no such context, or no arm is available.
             InvalidParameterError: The algorithm cannot be told which arms are available.
         """
+        if available is None:
+            with self._lock:
+                made = self._decider.act_usual(context)
+                if made is not None:
+                    return self._own(made)
         return self._act(*self._decider._read(context, available))
 
     def act_many(self, contexts: Any, available: Any = None) -> list[Decision]:
@@ -182,17 +188,21 @@ class Snapshot(Shell):
     def _act(self, plain: Context, readout: Readout) -> Decision:
         decider = self._decider
         with self._lock:
-            pending = decider.make(plain, readout, decider.round)
-            pending.learner = self.learner
-            probability = decider.play(pending)
-            for array, fixed in zip(self._changing, self._fixed, strict=True):
-                array[...] = fixed
-            counter = self._counter
-            self._counter = counter + 1
-        pending.round += counter
-        pending.decider, pending.counter = self.id, counter
-        decider.finish(pending, probability)
-        return pending
+            made = decider.make(plain, readout, self._round)
+            decider.finish(made, decider.play(made))
+            return self._own(made)
+
+    def _own(self, made: Decision) -> Decision:
+        """Undo what a decision has changed, and return it as one of this snapshot."""
+        self._decider.set_counts(self._round, 0)
+        for array, fixed in zip(self._changing, self._fixed, strict=True):
+            array[...] = fixed
+        made.sealed = False
+        made.round += self._counter
+        made.learner, made.decider, made.counter = self.learner, self.id, self._counter
+        made.sealed = True
+        self._counter += 1
+        return made
 
     def policy(self, context: Any, available: Any = None) -> Floats:
         """Return the distribution from which `act` draws.

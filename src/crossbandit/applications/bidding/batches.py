@@ -54,8 +54,16 @@ def as_bids(bids: Any, learner: Any) -> Bids:
     if isinstance(bids, Bids):
         made, by_law = bids.made, learner.law is not None
         if by_law and isinstance(made, Made):
-            _check_learner(learner, made.learner)
-        elif by_law or isinstance(made, Made) or any(map(_by_law, made)):
+            if made.learner != learner.learner and made.learner not in learner.former:
+                raise ForeignDecisionError(
+                    f"The bids were made by another learner ({made.learner}). Give them to the "
+                    "learner that made them, or drop them."
+                )
+        elif (
+            by_law
+            or isinstance(made, Made)
+            or any(one.decision and one.decision.by_law for one in made)
+        ):
             # `Learner.learn_many` checks decisions of its own kind.
             _each(lambda one: required_action(one, Bid, learner), bids, DecisionError)
         return bids
@@ -71,18 +79,6 @@ def as_bids(bids: Any, learner: Any) -> Bids:
         DecisionError,
     )
     return Bids.of(read)
-
-
-def _by_law(bid: Bid) -> bool:
-    return bid.decision is not None and bid.decision.by_law
-
-
-def _check_learner(learner: Any, maker: str) -> None:
-    if maker != learner.learner and maker not in learner.former:
-        raise ForeignDecisionError(
-            f"The bids were made by another learner ({maker}). Give them to the learner that made "
-            "them, or drop them."
-        )
 
 
 class Outcomes(NamedTuple):
@@ -360,7 +356,9 @@ def _settle_by_law(
         return
     order = np.sort(rows)
     labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
-    outcomes = (np.nan_to_num(bids.amounts[order]), won[order], numbers[order])
+    amounts = bids.amounts[order]
+    amounts[np.isnan(amounts)] = 0.0
+    outcomes = (amounts, won[order], numbers[order])
     learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
 
 

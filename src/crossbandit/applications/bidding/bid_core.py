@@ -150,10 +150,10 @@ class BidCore:
         """Learn from an outcome that is clearly consistent. Return False otherwise."""
         if type(bid) is not self.bid_type or shell.seen is None:
             return False
-        amount, labels = bid.amount, bid.classes
-        if type(bid.decision) is not self.decision_type or amount is None:
+        made, amount, labels = bid.decision, bid.amount, bid.classes
+        if type(made) is not self.decision_type or amount is None:
             return False
-        decision: DecisionFields = bid.decision
+        decision: DecisionFields = made
         own = decision.learner is shell.learner or decision.learner == shell.learner
         if not own or not decision.by_law or len(labels) != shell.features:
             return False
