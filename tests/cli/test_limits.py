@@ -11,7 +11,7 @@ from crossbandit.cli.app import app
 from crossbandit.errors import CrossbanditError
 from crossbandit.limits import Budget, Limit, ReturnOnSpend
 from crossbandit.logs.replay import AuctionLog, ReplayRules, make_log, replay
-from crossbandit.logs.replay.oracles import PACED
+from crossbandit.logs.replay.strategies import PACED
 
 FEW = ("--seeds", 1, "--bids", 20, "--algorithm", "law", "--fractions", "0.2")
 DAILY = ("--budget", 20, "--per", "day", "--time-column", "timestamp")

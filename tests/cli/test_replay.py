@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from crossbandit.algorithms import registered
 from crossbandit.cli.app import app
-from crossbandit.cli.replay import parse_bids, parse_fractions
+from crossbandit.cli.logs import parse_bids, parse_fractions
 from crossbandit.errors import InvalidParameterError, LogError, ResultsError, StudyError
 from crossbandit.logs.replay import AuctionLog, ReplayRules, Shading, make_log, replay
 from crossbandit.logs.replay.page import WRITTEN

@@ -170,7 +170,7 @@ def test_a_bad_file_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     file = tmp_path / "bad.toml"
     file.write_text("[bidders.shop]\nvalue_range = [0, 10]\nbids = 'x'")
     with pytest.raises(InvalidParameterError, match=r"table \[bidders.shop\], key 'bids'"):
-        serve(file, port=0)
+        serve(bidders=file, port=0)
     assert list(tmp_path.iterdir()) == [file]  # nothing was begun
 
 

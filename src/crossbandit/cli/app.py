@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 import crossbandit
-from crossbandit.cli.evaluate import evaluate
-from crossbandit.cli.make_log import make_log
-from crossbandit.cli.replay import replay
+from crossbandit.cli.logs import evaluate, make_log, replay
 from crossbandit.cli.serve import serve
 from crossbandit.cli.study import export, list_names, new_study, report, reproduce, run
 from crossbandit.cli.terminal import allow_any_encoding, notify

@@ -7,13 +7,14 @@ import os
 import signal
 import tempfile
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crossbandit.cli.terminal import notify, say
+from crossbandit.cli.terminal import notify, say, takes_options
 from crossbandit.errors import CrossbanditError, InvalidParameterError
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ class LineFormat(StrEnum):
     json = "json"
 
 
-def serve(
+@dataclass(frozen=True)
+class PlaceOptions:
+    """Which bidders are served, and where."""
+
     bidders: Annotated[
         Path | None,
         typer.Argument(
@@ -50,7 +54,7 @@ def serve(
             help="File that describes bidders. Without a file, those in the store are served; an "
             "empty store gets an example.",
         ),
-    ] = None,
+    ] = None
     store: Annotated[
         str | None,
         typer.Option(
@@ -58,39 +62,64 @@ def serve(
             help="Where to store the bidders and their logs. \\[default: "
             f"{_STORE}; with --demo, a temporary file]",
         ),
-    ] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    ] = None
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1"
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free port.")
-    ] = 8000,
+    ] = 8000
     url: Annotated[
         str | None,
         typer.Option(
             help="Address at which other nodes reach this one. \\[default: host and port]"
         ),
-    ] = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Add five bidders that take part in simulated auctions.")
-    ] = False,
+    ] = None
+
+
+@dataclass(frozen=True)
+class AccessOptions:
+    """Who may do what."""
+
     key_file: Annotated[
         Path | None,
         typer.Option(
             help="File with the key that signs decisions. "
             "\\[default: the variable CROSSBANDIT_KEY, or a key that the store keeps]"
         ),
-    ] = None,
+    ] = None
     tokens_file: Annotated[
         Path | None,
         typer.Option(
             help="File with access tokens and roles. \\[default: the variable CROSSBANDIT_TOKENS]"
         ),
-    ] = None,
+    ] = None
     without_tokens: Annotated[
         bool,
         typer.Option(
             "--without-tokens", help="Allow everything to everybody who can reach --host."
         ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How the log is written."""
+
+    log_level: Annotated[
+        LogLevel, typer.Option(help="What to log. Requests are logged from info on.")
+    ] = LogLevel.warning
+    log_format: Annotated[
+        LineFormat, typer.Option(help="How to write the log to the standard error.")
+    ] = LineFormat.text
+
+
+@takes_options
+def serve(
+    place: PlaceOptions,
+    *,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Add five bidders that take part in simulated auctions.")
     ] = False,
+    access: AccessOptions,
     limits_from_file: Annotated[
         bool,
         typer.Option(
@@ -101,12 +130,7 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=1, help="Requests per second that each access token may send.")
     ] = 20_000.0,
-    log_level: Annotated[
-        LogLevel, typer.Option(help="What to log. Requests are logged from info on.")
-    ] = LogLevel.warning,
-    log_format: Annotated[
-        LineFormat, typer.Option(help="How to write the log to the standard error.")
-    ] = LineFormat.text,
+    log: LogOptions,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.service import Node, open_store
@@ -117,27 +141,27 @@ def serve(
     from crossbandit.service.serving import serve as serve_node
     from crossbandit.service.settings import read_bidders
 
-    if url is not None:
-        address_parts("serve", url)
-    wanted = {} if bidders is None else read_bidders(bidders)
-    begin_log(log_level, log_format)  # before a warning about a file with secrets
-    tell = notify if log_format == LineFormat.text else _log.info  # so that every line is JSON
-    with _errors(log_format), ExitStack() as stack:
-        tokens = _tokens(tokens_file, host, without_tokens=without_tokens)
-        key = read_key(key_file, os.environ)
-        listening = stack.enter_context(bound_socket(host, port))
-        if demo and store is None:
+    if place.url is not None:
+        address_parts("serve", place.url)
+    wanted = {} if place.bidders is None else read_bidders(place.bidders)
+    begin_log(log.log_level, log.log_format)  # before a warning about a file with secrets
+    tell = notify if log.log_format == LineFormat.text else _log.info  # so that every line is JSON
+    with _errors(log.log_format), ExitStack() as stack:
+        tokens = _tokens(access, place.host)
+        key = read_key(access.key_file, os.environ)
+        listening = stack.enter_context(bound_socket(place.host, place.port))
+        store = place.store or _STORE
+        if demo and place.store is None:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="crossbandit-demo-"))
             store = str(Path(folder) / _STORE)
-        place = store or _STORE
-        address = url or default_url(host, listening.getsockname()[1])
-        node = Node(open_store(place), key=key, url=address)
+        address = place.url or default_url(place.host, listening.getsockname()[1])
+        node = Node(open_store(store), key=key, url=address)
         stack.callback(node.close)
         node.start()
         _add_bidders(stack, node, wanted, demo=demo, limits_from_file=limits_from_file)
 
         def begun() -> None:
-            _say_where(node, address, place, demo=demo)
+            _say_where(node, address, store, demo=demo)
             tell("Stop with Ctrl-C.")
 
         ended_by = serve_node(node, listening, access=Access(tokens, rate=rate), begun=begun)
@@ -158,13 +182,13 @@ def _errors(form: LineFormat) -> Iterator[None]:
         raise SystemExit(2) from None
 
 
-def _tokens(path: Path | None, host: str, *, without_tokens: bool) -> list[AccessToken]:
+def _tokens(access: AccessOptions, host: str) -> list[AccessToken]:
     """Return the access tokens; raise if there are none and other machines can connect."""
     from crossbandit.service.http import read_tokens
     from crossbandit.service.serving import is_loopback
 
-    tokens = read_tokens(path, os.environ)
-    if not tokens and not is_loopback(host) and not without_tokens:
+    tokens = read_tokens(access.tokens_file, os.environ)
+    if not tokens and not is_loopback(host) and not access.without_tokens:
         raise InvalidParameterError(
             f"Other machines can reach the service on {host}. Give access tokens with "
             "--tokens-file, or use --without-tokens to allow everything to everybody."

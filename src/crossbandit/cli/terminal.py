@@ -5,9 +5,12 @@ from __future__ import annotations
 import codecs
 import sys
 from contextlib import contextmanager
+from dataclasses import MISSING, fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 from rich.console import Console
@@ -16,7 +19,7 @@ from rich.text import Text
 from crossbandit.cli import INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from crossbandit.logs import Fault
@@ -81,6 +84,40 @@ def say_faults(bad: int, auctions: int, faults: Sequence[Fault]) -> None:
         say(left_out(bad, auctions, faults))
     for fault in faults:
         say(f"  {fault.place}: {fault.reason}")
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of its parameters that are dataclasses, such as `LogOptions`."""
+    parameters: list[Parameter] = []
+    groups: dict[str, tuple[Any, list[str]]] = {}
+    for one in signature(command, eval_str=True).parameters.values():
+        if not is_dataclass(one.annotation):
+            parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(one.annotation, include_extras=True)
+        options = [
+            Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=Parameter.empty if field.default is MISSING else field.default,
+                annotation=hints[field.name],
+            )
+            for field in fields(one.annotation)
+        ]
+        groups[one.name] = one.annotation, [option.name for option in options]
+        parameters += options
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {
+            group: kind(**{name: given.pop(name) for name in names if name in given})
+            for group, (kind, names) in groups.items()
+        }
+        command(**made, **given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from crossbandit import CrossGraph, algorithms
-from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping
+from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping, takes_options
 from crossbandit.core.modules import load_modules
 from crossbandit.core.progress import ProgressLine
 from crossbandit.errors import InvalidParameterError
@@ -33,14 +34,17 @@ _VERDICTS = {
 }
 
 
-def verify(
+@dataclass(frozen=True)
+class VerifyOptions:
+    """What is checked."""
+
     quick: Annotated[
         bool,
         typer.Option("--quick", help="Check fewer instances and shorter runs: less than a minute."),
-    ] = False,
+    ] = False
     only: Annotated[
         str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 13".')
-    ] = "",
+    ] = ""
     algorithm: Annotated[
         str,
         typer.Option(
@@ -48,14 +52,20 @@ def verify(
             help="Check another algorithm against the estimator that it declares: an id, or the "
             "JSON form. \\[default: cross-graph, against the paper]",
         ),
-    ] = "",
-    module: Modules = None,
+    ] = ""
+    module: Modules = None
     rate: Annotated[
         bool,
         typer.Option(
             "--rate", help="Check only the rate of Theorem 1: regret over T, alpha and M."
         ),
-    ] = False,
+    ] = False
+
+
+@takes_options
+def verify(
+    what: VerifyOptions,
+    *,
     jobs: Jobs = None,
     out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
     quiet: Annotated[
@@ -74,21 +84,21 @@ def verify(
     from crossbandit.verify.theory.verify import WRITTEN, write
 
     building.load_all()  # which refuses machine code of other sources
-    if rate and only:
+    if what.rate and what.only:
         raise InvalidParameterError(
-            f"--rate and --only exclude each other. Got --rate and --only {only!r}. Give one of "
-            "the two."
+            f"--rate and --only exclude each other. Got --rate and --only {what.only!r}. Give one "
+            "of the two."
         )
-    if rate and algorithm:
+    if what.rate and what.algorithm:
         raise InvalidParameterError(
             "--rate checks the rate of cross-graph, so it excludes --algorithm. Got --algorithm "
-            f"{algorithm!r}. Give one of the two."
+            f"{what.algorithm!r}. Give one of the two."
         )
-    if module:
-        load_modules(module)
-    subject = algorithms.from_json(_json_form(algorithm)) if algorithm else None
+    if what.module:
+        load_modules(what.module)
+    subject = algorithms.from_json(_json_form(what.algorithm)) if what.algorithm else None
     check_folder(out, WRITTEN, "an earlier verify")
-    effort = theory.Effort.QUICK if quick else theory.Effort.FULL
+    effort = theory.Effort.QUICK if what.quick else theory.Effort.FULL
     line = ProgressLine()
 
     def tell(progress: theory.CheckProgress) -> None:
@@ -101,12 +111,12 @@ def verify(
         results = theory.verify(
             subject=subject,
             effort=effort,
-            only=_RATE if rate else only,
+            only=_RATE if what.rate else what.only,
             jobs=jobs,
             progress=None if quiet else tell,
         )
     declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
-    facts = _facts(subject, quick=quick, only=only, rate=rate)
+    facts = _facts(subject, what)
     paths = write(results, out, facts, declared)
     _print(results, paths, quiet=quiet, declared=declared)
     if not all(result.passed for result in results):
@@ -127,15 +137,13 @@ def _json_form(text: str) -> dict[str, Any]:
     return data
 
 
-def _facts(
-    subject: Algorithm | None, *, quick: bool, only: str, rate: bool
-) -> Iterator[tuple[str, str]]:
+def _facts(subject: Algorithm | None, what: VerifyOptions) -> Iterator[tuple[str, str]]:
     import crossbandit
     from crossbandit.core.building import fingerprint
 
-    extra = " --rate" if rate else f' --only "{only}"' if only else ""
+    extra = " --rate" if what.rate else f' --only "{what.only}"' if what.only else ""
     named = "" if subject is None else f" --algorithm '{json.dumps(subject.to_json())}'"
-    yield "Command", f"crossbandit verify{' --quick' if quick else ''}{named}{extra}"
+    yield "Command", f"crossbandit verify{' --quick' if what.quick else ''}{named}{extra}"
     yield "Version", f"Crossbandit {crossbandit.__version__}"
     yield "Cores", fingerprint()
     yield "Under test", "CrossGraph, Algorithm 2 of the paper" if subject is None else str(subject)

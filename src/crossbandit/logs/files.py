@@ -29,18 +29,6 @@ if TYPE_CHECKING:
 
 # --- columns -------------------------------------------------------------------------------------
 
-# The columns that a log can have, and what messages call their entries.
-ROLES = {
-    "value": "value",
-    "price": "highest competing bid",
-    "bid": "own bid",
-    "reserve": "reserve",
-    "won": "result",
-    "propensity": "propensity",
-    "time": "time",
-}
-ID = "id"  # the further column by which lines that repeat an auction are recognised
-
 LEAST_BID = (  # usual names for the least bid that would have won
     "minimum_bid_to_win",
     "min_bid_to_win",
@@ -52,26 +40,55 @@ LEAST_BID = (  # usual names for the least bid that would have won
     "min_price_to_win",
     "mbtw",
 )
-# Names under which a column is found if none is given; the first one present is used. `price` is
-# not among them: a column of that name usually holds what was paid.
-NAMES = {
-    "value": ("value", "valuation", "private_value", "bid_value", "impression_value"),
-    "price": (
-        "highest_competing_bid",
-        "competing_bid",
-        "highest_other_bid",
-        "best_competing_bid",
-        "max_competing_bid",
-        *LEAST_BID,
-        "market_price",
+
+
+@dataclass(frozen=True)
+class Role:
+    """What a column of a log means, and what messages and readers call it."""
+
+    what: str  # an entry
+    array: str  # the array of `Auctions`
+    said: str  # how the description of a log begins to say which column it is
+    names: tuple[str, ...] = ()  # under which it is found if none is given; the first one present
+    meaning: str = ""
+
+    def __str__(self) -> str:
+        return self.what
+
+
+ROLES = {
+    "value": Role(
+        "value",
+        "values",
+        "The value is",
+        ("value", "valuation", "private_value", "bid_value", "impression_value"),
     ),
+    # `price` is not a usual name: a column of that name usually holds what was paid.
+    "price": Role(
+        "highest competing bid",
+        "prices",
+        "the highest competing bid",
+        (
+            "highest_competing_bid",
+            "competing_bid",
+            "highest_other_bid",
+            "best_competing_bid",
+            "max_competing_bid",
+            *LEAST_BID,
+            "market_price",
+        ),
+        " It is the highest bid of the others, also where you won; not what you bid or paid. "
+        "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of "
+        "wins and losses (--won-column). If the lines are notices of an exchange, say so with "
+        "--format.",
+    ),
+    "bid": Role("own bid", "bids", "Your own bid is"),
+    "reserve": Role("reserve", "reserves", "The reserve is"),
+    "won": Role("result", "won", "Who won is"),
+    "propensity": Role("propensity", "propensities", "The propensity is"),
+    "time": Role("time", "times", "The time is"),
 }
-_MEANING = {
-    "value": "",
-    "price": " It is the highest bid of the others, also where you won; not what you bid or paid. "
-    "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of wins "
-    "and losses (--won-column). If the lines are notices of an exchange, say so with --format.",
-}
+ID = "id"  # the further column by which lines that repeat an auction are recognised
 _IGNORED = str.maketrans("", "", "-_")
 
 # What is wrong with a line.
@@ -127,7 +144,7 @@ class Columns:
     def guess(self, role: str) -> int | None:
         """Return the index of the column that has a usual name of a role, or None."""
         names = plain(self.names)
-        found = next((name for name in plain(NAMES[role]) if name in names), None)
+        found = next((name for name in plain(ROLES[role].names) if name in names), None)
         return None if found is None else self._unique(found, names)
 
     def _usual(self, role: str) -> int:
@@ -136,7 +153,7 @@ class Columns:
             return found
         raise LogError(
             f"Which column of {self.owner} holds the {ROLES[role]}? Name it with --{role}-column "
-            f"(columns={{{role!r}: ...}} in Python).{_MEANING[role]} {self._listed()}"
+            f"(columns={{{role!r}: ...}} in Python).{ROLES[role].meaning} {self._listed()}"
         )
 
     def _unique(self, name: str, names: Sequence[str]) -> int:
@@ -175,13 +192,6 @@ def plain(names: Iterable[str]) -> list[str]:
 def leaf(name: str) -> str:
     """Return the last part of the name of a nested field, such as "ext.deal"."""
     return name.rpartition(".")[2]
-
-
-def is_header(fields: Iterable[str]) -> bool:
-    """Return whether the first line of a text file is a header."""
-    fields = list(fields)
-    known = set(plain(name for names in NAMES.values() for name in names))
-    return not known.isdisjoint(plain(fields)) or not any(map(is_number, fields))
 
 
 def is_number(text: str) -> bool:
@@ -420,7 +430,9 @@ def recognize_file(path: Path, kind: str | None = None, *, notices: bool = False
     if head == _ZSTD:
         raise LogError(f"{path} is compressed with zstd. Decompress it, or compress it with gzip.")
     if head == _PARQUET:
-        layout = _parquet(path)
+        with connect(str(path)) as connection:
+            rows = connection.execute(f"DESCRIBE SELECT * FROM {read_parquet([path])}").fetchall()
+        layout = Layout("parquet", tuple(row[0] for row in rows), len(rows))
     else:
         layout = _text(path, compressed=head.startswith(_GZIP), notices=notices)
     if kind not in {None, layout.kind}:
@@ -442,12 +454,6 @@ def partition_options(*, partitioned: bool) -> str:
     if not partitioned:
         return "hive_partitioning = false"
     return "hive_partitioning = true, hive_types_autocast = false"
-
-
-def _parquet(path: Path) -> Layout:
-    with connect(str(path)) as connection:
-        rows = connection.execute(f"DESCRIBE SELECT * FROM {read_parquet([path])}").fetchall()
-    return Layout("parquet", tuple(row[0] for row in rows), len(rows))
 
 
 def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
@@ -473,7 +479,8 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     if notices and _PARAMETERS.search(lines[first]):
         return Layout("lines", ("line",), 1, WHITE_SPACE, compressed=compressed)
     separator, fields = _split(lines[first].strip(" "))
-    header = is_header(fields)
+    usual = set(plain(name for role in ROLES.values() for name in role.names))
+    header = not usual.isdisjoint(plain(fields)) or not any(map(is_number, fields))
     names = tuple(fields) if header else ()
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 

@@ -46,6 +46,8 @@ from crossbandit.logs.files import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import numpy.typing as npt
+
     from crossbandit.applications.bidding.logs import FittingLog
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.logs.exchanges import Exchange
@@ -53,17 +55,6 @@ if TYPE_CHECKING:
 
 
 # --- auctions ------------------------------------------------------------------------------------
-
-# The names of the arrays, by the roles of the columns.
-COLUMNS = {
-    "value": "values",
-    "price": "prices",
-    "bid": "bids",
-    "reserve": "reserves",
-    "won": "won",
-    "propensity": "propensities",
-    "time": "times",
-}
 
 LIMIT = 4096  # levels of a column that have their own number; later ones are pooled
 SHOWN = 10  # how many levels tables and figures show: the most frequent ones
@@ -295,6 +286,12 @@ class ClassTable:
     def labels(self, column: int) -> list[str]:
         """Return the levels of a column by their numbers; the last one stands for later levels."""
         return [*self._levels[column], OTHERS][: LIMIT + 1]
+
+    def columns(self, numbers: Integers | None) -> dict[str, npt.NDArray[np.str_]]:
+        """Return columns of levels by name, from their numbers; none without numbers."""
+        if numbers is None:
+            return {}
+        return {name: np.array(self.labels(i))[numbers[:, i]] for i, name in enumerate(self.names)}
 
     def full(self) -> list[str]:
         """Return the columns that have more than `LIMIT` levels."""
@@ -556,15 +553,6 @@ def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
 FORMATS = ("auto", *KINDS, *EXCHANGES)
-_SAID = {
-    "value": "The value is",
-    "price": "the highest competing bid",
-    "bid": "Your own bid is",
-    "reserve": "The reserve is",
-    "won": "Who won is",
-    "propensity": "The propensity is",
-    "time": "The time is",
-}
 _AMOUNTS = ("price", "bid", "reserve")  # all in the unit `price_unit`
 
 
@@ -740,8 +728,8 @@ class AuctionLog:
         if len(guessed) == 2 and "price" in self.places:
             guessed = {"price"}  # said once, after the price, for both
         found = [
-            f"{what} column {self.label(role)}{' (guessed by name)' if role in guessed else ''}"
-            for role, what in _SAID.items()
+            f"{one.said} column {self.label(role)}{' (guessed by name)' if role in guessed else ''}"
+            for role, one in ROLES.items()
             if role in self.places
         ]
         first = 2 if "price" in self.places else 1
@@ -824,7 +812,7 @@ class AuctionLog:
                 rows = frame if good.all() else frame[good]
                 if not len(rows):
                     continue
-                found = {COLUMNS[role]: rows[f"{role}_"].to_numpy() for role in roles}
+                found = {ROLES[role].array: rows[f"{role}_"].to_numpy() for role in roles}
                 if labels:
                     found["classes"] = classes.numbers([rows[label] for label in labels])
                 yield Auctions(**found)

@@ -374,7 +374,7 @@ def _located(
 
 
 def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
-    text = next((texts[role] for role in texts if ROLES[role] in fault), None)
+    text = next((texts[role] for role in texts if ROLES[role].what in fault), None)
     if fault == MORE_COLUMNS:
         text = texts.get("price")
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"

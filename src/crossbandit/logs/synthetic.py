@@ -83,7 +83,15 @@ def make_log(
         number("make_log", "correlation", correlation, at_least=0, at_most=1)
     if laws != "realistic" and (correlation is not None or sites):
         reject("make_log", "laws", "'realistic' with a correlation or sites", laws)
-    _check_path(path, overwrite=overwrite)
+    if path.suffix not in _FORMATS:
+        reject("make_log", "path", "a name that ends in .csv or .parquet", str(path))
+    if path.is_dir():
+        raise LogError(f"{str(path)!r} is a folder. Choose another name.")
+    if path.exists() and not overwrite:
+        raise LogError(
+            f"{path} exists already. Choose another name, or replace it with --force "
+            "(overwrite=True in Python)."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".make-log-") as scratch:
         complete = Path(scratch) / path.name
@@ -96,18 +104,6 @@ def make_log(
             raise LogError(f"{path} cannot be written: {first_line(error)}.") from error
         complete.replace(path)
     return path
-
-
-def _check_path(path: Path, *, overwrite: bool) -> None:
-    if path.suffix not in _FORMATS:
-        reject("make_log", "path", "a name that ends in .csv or .parquet", str(path))
-    if path.is_dir():
-        raise LogError(f"{str(path)!r} is a folder. Choose another name.")
-    if path.exists() and not overwrite:
-        raise LogError(
-            f"{path} exists already. Choose another name, or replace it with --force "
-            "(overwrite=True in Python)."
-        )
 
 
 def _write(path: Path, chunks: Iterator[pd.DataFrame], *, with_sites: bool) -> None:

@@ -316,7 +316,7 @@ def test_the_errors_of_an_interval_by_hand() -> None:
         bias=2.0,
         by_turns=53.0,
         narrower=57.0,
-        powers=np.array([51.0, 49.5, 44.0, 43.0]),
+        powers=np.array([[50.0, 53.0], [48.5, 51.5], [43.0, 46.0], [42.0, 45.0]]),
         steps=np.array([[[30.0, 9.0], [20.0, 16.0], [1.7, 1.0]]] * 2),  # not clearly a jump
     )
     found = sums.estimate(known)

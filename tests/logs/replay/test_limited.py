@@ -19,9 +19,16 @@ from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs import Auctions
 from crossbandit.logs.replay import AuctionLog, Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.logs.replay.limits import ReplayLimits
-from crossbandit.logs.replay.oracles import ONE_MULTIPLIER, PACED, PerfectKnowledge
 from crossbandit.logs.replay.play import StrategyRun, limited_result
-from crossbandit.logs.replay.strategies import BestResponse, OwnBids, ReplaySetting, make_chunk
+from crossbandit.logs.replay.strategies import (
+    ONE_MULTIPLIER,
+    PACED,
+    BestResponse,
+    OwnBids,
+    PerfectKnowledge,
+    ReplaySetting,
+    make_chunk,
+)
 
 LIMITS: dict[str, list[Limit]] = {
     "whole log": [Budget(120, per=None)],

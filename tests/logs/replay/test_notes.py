@@ -7,8 +7,8 @@ import pytest
 from crossbandit.applications.bidding.auctions import AuctionRules
 from crossbandit.logs.log import ClassTable
 from crossbandit.logs.replay import AuctionLog, Replay, StrategyResult
-from crossbandit.logs.replay.oracles import BandPolicy, band_edges, collect_hindsight
 from crossbandit.logs.replay.results import find_notes
+from crossbandit.logs.replay.strategies import BandPolicy, band_edges, collect_hindsight
 from crossbandit.logs.survey import survey_log
 
 

@@ -20,8 +20,8 @@ from crossbandit.logs.replay import (
     play,
     replay,
 )
-from crossbandit.logs.replay.oracles import band_edges, collect_hindsight
 from crossbandit.logs.replay.play import StrategyRun
+from crossbandit.logs.replay.strategies import band_edges, collect_hindsight
 from crossbandit.logs.survey import survey_log
 
 AUCTIONS = 6_001  # odd, and more than one chunk

@@ -11,19 +11,17 @@ from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.core.types import Floats
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.replay import Chunk, Shading, Strategy
-from crossbandit.logs.replay.oracles import (
+from crossbandit.logs.replay.strategies import (
     BANDS,
     BandPolicy,
     BestPolicy,
+    BestResponse,
+    LearnerStrategy,
     PerfectKnowledge,
+    ReplaySetting,
     band_edges,
     bands_of,
     collect_hindsight,
-)
-from crossbandit.logs.replay.strategies import (
-    BestResponse,
-    LearnerStrategy,
-    ReplaySetting,
     make_chunk,
     prices_to_beat,
 )

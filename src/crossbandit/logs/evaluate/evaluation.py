@@ -194,7 +194,10 @@ class Evaluation:
             Plain numbers, texts and lists; None for NaN.
         """
         rows = [
-            {name: None if _is_nan(value) else value for name, value in _row(one).items()}
+            {
+                name: None if isinstance(value, float) and math.isnan(value) else value
+                for name, value in _row(one).items()
+            }
             for one in self.results
         ]
         return {
@@ -231,10 +234,6 @@ def _row(one: StrategyEvaluation) -> dict[str, Any]:
     row["mean_weight"] = weights.weight if weights else math.nan
     row["effective_size"] = weights.size if weights else math.nan
     return {**row, "note": one.note}
-
-
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 OWN, BEST = "the log's own bids", "best response by band"
@@ -436,7 +435,7 @@ class BandSums(NamedTuple):
     bias: float  # what `by_turns` adds to the estimate of bids that are not near an end
     by_turns: float  # the estimate if each group is divided in two, auction by auction
     narrower: float  # the estimate if each group is divided into lower and higher values
-    powers: Floats  # the estimates with other powers of the value
+    powers: Floats  # (n, 2). The least and the most with other powers of the value
     steps: Floats  # what shows whether chances to win jump, as in `Ends.steps`
 
     def estimate(self, known: KnownSums) -> ValueEstimate:
@@ -454,7 +453,7 @@ class BandSums(NamedTuple):
         if not known.unknown:
             return ValueEstimate(BY_BAND, whole.exact, whole.exact, whole.exact)
         common = self.luck + (self.narrower - self.by_turns) ** 2
-        powers = [self.value, *self.powers]
+        least, most = [self.least, *self.powers[:, 0]], [self.most, *self.powers[:, 1]]
         parts = self.below.size  # the auctions of a small log
         quantile = max(quantile_over_time(parts), student_quantile(max(parts // _FEW, 1)))
         rest = (_SLOWEST - 1) * self.bias
@@ -462,11 +461,11 @@ class BandSums(NamedTuple):
 
         def half(influences: Floats, doubt: float, power: float) -> float:
             variance = long_run_variance(influences) + doubt + common
-            return math.hypot(quantile * math.sqrt(variance), rest, power - self.value)
+            return math.hypot(quantile * math.sqrt(variance), rest, power)
 
         value = min(max(whole.exact + self.value - self.bias, whole.lower), whole.upper)
-        low = value + self.least - self.value - half(self.below, doubts[0], min(powers))
-        high = value + self.most - self.value + half(self.above, doubts[1], max(powers))
+        low = value + self.least - self.value - half(self.below, doubts[0], min(least) - self.least)
+        high = value + self.most - self.value + half(self.above, doubts[1], max(most) - self.most)
         for lower, upper, jump in self.steps:
             if jump[0] > _JUMP * math.sqrt(jump[1]):
                 middle = whole.exact + self.value
@@ -492,7 +491,7 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
     unknown = _Unknown.of(plan, log, np.flatnonzero(~known))
     if plan.fitted:
         groups = groups.halves
-    least = most = luck = 0.0
+    luck, bounds = 0.0, np.zeros(2)
     influences, doubts, blocks = np.zeros((2, len(log))), np.zeros(2), 0
     steps = np.zeros((SIZES, 3, 2))
     expected, near = np.zeros(unknown.rows.size), np.zeros(unknown.rows.size, dtype=bool)
@@ -500,9 +499,7 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
         gain, shares = unknown.gains[inside], unknown.shares[inside]
         part = unknown.chances(groups, group, inside)
         expected[inside], near[inside] = gain * part.middle, part.near
-        bounds = gain * part.least, gain * part.most
-        least += float(np.minimum(*bounds).sum())
-        most += float(np.maximum(*bounds).sum())
+        bounds += part.bounds(gain)
         luck += float((gain**2 / shares * part.middle * (1 - part.middle)).sum())
         # A chance of 0 or 1 may be wrong by some auctions: in the estimate, and by luck.
         share = WRONG * inside.size / group.members.size
@@ -516,8 +513,8 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
     below, above = (over_time(one, groups.positions, groups.facts.auctions) for one in influences)
     return BandSums(
         value=float(expected.sum()),
-        least=least,
-        most=most,
+        least=float(bounds[0]),
+        most=float(bounds[1]),
         luck=luck,
         below=below,
         above=above,
@@ -526,7 +523,9 @@ def band_sums(plan: Plan, groups: Groups) -> BandSums:
         bias=float((by_turns - expected)[~near].sum()),
         by_turns=float(by_turns.sum()),
         narrower=float(unknown.expected(groups.narrower).sum()),
-        powers=np.array([unknown.expected(groups.with_power(one)).sum() for one in groups.others]),
+        powers=np.array([unknown.bounds(groups.with_power(one)) for one in groups.others]).reshape(
+            -1, 2
+        ),
         steps=steps,
     )
 
@@ -555,6 +554,13 @@ class _Unknown(NamedTuple):
         for group, inside in groups.entries(self.rows):
             found[inside] = self.gains[inside] * self.chances(groups, group, inside).middle
         return found
+
+    def bounds(self, groups: Groups) -> Floats:
+        """Return the least and the most that these bids are expected to earn in all."""
+        sums = np.zeros(2)
+        for group, inside in groups.entries(self.rows):
+            sums += self.chances(groups, group, inside).bounds(self.gains[inside])
+        return sums
 
 
 class _Chances:
@@ -599,6 +605,11 @@ class _Chances:
             own, doubt = self._ends.influence(block, weights, doubts)
             found.append((self._prices.influence(self._gradient(gains, chances)) + own, doubt))
         return found
+
+    def bounds(self, gains: Floats) -> Floats:
+        """Return the least and the greatest sum that fits the data equally well."""
+        sums = np.array([gains * self.least, gains * self.most])
+        return np.array([sums.min(axis=0).sum(), sums.max(axis=0).sum()])
 
     def steps(self, gains: Floats) -> Floats:
         """Return what shows whether chances to win jump at bids that are not near an end."""
@@ -660,7 +671,10 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
         return WeightSums(0.0, 0.0, 0, 0.0, 0.0, len(log))
     same = same_bids(plan.bids, log.bids[plan.rows])
     gains = plan.gains(log)
-    expected = gains * _win_rates(plan, groups) if robust else np.zeros(gains.size)
+    expected = np.zeros(gains.size)
+    for prices, entries in groups.crossed(plan.rows) if robust else ():
+        scaled = plan.bids[entries] / groups.scales[plan.rows[entries]]
+        expected[entries] = gains[entries] * prices.at(scaled)
     chances = log.propensities[plan.rows]
     weights = np.where(same, 1.0 / chances, 0.0)
     rest = np.where(same & log.won[plan.rows], gains, 0.0) - np.where(same, expected, 0.0)
@@ -675,13 +689,6 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
         squares=float((parts**2).sum()),
         auctions=len(log),
     )
-
-
-def _win_rates(plan: Plan, groups: Groups) -> Floats:
-    rates = np.zeros(plan.rows.size)
-    for prices, entries in groups.crossed(plan.rows):
-        rates[entries] = prices.at(plan.bids[entries] / groups.scales[plan.rows[entries]])
-    return rates
 
 
 _FEWEST = 20.0  # the least number of unweighted auctions that weighted ones must be worth

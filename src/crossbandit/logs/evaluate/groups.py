@@ -253,15 +253,11 @@ class Ends:
         above, below = self._places(bids)
         near: Booleans = (below < self._near) | (self._bids.size - above < self._near)
         inside = ~near
-        near[inside] = self._gap(above[inside], below[inside])
-        return near
-
-    def _gap(self, above: Integers, below: Integers) -> Booleans:
-        """Return whether bids are between own bids that are far apart."""
+        above, below = above[inside], below[inside]
         low, high = self._bids[below - 1], self._bids[above]
         lower, higher = self._bids[below - self._size], self._bids[above + self._size - 1]
-        far: Booleans = high - low > (low - lower + higher - high) / 2
-        return far
+        near[inside] = high - low > (low - lower + higher - high) / 2  # far apart
+        return near
 
     def _places(self, bids: Floats) -> tuple[Integers, Integers]:
         """Return how many own bids are lower than each bid, and how many are not higher."""
@@ -801,5 +797,7 @@ def _by_likelihood(groups: Groups, power: float, error: float) -> ValuePower:
     best = int(total.argmin())
     kept = powers[total <= total[best] + _FIT]
     shown = kept[np.unique(np.linspace(0, kept.size - 1, _OTHERS).round().astype(int))]
+    # If bids are a few fractions of the value, nothing is known between them at a power of 1.
+    whole = [one for one in (0.0, 1.0) if kept.min() < one < kept.max()]
     lumpy = bool(np.ptp(kept) < 2 * error)
-    return ValuePower(float(powers[best]), error, tuple(shown.tolist()), lumpy)
+    return ValuePower(float(powers[best]), error, (*shown.tolist(), *whole), lumpy)

@@ -16,8 +16,8 @@ import pandas as pd
 from crossbandit.core.validation import array, as_array, choice, number, reject
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.evaluate.groups import Groups, band_count, band_edges, least_size
-from crossbandit.logs.files import ScratchFolder, connect, literal
-from crossbandit.logs.log import COLUMNS, ClassTable, OutcomeCounts
+from crossbandit.logs.files import ROLES, ScratchFolder, connect, literal
+from crossbandit.logs.log import ClassTable, OutcomeCounts
 from crossbandit.logs.survey import (
     check_survey,
     doubt_about_units,
@@ -546,7 +546,7 @@ def _fewest_points(lows: Floats, highs: Floats) -> Floats | None:
 
 PIECE = 100_000  # auctions in memory at a time, or one group if it has more
 _CHUNK = 64  # a chunk is this many vectors of 2,048 auctions
-_COLUMNS = {role: "BOOLEAN" if role == "won" else "DOUBLE" for role in COLUMNS}
+_COLUMNS = {role: "BOOLEAN" if role == "won" else "DOUBLE" for role in ROLES}
 _RAW, _TIMED, _BY_VALUE = "store.raw", "store.timed", "store.by_value"
 
 
@@ -599,7 +599,7 @@ class StoredLog:
         with self._connect() as connection:
             connection.execute(f"CREATE TABLE {_RAW} ({types})")
             for chunk in chunks:
-                given: dict[str, Any] = {one: getattr(chunk, COLUMNS[one]) for one in _COLUMNS}
+                given: dict[str, Any] = {one: getattr(chunk, ROLES[one].array) for one in _COLUMNS}
                 counts += OutcomeCounts.of(
                     given["bid"], given["won"], given["price"], given["reserve"]
                 )
@@ -634,10 +634,7 @@ class StoredLog:
             columns["won"],
             columns["price"].astype(float),
             None if np.isnan(chances.astype(float)).all() else chances,
-            {
-                name: np.array(self._table.labels(i))[frame[f"level_{i}"].to_numpy()]
-                for i, name in enumerate(self._table.names)
-            },
+            self._table.columns(frame.filter(like="level_").to_numpy()),
             reserve=columns["reserve"],
             ties=self.ties,
         )
@@ -847,11 +844,6 @@ def open_censored(
 def _in_memory(auctions: Auctions, table: ClassTable, ties: str | None) -> CensoredLog:
     if auctions.times is not None:
         auctions = auctions.in_order(np.argsort(auctions.times, kind="stable"))
-    classes = {
-        name: np.array(table.labels(i))[auctions.classes[:, i]]
-        for i, name in enumerate(table.names)
-        if auctions.classes is not None
-    }
     bids, won, reserves = map(np.asarray, (auctions.bids, auctions.won, auctions.reserves))
     counts = OutcomeCounts.of(bids, won, auctions.prices, reserves)
     return CensoredLog(
@@ -860,7 +852,7 @@ def _in_memory(auctions: Auctions, table: ClassTable, ties: str | None) -> Censo
         won,
         auctions.prices,
         auctions.propensities,
-        classes,
+        table.columns(auctions.classes),
         reserve=reserves,
         ties=ties or counts.ties,
     )

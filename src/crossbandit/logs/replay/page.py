@@ -18,14 +18,14 @@ from crossbandit.core.report.print import draw_figure, figure_files
 from crossbandit.core.report.statistics import half_widths
 from crossbandit.core.report.text import MISSING, decimals, frame_csv, markdown, number, plus_minus
 from crossbandit.logs.replay.limits import describe, per_words
-from crossbandit.logs.replay.oracles import (
+from crossbandit.logs.replay.strategies import (
+    ALL_TOLD,
     ONE_MULTIPLIER,
     PACED,
     BestPolicy,
     ClassPolicy,
     PerfectKnowledge,
 )
-from crossbandit.logs.replay.strategies import ALL_TOLD
 from crossbandit.logs.survey import left_out
 
 if TYPE_CHECKING:

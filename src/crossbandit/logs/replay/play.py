@@ -28,7 +28,6 @@ from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import CrossbanditError, LogError, LogWarning
 from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.replay.limits import ReplayLimits, check_limits
-from crossbandit.logs.replay.oracles import band_edges, collect_hindsight, comparator_of, oracles
 from crossbandit.logs.replay.results import (
     LimitedResult,
     Replay,
@@ -45,9 +44,13 @@ from crossbandit.logs.replay.strategies import (
     ReplaySetting,
     Shading,
     Strategy,
+    band_edges,
     build_strategies,
+    collect_hindsight,
+    comparator_of,
     kept_to_limits,
     make_chunk,
+    oracles,
 )
 from crossbandit.logs.survey import (
     VALUE_BINS,

@@ -15,8 +15,16 @@ from crossbandit.core.streams import stream
 from crossbandit.core.validation import reject
 from crossbandit.logs.files import NO_PRICE
 from crossbandit.logs.log import LIMIT
-from crossbandit.logs.replay.oracles import POLICIES, BandPolicy, PerfectKnowledge
-from crossbandit.logs.replay.strategies import ALL_TOLD, GUARDED, LAW, TOLD, OwnBids
+from crossbandit.logs.replay.strategies import (
+    ALL_TOLD,
+    GUARDED,
+    LAW,
+    POLICIES,
+    TOLD,
+    BandPolicy,
+    OwnBids,
+    PerfectKnowledge,
+)
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import Diagnosis
     from crossbandit.logs.log import AuctionLog, ClassColumn, ClassTable
     from crossbandit.logs.replay.limits import ReplayLimits
-    from crossbandit.logs.replay.oracles import Hindsight
+    from crossbandit.logs.replay.strategies import Hindsight
     from crossbandit.logs.survey import Fault, Survey
 
 

@@ -1,0 +1,674 @@
+"""The commands about logs of auctions: replay, evaluate and make-log, and their options."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crossbandit.cli.terminal import (
+    Backend,
+    Modules,
+    notify,
+    say,
+    say_faults,
+    say_paths,
+    stopping,
+    takes_options,
+)
+from crossbandit.errors import InvalidParameterError
+
+if TYPE_CHECKING:
+    from crossbandit.core.types import Floats
+    from crossbandit.limits import Limit
+    from crossbandit.logs import AuctionLog
+    from crossbandit.logs.evaluate import Evaluation
+    from crossbandit.logs.evaluate.log import ReadLog
+    from crossbandit.logs.replay import Replay, ReplaySet, Shading
+
+
+WHOLE_LOG = "log"
+# Options that do not change the numbers.
+_NOT_REPEATED = {"logs", "out", "quiet", "jobs", "backend", "address"}
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """The options that ask for limits."""
+
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AMOUNT/PERIOD",
+            help="What every strategy may spend in each period, such as 500/day. Periods: hour, "
+            "day, week, month, a number of auctions, or log. May be given several times. "
+            "\\[default period: log]",
+        ),
+    ] = None
+    per: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
+    ] = None
+    pacing: Annotated[
+        Literal["traffic", "even", "asap"] | None,
+        typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
+    ] = None
+    target_roi: Annotated[
+        float | None,
+        typer.Option(metavar="RATIO", help="The least ratio of the values won to the spend."),
+    ] = None
+    target_cost: Annotated[
+        float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
+    ] = None
+    aim: Annotated[
+        Literal["value", "surplus"] | None,
+        typer.Option(help="What to maximize under a target. \\[default: value]"),
+    ] = None
+
+    def limits(self, timezone: str) -> list[Limit]:
+        """Return the limits that the options ask for.
+
+        >>> LimitOptions(budget=["500/day", "30"], per=["hour"]).limits("UTC")
+        [Budget(amount=500.0, per='day', pacing='traffic', timezone='UTC',
+         worst_case=1.0),
+         Budget(amount=30.0, per='hour', pacing='traffic', timezone='UTC',
+         worst_case=1.0)]
+        """
+        from crossbandit.limits import Budget, CostPer, ReturnOnSpend
+
+        has_target = self.target_roi is not None or self.target_cost is not None
+        if not self.budget and (self.per or self.pacing):
+            option = "--per" if self.per else "--pacing"
+            raise InvalidParameterError(f"{option} belongs to --budget, which is missing.")
+        if self.aim and not has_target:
+            raise InvalidParameterError("--aim belongs to --target-roi or --target-cost.")
+        spread: dict[str, Any] = {"pacing": self.pacing} if self.pacing else {}
+        limits: list[Limit] = [
+            Budget(amount, per=period, timezone=timezone, **spread)
+            for amount, period in _budgets(self.budget or [], self.per or [])
+        ]
+        aims: dict[str, Any] = {"aim": self.aim} if self.aim else {}
+        if self.target_roi is not None:
+            limits.append(ReturnOnSpend(self.target_roi, timezone=timezone, **aims))
+        if self.target_cost is not None:
+            limits.append(CostPer(self.target_cost, timezone=timezone, **aims))
+        return limits
+
+
+def _budgets(budgets: list[str], periods: list[str]) -> list[tuple[float, str | int | None]]:
+    """Return amounts and periods. Budgets without a period take those of --per, in their order."""
+    bare = sum("/" not in text for text in budgets)
+    if periods and len(periods) != bare:
+        raise InvalidParameterError(
+            f"--per must be given once for each --budget without a period. There are {bare} such "
+            f"budgets, and {len(periods)} periods. Write --budget 500/day --budget 30/hour."
+        )
+    rest, found = iter(periods or [WHOLE_LOG] * bare), []
+    for text in budgets:
+        amount, slash, period = text.partition("/")
+        try:
+            money = float(amount)
+        except ValueError:
+            raise InvalidParameterError(
+                f"--budget must be an amount, or an amount and its period, such as 500/day. Got "
+                f"{text!r}."
+            ) from None
+        found.append(
+            (money, _period("--budget", period) if slash else _period("--per", next(rest)))
+        )
+    return found
+
+
+def _period(option: str, text: str) -> str | int | None:
+    if text == WHOLE_LOG:
+        return None
+    if text in {"hour", "day", "week", "month"}:
+        return text
+    if text.isascii() and text.isdigit() and int(text) > 0:
+        return int(text)
+    what = "--per must be" if option == "--per" else "The period of --budget must be"
+    raise InvalidParameterError(
+        f"{what} hour, day, week, month, {WHOLE_LOG} or a number of auctions. Got {text!r}."
+    )
+
+
+# --- options about logs, which several commands have ---------------------------------------------
+
+
+_COLUMN = "a name, or a number from 1."
+
+
+_BY_NAME = " \\[default: by usual names]"
+Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
+
+
+def column_option(what: str, default: str = "") -> Any:
+    """Return an option that names a column."""
+    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """The options that all commands that read logs have."""
+
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="CSV, JSON lines or Parquet files, folders, patterns, or - for the standard "
+            "input.",
+        ),
+    ]
+    format_: Annotated[
+        Literal["auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou"],
+        typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
+    ] = "auto"
+    value_column: Annotated[str | None, column_option("the value", _BY_NAME)] = None
+    price_column: Annotated[str | None, column_option("the highest competing bid", _BY_NAME)] = None
+    bid_column: Annotated[
+        str | None, column_option("your own bids, which evaluate needs and replay compares with")
+    ] = None
+    won_column: Annotated[str | None, column_option("whether you won")] = None
+    reserve_column: Annotated[str | None, column_option("a reserve per auction")] = None
+    time_column: Annotated[str | None, column_option("the time")] = None
+    id_column: Annotated[
+        str | None, column_option("the id of the auction; lines that repeat one are left out")
+    ] = None
+    class_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with a class, such as a site, that prices may depend on; may be "
+            f"repeated: {_COLUMN}",
+        ),
+    ] = None
+    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0
+    ties: Annotated[
+        Literal["win", "lose"] | None,
+        typer.Option(
+            help="Whether a bid that equals the highest competing bid wins. "
+            "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
+        ),
+    ] = None
+    value_unit: Annotated[
+        Unit | None,
+        typer.Option(
+            help="Unit of the values. All amounts become units of money for one impression."
+        ),
+    ] = None
+    price_unit: Annotated[
+        Unit | None, typer.Option(help="Unit of prices, bids and reserves; likewise.")
+    ] = None
+    currency: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
+    ] = None
+    price_loss: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CODE",
+            help="A code of losses that are about the price; may be repeated. "
+            "\\[default: as the format says]",
+        ),
+    ] = None
+    sort_by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of times or numbers to sort the lines by."),
+    ] = None
+    timezone: Annotated[
+        str, typer.Option(metavar="ZONE", help="Time zone of times without an offset.")
+    ] = "UTC"
+    partitions: Annotated[
+        bool, typer.Option("--partitions", help="Read folder names such as day=5 as columns.")
+    ] = False
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of lines to read; with replay --by, of each part. \\[default: all]"
+        ),
+    ] = None
+    max_bad: Annotated[
+        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
+    ] = 100
+
+    def open(self, **further: Any) -> AuctionLog:
+        """Return the log that the options describe; `further` are columns and other options."""
+        from crossbandit.logs import AuctionLog
+
+        roles = ("value", "price", "bid", "won", "reserve", "time", "id")
+        named = {role: getattr(self, f"{role}_column") for role in roles}
+        named["propensity"] = further.pop("propensity", None)
+        same = ("value_unit", "price_unit", "currency", "sort_by", "timezone", "partitions")
+        return AuctionLog(
+            list(self.logs),
+            columns={role: column for role, column in named.items() if column},
+            classes=self.class_column or [],
+            price_losses=self.price_loss or None,
+            format=self.format_,
+            limit=self.limit,
+            max_bad=self.max_bad,
+            **{name: getattr(self, name) for name in same},
+            **further,
+        )
+
+    @property
+    def name(self) -> str:
+        """What pages call the logs."""
+        return name_of(self.logs)
+
+
+def command_line(context: typer.Context, logs: Sequence[str]) -> str:
+    """Return a command, to be run in the folder of the logs.
+
+    Pages show it. So it has no folders but those between several logs, and no options that do not
+    change the numbers.
+    """
+    words = ["crossbandit", str(context.command.name), *without_folder(logs)]
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name in _NOT_REPEATED or source is None or source.name != "COMMANDLINE":
+            continue
+        value = context.params[name]
+        if value is True:
+            words.append(parameter.opts[0])
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            is_path = isinstance(one, Path) or name == "module"
+            words += [parameter.opts[0], Path(one).name if is_path else str(one)]
+    return shlex.join(words)
+
+
+def without_folder(logs: Sequence[str]) -> list[str]:
+    """Return paths of logs as seen from the folder that has all of them.
+
+    >>> without_folder(["a/b.csv"]), without_folder(["a/b/c.csv", "a/d/c.csv", "-"])
+    (['b.csv'], ['b/c.csv', 'd/c.csv', '-'])
+    """
+    paths = {one: Path(one).absolute() for one in logs if one != "-"}
+    try:
+        folder = os.path.commonpath([path.parent for path in paths.values()])
+    except ValueError:  # no paths, or on different drives
+        return list(logs)
+    return [str(paths[one].relative_to(folder)) if one in paths else one for one in logs]
+
+
+def name_of(logs: Sequence[str]) -> str:
+    """Return what pages call some logs.
+
+    >>> name_of(["a/b.csv"]), name_of(["a/b.csv", "c.csv"]), name_of(["-"])
+    ('b.csv', 'b.csv and 1 more', 'the standard input')
+    """
+    first = "the standard input" if logs[0] == "-" else Path(logs[0]).name
+    return first if len(logs) == 1 else f"{first} and {len(logs) - 1} more"
+
+
+# --- `crossbandit replay`: what learners and other strategies would have earned on a log ---------
+
+
+_GEOMETRIC = "geometric:"
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    """Who plays, and by which rules."""
+
+    feedback: Annotated[
+        Literal["after-loss", "after-win", "always", "won-lost"] | None,
+        typer.Option(
+            help="Who is told the highest competing bid. "
+            "\\[default: as notices in the log show; otherwise after-loss]"
+        ),
+    ] = None
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="A learner: law, guarded law or an algorithm; may be repeated. "
+            "\\[default: law, cross-graph-adaptive, cross-graph]",
+        ),
+    ] = None
+    module: Modules = None
+    bids: Annotated[
+        str,
+        typer.Option(
+            metavar="BIDS",
+            help="The grid of bids: auto (100 bids that suit the values of the log), a number of "
+            "evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
+        ),
+    ] = "auto"
+    highest_value: Annotated[
+        float | None,
+        typer.Option(
+            help="An upper bound on the values. \\[default: the highest value of the log]"
+        ),
+    ] = None
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column, such as the campaign; each level is replayed by itself."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How often learners play, and where."""
+
+    fractions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Fixed fractions of the value to bid, as in 0.3,0.5. \\[default: 0.1 to 0.95]",
+        ),
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of threads; with --by, of workers. \\[default: one per core]"
+        ),
+    ] = None
+    backend: Annotated[Backend, typer.Option(help="With --by, where the parts are replayed.")] = (
+        Backend.local
+    )
+    address: Annotated[
+        str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of the results. \\[default: results/replay; with --by, "
+            "results/replay-by-COLUMN]"
+        ),
+    ] = None
+    quiet: Quiet = False
+
+
+@takes_options
+def replay(
+    context: typer.Context,
+    log: LogOptions,
+    play: PlayOptions,
+    limits: LimitOptions,
+    run: RunOptions,
+) -> None:
+    """Replay a log of first-price auctions: what would each strategy have earned?
+
+    Learners see only what their own bids would have revealed.
+    """
+    with stopping("Stopped. Nothing was written."):
+        from crossbandit.core.modules import load_modules
+        from crossbandit.core.report import check_folder
+        from crossbandit.logs import replay as replays
+        from crossbandit.logs.replay.page import WRITTEN, WRITTEN_BY, write, write_by
+
+        by, quiet = play.by, run.quiet
+        if by is None and (run.backend is not Backend.local or run.address is not None):
+            raise InvalidParameterError(
+                "--backend and --address are for the parts of a log. Give --by, or leave them out."
+            )
+        modules = load_modules(play.module) if play.module else ()
+        out = run.out or default_folder(by)
+        if by is None:
+            check_folder(out, WRITTEN, "a replay")
+        else:
+            check_folder(out, WRITTEN_BY, "replays with --by")
+        if not quiet:
+            notify(f"Reading {' '.join(log.logs)} ...")
+        auctions = log.open(highest_value=play.highest_value, by=by)
+        settings: dict[str, Any] = {
+            "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
+            "rules": replays.ReplayRules(
+                feedback=play.feedback,
+                bids=parse_bids(play.bids),
+                reserve=log.reserve,
+                ties=log.ties,
+            ),
+            "strategies": [
+                *(play.algorithm or ["learners"]),
+                "best responses",
+                *(["fractions"] if run.fractions is None else parse_fractions(run.fractions)),
+            ],
+            "seeds": range(run.seed, run.seed + run.seeds),
+            "jobs": run.jobs,
+            "show_progress": False if quiet else None,
+        }
+        if by is not None:
+            settings |= {
+                "backend": run.backend.value,
+                "address": run.address,
+                "modules": modules,
+            }
+        names = {"log": log.name, "command": command_line(context, log.logs)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", replays.LogWarning)  # printed below
+            replayed = replays.replay if by is None else replays.replay_by
+            result: Any = replayed(auctions, **settings)
+        with stopping(f"Stopped. The results in {out} may be incomplete."):
+            paths = (write if by is None else write_by)(result, out, **names)
+            if not quiet:
+                (_print_replay if by is None else _print_parts)(result)
+                say_paths(paths)
+
+
+def default_folder(by: str | None) -> Path:
+    """Return the folder of the results if none is given: each column of `--by` has its own.
+
+    >>> default_folder("Campaign id").as_posix()
+    'results/replay-by-Campaign-id'
+    """
+    from crossbandit.logs.replay.page import plain_name
+
+    return Path("results") / ("replay" if by is None else f"replay-by-{plain_name(by)}")
+
+
+def parse_bids(text: str) -> int | str | list[float] | Floats:
+    """Return "auto", the number of bids, or the bids, that `--bids` gives.
+
+    >>> parse_bids("0,0.5,2")
+    [0.0, 0.5, 2.0]
+    """
+    from crossbandit.applications.bidding.auctions import geometric_bids
+
+    expected = "auto, a number of bids, a list such as 0,0.5,1, or geometric:COUNT:LOW:HIGH"
+    if text == "auto":
+        return text
+    try:
+        if text.startswith(_GEOMETRIC):
+            count, low, high = text.removeprefix(_GEOMETRIC).split(":")
+            return geometric_bids(int(count), float(low), float(high))
+        return [float(bid) for bid in text.split(",")] if "," in text else int(text)
+    except InvalidParameterError:
+        raise
+    except ValueError:
+        raise InvalidParameterError(f"--bids must be {expected}. Got {text!r}.") from None
+
+
+def parse_fractions(text: str) -> list[Shading]:
+    """Return the strategies that `--fractions` lists, and the truthful one.
+
+    >>> [strategy.name for strategy in parse_fractions("0.5,0.25")]
+    ['shading 0.25', 'shading 0.50', 'truthful']
+    """
+    from crossbandit.logs.replay import Shading
+
+    try:
+        fractions = [float(fraction) for fraction in text.split(",")]
+    except ValueError:
+        raise InvalidParameterError(
+            f"--fractions must be a list of numbers such as 0.3,0.5,0.7. Got {text!r}."
+        ) from None
+    return [Shading(fraction) for fraction in (*sorted(set(fractions)), 1.0)]
+
+
+def _print_replay(result: Replay) -> None:
+    """Print warnings, the table, the comparison, tables by class, notes and bad lines."""
+    from crossbandit.core.report.terminal import show
+    from crossbandit.logs.replay.page import class_tables, differences, earnings
+
+    for warning in result.warnings:
+        notify(warning, "Warning:", "bold yellow")
+    show(earnings(result), differences(result), *class_tables(result))
+    for note in result.notes:
+        if note not in result.warnings:
+            say(note)
+    say_faults(result.bad, result.auctions, result.faults)
+
+
+def _print_parts(results: ReplaySet) -> None:
+    """Print what strategies earned in each part, and what went wrong."""
+    from crossbandit.core.report.terminal import show
+    from crossbandit.logs.replay.page import overview
+
+    for level, result in results.replays.items():
+        for warning in result.warnings:
+            notify(f"{level}: {warning}", "Warning:", "bold yellow")
+    for level, reason in results.failed.items():
+        notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
+    show(overview(results))
+    for note in results.notes:
+        say(note)
+    if results.bad:
+        say(f"Lines that were left out: {results.bad:,}. The first of them:")
+    for fault in results.faults:
+        say(f"  {fault.place}: {fault.reason}")
+
+
+# --- `crossbandit evaluate`: what strategies would have earned on a log without all prices -------
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What is evaluated, and how."""
+
+    propensity_column: Annotated[str | None, column_option("the probability of your bid")] = None
+    bidder: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
+    ] = None
+    shading: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="A fraction of the value to bid; may be repeated. \\[default: 0.1 to 0.9]"
+        ),
+    ] = None
+    random_bids: Annotated[
+        bool,
+        typer.Option(
+            "--random-bids",
+            help="Bids were drawn at random from a few; estimate how likely each was.",
+        ),
+    ] = False
+    bands: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
+    ] = None
+
+
+@takes_options
+def evaluate(
+    context: typer.Context,
+    log: LogOptions,
+    what: EvaluateOptions,
+    *,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
+    quiet: Quiet = False,
+) -> None:
+    """Evaluate strategies on a log of your own bids, in which prices may be missing.
+
+    For each strategy: what is known exactly, bounds, and an estimate with an interval.
+    """
+    with stopping("Stopped. Nothing was written."):
+        from crossbandit.applications import FirstPriceBidder
+        from crossbandit.core.report import check_folder
+        from crossbandit.logs.evaluate import evaluate
+        from crossbandit.logs.evaluate.evaluation import SHADINGS
+        from crossbandit.logs.evaluate.log import open_censored
+        from crossbandit.logs.evaluate.page import WRITTEN, write
+
+        check_folder(out, WRITTEN, "an evaluation")
+        if not quiet:
+            notify(f"Reading {' '.join(log.logs)} ...")
+        auctions = log.open(propensity=what.propensity_column)
+        read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
+        result = evaluate(
+            read.log,
+            shadings=SHADINGS if what.shading is None else what.shading,
+            bidders={path.stem: FirstPriceBidder.load(path) for path in what.bidder or []},
+            bands=what.bands,
+            random_bids=what.random_bids,
+        )
+    with stopping(f"Stopped. The results in {out} may be incomplete."):
+        command = command_line(context, log.logs)
+        paths = write(result, out, read=read, log=log.name, command=command)
+        if not quiet:
+            _print_evaluation(result, read)
+            say_paths(paths)
+
+
+def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
+    from crossbandit.core.report.terminal import show
+    from crossbandit.logs.evaluate.page import by_propensities, earned
+
+    show(*filter(None, (earned(result), by_propensities(result))))
+    sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
+    for note in (*read.notes, *result.notes, *sound):
+        say(note)
+    say_faults(read.bad, result.auctions, read.faults)
+
+
+# --- `crossbandit make-log`: a synthetic log to try a replay on ----------------------------------
+
+
+@dataclass(frozen=True)
+class MadeLogOptions:
+    """What a synthetic log is like."""
+
+    auctions: Annotated[int, typer.Option(min=1, help="Number of auctions.")] = 100_000
+    seed: Annotated[int, typer.Option(min=0, help="Seed. The same seed gives the same file.")] = 0
+    laws: Annotated[
+        Literal["realistic", "known"],
+        typer.Option(
+            help="'realistic': like an ad exchange, with drift; 'known': independent draws."
+        ),
+    ] = "realistic"
+    correlation: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="How strongly competing bids depend on values. \\[default: 0.26]"
+        ),
+    ] = None
+    sites: Annotated[
+        int, typer.Option(min=0, help="Number of sites, each with its own competition.")
+    ] = 0
+
+
+@takes_options
+def make_log(
+    path: Annotated[
+        Path, typer.Argument(metavar="LOG", help="The file to write, .csv or .parquet.")
+    ],
+    like: MadeLogOptions,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid."""
+    with stopping("Stopped. Nothing was written."):
+        from crossbandit import logs
+
+        logs.make_log(path, overwrite=force, **asdict(like))
+        if not quiet:
+            following = f"crossbandit replay {path}" + (
+                " --class-column site" if like.sites else ""
+            )
+            typer.echo(f"Wrote {like.auctions:,} auctions to {path}. Next: {following}")
