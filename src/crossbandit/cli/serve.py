@@ -101,7 +101,7 @@ class AccessOptions:
 
 
 @dataclass(frozen=True)
-class LogOptions:
+class RequestLogOptions:
     """How the log is written."""
 
     log_level: Annotated[
@@ -130,7 +130,7 @@ def serve(
     rate: Annotated[
         float, typer.Option(min=1, help="Requests per second that each access token may send.")
     ] = 20_000.0,
-    log: LogOptions,
+    log: RequestLogOptions,
 ) -> None:
     """Serve bidders over HTTP, with a page that shows them live."""
     from crossbandit.service import Node, open_store
