@@ -5,7 +5,6 @@ Ratios to `act` and `learn` of the same learner, the adaptive one with 100 bids.
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import threading
 import time
@@ -132,11 +131,10 @@ def _blocking() -> Result:
 
 
 def _bidder_blocking() -> Iterator[Result]:
-    """Measure for how long `save` of a bidder keeps others from bidding, and their slowest bids.
+    """Measure the slowest bids while a bidder is saved.
 
-    The bidder has 4,000 classes and an hour of 2,000 decisions a second; the one with a budget also
-    has 1,000 bids without an outcome. A lock can be held for longer than it is needed if the system
-    gives the processor to somebody else: so the median of all saves.
+    The bidder has 4,000 classes, an hour of 2,000 decisions a second, and 1,000 bids without an
+    outcome.
     """
     for name, limit in (("a bidder", None), ("a bidder with a budget", Budget(1e6))):
         own = FirstPriceBidder(
@@ -148,26 +146,14 @@ def _bidder_blocking() -> Iterator[Result]:
         counters = np.arange(3_600 * 2_000)
         learner = own.learner
         learner.seen.put_many(learner.id, counters, np.full(counters.size, time.time()))
-        waiting = [own.bid(0.9, site=1) for _ in range(1_000)]
-        held: list[float] = []
-        owner, lock = (own._spending, "lock") if limit else (learner, "deciding")  # noqa: SLF001
-        plain = getattr(owner, lock)
-        timed = _Timed(plain, held)
+        for _ in range(1_000):
+            own.bid(0.9, site=1)  # no outcome comes
         with tempfile.TemporaryDirectory() as folder, _bidding(own) as free:
             time.sleep(2.0)
             usual, free[:] = sorted(free), []
-            setattr(owner, lock, timed)
-            longest = []
             for _ in range(11):
-                held.clear()
-                timed.thread = threading.get_ident()
                 own.save(Path(folder) / "bidder")
-                longest.append(max(held))
-            setattr(owner, lock, plain)
             loaded = sorted(free)
-        note = f"{len(waiting)} bids wait for outcomes"
-        blocked = 1e3 * statistics.median(longest)
-        yield Result(f"save of {name} holds what bids need", blocked, 1.0, "ms", note=note)
         slow = [1e3 * column[int(0.99 * len(column))] for column in (usual, loaded)]
         label = f"99 % of bids of {name} are faster while it is saved ({slow[0]:.3f} ms otherwise)"
         yield Result(label, slow[1], 10.0, "ms")
