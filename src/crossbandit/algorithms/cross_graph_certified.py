@@ -148,7 +148,7 @@ class CrossGraphCertified(CheckedAlgorithm):
     If the graph is a function of the context (`Problem.graph_by_context`), x_k uses the graph of
     the context in which it is computed. If graphs depend on the round, each round of a block has
     chains of its own, with its graph. Each of them must be strongly observable. A block then has at
-    most 8 rounds, and the memory is that of 145 tables of estimates and 128 graphs.
+    most 8 rounds, and the memory is that of 153 tables of estimates and 128 graphs.
 
     Bound: E Reg_T <= E[certificate], with certificate = 2 + Kmax + K + Cut + Explored, all
     computed while it runs; Cut is what the ends of chains leave out, Explored the probability moved
