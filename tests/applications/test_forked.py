@@ -1,5 +1,7 @@
 """What a forked process must not share with its parent, and locks that must not wait for ever."""
 
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -141,3 +143,25 @@ def test_the_limit_of_what_is_remembered_is_saved(tmp_path: Any) -> None:
     own.save(tmp_path / "bidder")
     assert FirstPriceBidder.load(tmp_path / "bidder").learner.seen.limit == 4096
     assert FirstPriceBidder.load(tmp_path / "bidder", bids=21).learner.seen.limit == 4096
+
+
+IMPORTING = """
+import os, signal, sys, threading
+import crossbandit as cb
+
+bidder = cb.FirstPriceBidder(bids=50, value_range=(0, 10), seed=1)
+sys.setswitchinterval(1e-6)
+threading.Thread(target=lambda: bidder.bid_many([3.0] * 10)).start()
+for _ in range(2):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        bidder.bid_many([3.0] * 10)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_process_may_fork_while_a_thread_makes_its_first_bids() -> None:
+    """What is imported then is imported in full before the fork, or the child waits for ever."""
+    subprocess.run([sys.executable, "-c", IMPORTING], check=True, timeout=60)

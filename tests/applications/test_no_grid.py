@@ -293,3 +293,11 @@ def test_learning_from_others_bids_and_from_many_bids_at_once() -> None:
     assert (curve.bids <= curve.values).all()
     assert "wins with a probability" in str(watched.explain(2.0))
     assert watched.diagnosis().rounds == 500
+
+
+def test_a_tick_is_on_the_right_side_however_many_there_are() -> None:
+    bidder = FirstPriceBidder(seed=1, tick_size=1, max_bid=600_000_000.6)
+    for _ in range(20):
+        bid = bidder.bid(600_000_050.0, reserve=599_999_990.4)
+        assert bid.amount is not None
+        assert 599_999_991 <= bid.amount <= 600_000_000

@@ -148,7 +148,7 @@ def test_a_changed_amount_is_planned_for_the_rest(per: Any, amount: float) -> No
         assert per != "day" or f"by {over:.6g}" in str(bidder.bid(0.9, at=START + DAY - 1).reason)
 
 
-def test_pacing_zones_and_targets_can_be_changed() -> None:
+def test_pacing_and_targets_can_be_changed() -> None:
     bidder = made(Budget(40, pacing="asap"), target=ReturnOnSpend(1.5))
     play(bidder, START, 2)
     bidder.change_limits(budget=Budget(40), target=ReturnOnSpend(2.5, keep="long-run"))
@@ -160,6 +160,31 @@ def test_pacing_zones_and_targets_can_be_changed() -> None:
     assert bidder.settings()["target"][0]["ratio"] == 2
     play(bidder, START + 2 * HOUR, 22)
     assert float(bidder.limits[0].spent) <= 40
+
+
+def test_periods_keep_their_times() -> None:
+    """Otherwise the money of a period could be spent again, after a change and one back."""
+    for before, after in (
+        (Budget(20), Budget(20, timezone="Australia/Darwin")),
+        (Budget(20, per=timedelta(hours=24)), Budget(20, per=timedelta(hours=24), begins=START)),
+    ):
+        bidder = made(before)
+        paid = play(bidder, START, 2)
+        with pytest.raises(InvalidParameterError, match="cannot change while the bidder runs"):
+            bidder.change_limits(budget=after)
+        assert float(bidder.limits[0].spent) == pytest.approx(paid)
+
+
+@pytest.mark.parametrize("worst_case", [0, 1])
+def test_a_cap_that_was_lifted_can_be_set_again(worst_case: float) -> None:
+    bidder = made(Budget(20, pacing="asap", worst_case=worst_case))
+    paid = play(bidder, START, 1)
+    bidder.change_limits(budget=Budget(1e12, pacing="asap", worst_case=worst_case))
+    paid += play(bidder, START + HOUR, 1)
+    bidder.change_limits(budget=Budget(5.5 + paid, pacing="asap", worst_case=worst_case))
+    assert float(bidder.limits[0].spent) == pytest.approx(paid, abs=1e-3)
+    play(bidder, START + 2 * HOUR, 20)
+    assert float(bidder.limits[0].spent) <= (5.5 + paid) * (1 + worst_case) + 1e-3
 
 
 def test_a_change_that_does_not_fit_changes_nothing() -> None:

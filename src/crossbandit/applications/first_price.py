@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
@@ -965,3 +966,12 @@ class FirstPriceBidder(HiddenNumberApplication):
     def _features(self, worth: float, cost: float) -> Floats:
         del cost
         return self.rules.contexts(min(worth, self._range[1]))
+
+
+def _finish_imports() -> None:
+    """Import what bids may need, so that no child is forked in the middle of an import."""
+    from crossbandit.applications.bidding import batches  # noqa: F401
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_finish_imports)

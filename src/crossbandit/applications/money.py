@@ -138,7 +138,7 @@ def in_tick(amount: float, tick: Decimal, side: int) -> float:
     """
     count = amount / float(tick)
     near = round(count)
-    if side and abs(count - near) > 1e-9 * max(count, 1.0):
+    if side and abs(count - near) > max(1e-9, 1e-14 * count):  # more than rounding explains
         near = math.ceil(count) if side > 0 else math.floor(count)
     return float(near * tick)
 

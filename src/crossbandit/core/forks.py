@@ -6,6 +6,7 @@ A web server often loads a bidder once and then forks its workers.
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
@@ -40,6 +41,7 @@ def know(one: ForkAware) -> None:
 
 
 def _before() -> None:
+    import_module("numpy.ma")  # a child forked in the middle of its import could never use it
     _changing.acquire()
     _objects[:] = sorted(_known, key=id)  # the same order as in `merge`
     locks = [one.fork_locks() for one in _objects]

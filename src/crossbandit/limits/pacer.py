@@ -201,6 +201,20 @@ class PacedChoices(NamedTuple):
     rows: Integers
 
 
+def _check_same_periods(one: Budget, other: Budget) -> None:
+    """Raise if periods would be cut at other times: what was spent in this one would be lost."""
+    names = ["timezone"]
+    if isinstance(one.per, timedelta) and isinstance(other.per, timedelta):
+        names.append("begins")
+    for name in names:
+        if getattr(one, name) != getattr(other, name):
+            raise InvalidParameterError(
+                f"The '{name}' of a budget per {one.per} cannot change while the bidder runs: its "
+                "periods would begin at other times, and what was spent in the present one would "
+                f"be forgotten. Keep {getattr(one, name)!r}, or make a new bidder."
+            )
+
+
 class Pacer:
     """Keeps one bidder within its limits.
 
@@ -944,6 +958,9 @@ class Pacer:
         """
         if any(isinstance(one, Lease) for one in limits):
             raise InvalidParameterError("A Lease is replaced by 'renew'.")
+        for one, other in zip(self.limits, limits, strict=False):
+            if isinstance(one, Budget) and isinstance(other, Budget):
+                _check_same_periods(one, other)
         highest, horizon = 2 * self.middle, self._horizon
         new = Pacer(
             self.rules.amounts,
@@ -988,13 +1005,19 @@ class Pacer:
         for row in rows:
             table.prices[row] = [converted(one) for one in table.prices[row]]
         money, duals = self.state.money, self.state.duals
+        largest = int(np.iinfo(np.int64).max)
         for i in range(len(self.limits)):
+            spent = converted(money[i, col.SPENT])
+            if spent > largest:
+                raise InvalidParameterError(
+                    "More was spent than a budget this small can count. Give a larger amount."
+                )
             money[i] = (
-                converted(money[i, col.GIVEN], ROUND_FLOOR),
-                converted(money[i, col.SPENT]),
+                min(converted(money[i, col.GIVEN], ROUND_FLOOR), largest),
+                spent,
                 0,
                 0,
-                converted(money[i, col.MOST], ROUND_FLOOR),
+                min(converted(money[i, col.MOST], ROUND_FLOOR), largest),
             )
             self.late[i] = converted(self.late[i])
             for row in rows:
