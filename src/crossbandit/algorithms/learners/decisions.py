@@ -152,7 +152,7 @@ class Decision(DecisionFields):
 
         def __setattr__(self, name: str, value: object) -> None:
             if name in FIELDS and self.sealed:
-                raise AttributeError(f"{name!r} of a decision cannot be set: it says what was decided")
+                raise AttributeError(f"{name!r} of a decision cannot be set: it is a record")
             super().__setattr__(name, value)
 
     @classmethod
