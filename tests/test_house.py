@@ -158,3 +158,13 @@ def test_a_bar_holds_for_all_parts() -> None:
 
 def test_only_public_names_describe_their_arguments() -> None:
     assert list(own_house().unreachable_sections()) == []
+
+
+def test_help_prints_the_docstrings_of_commands(tmp_path: Path) -> None:
+    described = '    """Do.\n\n    Args:\n        a: A.\n    """\n'
+    (tmp_path / "commands.py").write_text(
+        f"class Own:\n{described}class Other:\n{described}@takes_options\ndef run(a: Own):\n"
+        f"{described}def walk(a: Other):\n{described}"
+    )
+    found = [name.rpartition(".")[2] for name, _ in House(tmp_path).unreachable_sections()]
+    assert found == ["Other", "walk"]
