@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crossbandit.cli.terminal import (
-    Backend,
-    Count,
-    Natural,
-    Within,
-    notify,
-    say,
-    say_faults,
-    say_paths,
-    stopping,
-    takes_options,
-)
+from crossbandit.cli import terminal
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -181,7 +170,7 @@ class LogOptions:
     time_column: str | None = None
     id_column: str | None = None
     class_column: list[str] | None = None
-    reserve: Annotated[float, Within(0)] = 0.0
+    reserve: Annotated[float, terminal.Within(0)] = 0.0
     ties: Literal["win", "lose"] | None = None
     value_unit: Unit | None = None
     price_unit: Unit | None = None
@@ -190,8 +179,8 @@ class LogOptions:
     sort_by: str | None = None
     timezone: str = "UTC"
     partitions: bool = False
-    limit: Count | None = None
-    max_bad: Natural = 100
+    limit: terminal.Count | None = None
+    max_bad: terminal.Natural = 100
 
     def open(self, **further: Any) -> AuctionLog:
         """Return the log that the options describe; `further` are columns and other options."""
@@ -312,16 +301,16 @@ class RunOptions:
     """
 
     fractions: str | None = None
-    seeds: Count = 5
-    seed: Natural = 0
-    jobs: Count | None = None
-    backend: Backend = Backend.local
+    seeds: terminal.Count = 5
+    seed: terminal.Natural = 0
+    jobs: terminal.Count | None = None
+    backend: terminal.Backend = terminal.Backend.local
     address: str | None = None
     out: Path | None = None
     quiet: bool = False
 
 
-@takes_options
+@terminal.takes_options
 def replay(
     context: typer.Context,
     log: LogOptions,
@@ -333,14 +322,14 @@ def replay(
 
     Learners see only what their own bids would have revealed.
     """
-    with stopping("Stopped. Nothing was written."):
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit.core.modules import load_modules
         from crossbandit.core.report import check_folder
         from crossbandit.logs import replay as replays
         from crossbandit.logs.replay.page import WRITTEN, WRITTEN_BY, write, write_by
 
         by, quiet = play.by, run.quiet
-        if by is None and (run.backend is not Backend.local or run.address is not None):
+        if by is None and (run.backend is not terminal.Backend.local or run.address is not None):
             raise InvalidParameterError(
                 "--backend and --address are for the parts of a log. Give --by, or leave them out."
             )
@@ -351,7 +340,7 @@ def replay(
         else:
             check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
-            notify(f"Reading {' '.join(log.logs)} ...")
+            terminal.notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(highest_value=play.highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
@@ -381,11 +370,11 @@ def replay(
             warnings.simplefilter("ignore", replays.LogWarning)  # printed below
             replayed = replays.replay if by is None else replays.replay_by
             result: Any = replayed(auctions, **settings)
-        with stopping(f"Stopped. The results in {out} may be incomplete."):
+        with terminal.stopping(f"Stopped. The results in {out} may be incomplete."):
             paths = (write if by is None else write_by)(result, out, **names)
             if not quiet:
                 (_print_replay if by is None else _print_parts)(result)
-                say_paths(paths)
+                terminal.say_paths(paths)
 
 
 def default_folder(by: str | None) -> Path:
@@ -444,12 +433,12 @@ def _print_replay(result: Replay) -> None:
     from crossbandit.logs.replay.page import class_tables, differences, earnings
 
     for warning in result.warnings:
-        notify(warning, "Warning:", "bold yellow")
+        terminal.notify(warning, "Warning:", "bold yellow")
     show(earnings(result), differences(result), *class_tables(result))
     for note in result.notes:
         if note not in result.warnings:
-            say(note)
-    say_faults(result.bad, result.auctions, result.faults)
+            terminal.say(note)
+    terminal.say_faults(result.bad, result.auctions, result.faults)
 
 
 def _print_parts(results: ReplaySet) -> None:
@@ -459,16 +448,18 @@ def _print_parts(results: ReplaySet) -> None:
 
     for level, result in results.replays.items():
         for warning in result.warnings:
-            notify(f"{level}: {warning}", "Warning:", "bold yellow")
+            terminal.notify(f"{level}: {warning}", "Warning:", "bold yellow")
     for level, reason in results.failed.items():
-        notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
+        terminal.notify(
+            f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow"
+        )
     show(overview(results))
     for note in results.notes:
-        say(note)
+        terminal.say(note)
     if results.bad:
-        say(f"Lines that were left out: {results.bad:,}. The first of them:")
+        terminal.say(f"Lines that were left out: {results.bad:,}. The first of them:")
     for fault in results.faults:
-        say(f"  {fault.place}: {fault.reason}")
+        terminal.say(f"  {fault.place}: {fault.reason}")
 
 
 # --- `crossbandit evaluate`: what strategies would have earned on a log without all prices -------
@@ -493,18 +484,18 @@ class EvaluateOptions:
     bidder: list[Path] | None = None
     shading: list[float] | None = None
     random_bids: bool = False
-    bands: Count | None = None
+    bands: terminal.Count | None = None
     out: Path = Path("results/evaluation")
     quiet: bool = False
 
 
-@takes_options
+@terminal.takes_options
 def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> None:
     """Evaluate strategies on a log of your own bids, in which prices may be missing.
 
     For each strategy: what is known exactly, bounds, and an estimate with an interval.
     """
-    with stopping("Stopped. Nothing was written."):
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder
         from crossbandit.core.report import check_folder
         from crossbandit.logs.evaluate import evaluate
@@ -514,7 +505,7 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
 
         check_folder(what.out, WRITTEN, "an evaluation")
         if not what.quiet:
-            notify(f"Reading {' '.join(log.logs)} ...")
+            terminal.notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(propensity=what.propensity_column)
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate(
@@ -524,12 +515,12 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
             bands=what.bands,
             random_bids=what.random_bids,
         )
-    with stopping(f"Stopped. The results in {what.out} may be incomplete."):
+    with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
         paths = write(result, what.out, read=read, log=log.name, command=command)
         if not what.quiet:
             _print_evaluation(result, read)
-            say_paths(paths)
+            terminal.say_paths(paths)
 
 
 def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
@@ -539,8 +530,8 @@ def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):
-        say(note)
-    say_faults(read.bad, result.auctions, read.faults)
+        terminal.say(note)
+    terminal.say_faults(read.bad, result.auctions, read.faults)
 
 
 # --- `crossbandit make-log`: a synthetic log to try a replay on ----------------------------------
@@ -558,14 +549,14 @@ class MadeLogOptions:
         sites: Number of sites, each with its own competition.
     """
 
-    auctions: Count = 100_000
-    seed: Natural = 0
+    auctions: terminal.Count = 100_000
+    seed: terminal.Natural = 0
     laws: Literal["realistic", "known"] = "realistic"
-    correlation: Annotated[float, Within(0, 1)] | None = None
-    sites: Natural = 0
+    correlation: Annotated[float, terminal.Within(0, 1)] | None = None
+    sites: terminal.Natural = 0
 
 
-@takes_options
+@terminal.takes_options
 def make_log(path: Path, like: MadeLogOptions, *, force: bool = False, quiet: bool = False) -> None:
     """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid.
 
@@ -575,7 +566,7 @@ def make_log(path: Path, like: MadeLogOptions, *, force: bool = False, quiet: bo
         force: Replace an existing file.
         quiet: Print only errors.
     """
-    with stopping("Stopped. Nothing was written."):
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit import logs
 
         logs.make_log(path, overwrite=force, **asdict(like))

@@ -15,17 +15,7 @@ import numpy as np
 from crossbandit.core.blocks import Rounds, read_only
 from crossbandit.core.losses import best_arms, first_unobservable, losses_of
 from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.environment import (
-    availability,
-    block_of,
-    checked_block,
-    checked_graphs,
-    checked_rows,
-    graph_block,
-    graph_rule,
-    horizon_of,
-    row_block,
-)
+from crossbandit.environments import environment as base
 from crossbandit.errors import CheckFailedError, CrossbanditError
 from crossbandit.graphs import FeedbackGraph, singletons
 
@@ -82,11 +72,11 @@ def compiled_player(
     marks = np.unique(np.linspace(0, horizon or 0, PIECES + 1).astype(np.int64))
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
-        available = availability(environment, contexts)
+        available = base.availability(environment, contexts)
         if available is not None:
             learner.algorithm.require_availability()
         block = form.block(contexts, available)
-        losses = checked_block(environment, start, start + len(contexts))
+        losses = base.checked_block(environment, start, start + len(contexts))
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
         graphs = revealing.block(start, contexts)
@@ -127,14 +117,14 @@ def plain_player(
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
-        available = availability(environment, contexts)
+        available = base.availability(environment, contexts)
         _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
         paced = None if limits is None else limits.rounds(start, contexts)
         limited = form.block(contexts.copy(), available)
         auctions = None if paced is None else paced.core.auctions(paced, limited)
         for i in range(len(contexts)):
             now = slice(i, i + 1)
-            rows = checked_rows(environment, start + i)
+            rows = base.checked_rows(environment, start + i)
             context, mask = contexts[i], None if available is None else available[i]
             if auctions is not None:
                 auctions.limit(i)
@@ -143,7 +133,7 @@ def plain_player(
             batch.arms[i] = arm
             if auctions is not None:
                 auctions.settle(i, arm)
-            block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
+            block, losses = form.block(contexts[now]), read_only(base.row_block(rows[None]))
             losses_of(batch.arms[now], losses, block, batch.losses[now])
             best = batch.comparator_arms[now]
             losses_of(best, losses, block, batch.comparator_losses[now])
@@ -201,8 +191,8 @@ def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     if isinstance(environment, BlockEnvironment):
         return environment.totals
     totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
-    for t in range(horizon_of(environment)):
-        totals += checked_rows(environment, t)
+    for t in range(base.horizon_of(environment)):
+        totals += base.checked_rows(environment, t)
         tell(0)
     totals.flags.writeable = False  # as in a BlockEnvironment
     return totals
@@ -215,7 +205,7 @@ class FeedbackSource:
         self._environment = environment
         self._learner = learner
         self._owner = type(learner.algorithm).__name__
-        self._rule = graph_rule(environment)
+        self._rule = base.graph_rule(environment)
         problem = environment.problem
         self._ignores_graph = learner.algorithm.needs_own_loss
         self._kind = "fixed" if self._ignores_graph else problem.graph_kind
@@ -231,13 +221,13 @@ class FeedbackSource:
     def block(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
         """Return what plays reveal in consecutive rounds, for compiled code."""
         if self._kind == "fixed":
-            return graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
+            return base.graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
         environment = self._environment
         if isinstance(environment, BlockEnvironment):
             given = environment.graphs(start, contexts)
-            block = checked_graphs(environment, given, len(contexts))
+            block = base.checked_graphs(environment, given, len(contexts))
         else:
-            block = block_of(self._rule, start, contexts)
+            block = base.block_of(self._rule, start, contexts)
         self._check_observability(block)
         return block
 
@@ -309,12 +299,12 @@ def adaptive_player(
     revealing = FeedbackSource(environment, learner)
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
-        available = availability(environment, contexts)
+        available = base.availability(environment, contexts)
         totals = np.zeros((problem.arms, problem.form.columns))
         met = np.empty((len(contexts), problem.arms))
         arms: list[int] = []
         for t, context in enumerate(contexts):
-            rows = checked_rows(environment, start + t, arms)
+            rows = base.checked_rows(environment, start + t, arms)
             mask = None if available is None else available[t]
             arms.append(int(revealing.play(learner, start + t, context, mask, rows).arm))
             totals += rows
@@ -344,7 +334,7 @@ def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) 
             f"{environment.problem.arms} arms and {len(occurring)} contexts, and at most "
             f"{MOST_POLICIES} are tried. Use fewer contexts or arms."
         )
-    available = availability(environment, occurring)
+    available = base.availability(environment, occurring)
     arms = range(environment.problem.arms)
     if available is None:
         choices: list[Sequence[int]] = [arms] * len(occurring)
@@ -368,6 +358,6 @@ def _losses_of_policy(
     form, history = environment.problem.form, arms.tolist()
     incurred = np.empty(len(arms))
     for t, context in enumerate(contexts):
-        row = checked_rows(environment, t, history[:t])[history[t]]
+        row = base.checked_rows(environment, t, history[:t])[history[t]]
         incurred[t] = form.readout(context).losses(row[None], [history[t]])[0]
     return incurred
