@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from coba import primitives
 
-from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked
+from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, Settings, checked
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import integer, reject, verbatim
@@ -43,7 +43,6 @@ from crossbandit.errors import DecisionError, InvalidContextError, InvalidLosses
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from crossbandit.adapters.separate import Settings
     from crossbandit.algorithms import Algorithm, Decision, Learner
     from crossbandit.core.types import Floats
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.validation import array, integer, reject, verbatim
-from crossbandit.logs.evaluate import evaluate_policy
+from crossbandit.logs.evaluate import PolicyValue, evaluate_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.logs.evaluate import PolicyValue
 
 __all__ = ["evaluate_obp", "to_obp"]
 

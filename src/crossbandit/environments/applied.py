@@ -14,7 +14,7 @@ from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.applications.recommender import similar_items
 from crossbandit.applications.seller import REPORTS, SellerRules
 from crossbandit.applications.spam_filter import mail_rows
-from crossbandit.core.blocks import PacedRounds
+from crossbandit.core.blocks import LossBlock, PacedRounds
 from crossbandit.core.streams import stream, uniforms
 from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
 from crossbandit.environments import environment as base
@@ -26,7 +26,6 @@ from crossbandit.limits.state import GIVEN, LOG, SPENT
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from crossbandit.core.blocks import LossBlock
     from crossbandit.core.types import Booleans, Floats, Integers
 
 

@@ -23,14 +23,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.core.extras import require
-from crossbandit.graphs.graph import weak_arms
+from crossbandit.graphs.graph import FeedbackGraph, weak_arms
 from crossbandit.graphs.neighborhoods import Bounds, Found, members
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from crossbandit.core.types import Floats, Integers
-    from crossbandit.graphs.graph import FeedbackGraph
 
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph

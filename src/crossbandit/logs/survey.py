@@ -21,18 +21,16 @@ from crossbandit.logs.files import (
     ROW,
     TOO_LONG,
     WITH_COMMA,
+    LogFile,
     plain,
     time_sql,
 )
-from crossbandit.logs.log import feedback_shown, shares_known
+from crossbandit.logs.log import AuctionLog, feedback_shown, shares_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
-
-    from crossbandit.logs.files import LogFile
-    from crossbandit.logs.log import AuctionLog
 
 
 _NEARLY_ALL = 0.99

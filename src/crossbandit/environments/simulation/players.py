@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.core.blocks import Rounds, read_only
+from crossbandit.core.blocks import ContextBlock, GraphBlock, Rounds, read_only
 from crossbandit.core.losses import best_arms, first_unobservable, losses_of
-from crossbandit.environments import BlockEnvironment
+from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments import environment as base
 from crossbandit.errors import CheckFailedError, CrossbanditError
 from crossbandit.graphs import FeedbackGraph, singletons
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Decision, Learner
-    from crossbandit.core.blocks import ContextBlock, GraphBlock
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments import Environment
 
 
 PIECES = 200  # after which a certificate is recorded

@@ -10,7 +10,7 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.core.report.statistics import student_quantile
-from crossbandit.core.types import Floats, Integers
+from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import array, reject
 from crossbandit.graphs import FeedbackGraph
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
-
-    from crossbandit.core.types import Booleans
 
 
 _BLOCKS = 20  # blocks of time

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit import errors
-from crossbandit.algorithms import Algorithm, from_json, load
+from crossbandit.algorithms import Algorithm, Decision, Learner, from_json, load
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.forms import ROUNDING, DenseForm
 from crossbandit.core.losses import write_rows
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Decision, Learner
     from crossbandit.core.blocks import LossBlock
     from crossbandit.core.types import Booleans, Floats
 
