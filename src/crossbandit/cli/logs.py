@@ -161,7 +161,9 @@ class LogOptions:
     """
 
     logs: list[str] = field(kw_only=False)
-    format_: Literal["auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou"] = "auto"
+    format_: Literal[
+        "auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou", "prebid"
+    ] = "auto"
     value_column: str | None = None
     price_column: str | None = None
     bid_column: str | None = None

@@ -113,7 +113,21 @@ IPINYOU = Exchange(
     paid_is_price=True,
     marks=(frozenset({"bidid", "bidprice"}),),
 )
-EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU)}
+PREBID = Exchange(
+    "prebid",
+    "bids and previous auctions of Prebid",
+    fields={
+        **_FIELDS,
+        "id": ("bid_id", *_FIELDS["id"], "bidder_request_id"),
+        "bid": (*_FIELDS["bid"], "bidder_cpm"),
+        "price": ("highest_bid_cpm",),
+        "currency": ("bidder_currency", *_FIELDS["currency"]),
+        "rendered": ("rendered",),
+    },
+    ties="lose",
+    marks=(frozenset({files.PREVIOUS}),),
+)
+EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU, PREBID)}
 
 _IPINYOU_BIDS = (
     *("bidid", "timestamp", "ipinyouid", "useragent", "ip", "region", "city", "adexchange"),
@@ -136,8 +150,8 @@ def field_places(form: Exchange, source: files.Source) -> dict[str, list[int]]:
         name: [i for wanted in files.plain(usual) for i in by_depth if leaves[i] == wanted]
         for name, usual in form.fields.items()
     }
-    for role, inner in (("seat", "price"), ("no_bid", files.NO_BID)):
-        found[role] = [i for i, name in enumerate(names) if name == f"{files.SEATS}.{inner}"]
+    for role, whole in _MARKS.items():
+        found[role] = [i for i, name in enumerate(names) if name == whole]
     return {name: places for name, places in found.items() if places}
 
 
@@ -191,7 +205,13 @@ _EVENT_FIELDS = (
     *("id", "imp", "kind", "value", "bid", "reserve"),
     *("price", "least", "code", "currency", "won", "url"),
     *("seat", "no_bid"),  # the price in a bid response, or a sign that it has no bid
+    *("previous", "rendered"),  # whether there is a previous auction, and its winner was shown
 )
+_MARKS = {
+    "seat": f"{files.SEATS}.price",
+    "no_bid": f"{files.SEATS}.{files.NO_BID}",
+    "previous": files.PREVIOUS,
+}
 _VALUE_IS_BID = (
     "The value is what was bid: in a second-price auction, a bidder bids what an auction is worth."
 )
@@ -255,7 +275,13 @@ def _events_sql(form: Exchange, fields: Mapping[str, list[int]], extras: list[st
     )
     path = "regexp_replace(coalesce(url, ''), '[a-zA-Z]+://[^/?]*|[?].*', '', 'g')"
     number = "TRY_CAST({} AS DOUBLE)".format
+    beaten = f"{number('bid')} >= {number('coalesce(least, price)')}"
     kind = f"""CASE WHEN seat IS NOT NULL THEN 'bid'
+        WHEN previous = 'false' THEN 'other: no previous auction'
+        WHEN previous IS NOT NULL AND {number("coalesce(least, bid)")} IS NULL THEN 'other: no bid'
+        WHEN previous IS NOT NULL AND {beaten} AND rendered = '0' THEN 'other: not rendered'
+        WHEN previous IS NOT NULL AND {beaten} THEN 'win'
+        WHEN previous IS NOT NULL THEN 'loss'
         WHEN no_bid IS NOT NULL THEN 'other: no bid' {by_name}
         WHEN kind IS NOT NULL THEN 'other: ' || kind
         WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'

@@ -551,7 +551,7 @@ class AuctionLog:
             folder, a pattern such as `logs/*.csv`, several of them, "-" for the standard input, or
             a data frame of pandas, polars or Arrow.
         format: "auto"; what files must be, "csv", "jsonl" or "parquet"; or whose lines they hold,
-            "openrtb", "google" or "ipinyou", in any kind of file.
+            "openrtb", "google", "ipinyou" or "prebid", in any kind of file.
         columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
             each auction, whether you "won", the "propensity" of the bid, the "time" and the "id" of
             the auction. A line with the id and the entries of an earlier one is left out; one with
