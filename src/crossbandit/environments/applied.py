@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
@@ -16,17 +17,13 @@ from crossbandit.applications.seller import REPORTS, SellerRules
 from crossbandit.applications.spam_filter import mail_rows
 from crossbandit.core.blocks import LossBlock, PacedRounds
 from crossbandit.core.streams import stream, uniforms
+from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
 from crossbandit.environments import environment as base
 from crossbandit.graphs import FeedbackGraph, apple_tasting
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.optima import Terms, best_maps
 from crossbandit.limits.state import GIVEN, LOG, SPENT
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from crossbandit.core.types import Booleans, Floats, Integers
 
 
 @base.register("first-price", random_losses=True)
