@@ -156,7 +156,7 @@ class House:
         found = {
             one
             for one in self.functions
-            if any(getattr(mark, "id", "") == _COMMAND for mark in one.decorator_list)
+            if any(ast.unparse(mark).endswith(_COMMAND) for mark in one.decorator_list)
         }
         kinds = {getattr(given.annotation, "id", "") for one in found for given in one.args.args}
         return {*found, *(one for one in self.classes if one.name in kinds)}
@@ -270,8 +270,17 @@ def beside(root: Path) -> Iterator[Row]:
     """
     pages = [path.read_text(encoding="utf-8") for path in root.glob("docs/**/*.md")]
     yield Row("pages of docs / words", (len(pages), sum(len(one.split()) for one in pages)))
+    others = tuple(_other_lines(root, kinds) for kinds in (("pxd",), ("js",), ("html", "css")))
+    yield Row("lines of declarations of cores / scripts / templates and styles", others)
     tests = [path.read_text(encoding="utf-8") for path in root.glob("tests/**/*.py")]
     yield Row("files of tests / lines", (len(tests), sum(one.count("\n") for one in tests)))
+
+
+def _other_lines(root: Path, kinds: tuple[str, ...]) -> int:
+    """Return how many lines are not blank in the files of `src` whose names end like this."""
+    found = [path for kind in kinds for path in root.glob(f"src/**/*.{kind}")]
+    lines = (path.read_text(encoding="utf-8").splitlines() for path in found)
+    return sum(bool(line.strip()) for one in lines for line in one)
 
 
 def own_house() -> House:

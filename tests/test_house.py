@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.house import House, Row, own_house, sections
+from benchmarks.house import House, Row, beside, own_house, sections
 
 FILES = {
     "__init__.py": '"""A house."""\n\n__all__: list[str] = []\n',
@@ -168,3 +168,16 @@ def test_help_prints_the_docstrings_of_commands(tmp_path: Path) -> None:
     )
     found = [name.rpartition(".")[2] for name, _ in House(tmp_path).unreachable_sections()]
     assert found == ["Other", "walk"]
+
+
+def test_what_is_beside_the_code_is_counted(tmp_path: Path) -> None:
+    for name, text in {
+        "a/b.pxd": "x\n\ny\n",
+        "c.js": "1\n",
+        "d.css": "2\n",
+        "e.html": "3\n",
+    }.items():
+        path = tmp_path / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert [row.found for row in beside(tmp_path)] == [(0, 0), (2, 1, 2), (0, 0)]

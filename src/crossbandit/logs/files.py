@@ -466,8 +466,8 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
         names = tuple(dict.fromkeys(_fields(path, whole, notices=notices)))
-        lists = {SEATS, PREVIOUS}.intersection(name.partition(".")[0] for name in names)
-        lists = frozenset(lists if notices else ())
+        known = (SEATS, PREVIOUS) if notices else ()
+        lists = frozenset(known).intersection(name.partition(".")[0] for name in names)
         return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, lists=lists)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
