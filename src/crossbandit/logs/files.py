@@ -395,7 +395,7 @@ class Layout:
     separator: str = ""  # the character that separates the columns of a text file
     skipped: int = 0  # the number of lines up to and including the header
     compressed: bool = False  # whether it is a gzip file
-    lists: frozenset[str] = frozenset()  # fields whose items are rows: `SEATS`, `PREVIOUS`
+    lists: tuple[str, ...] = ()  # fields whose items are rows, of `_ITEM_ROWS`
 
     @property
     def is_text(self) -> bool:
@@ -465,9 +465,13 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     if beginning.startswith("{"):
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
-        names = tuple(dict.fromkeys(_fields(path, whole, notices=notices)))
-        known = (SEATS, PREVIOUS) if notices else ()
-        lists = frozenset(known).intersection(name.partition(".")[0] for name in names)
+        lists = tuple(x for x in _ITEM_ROWS if notices and any(f'"{x}"' in one for one in whole))
+        if lists:
+            with connect(str(path)) as connection:
+                rows = _item_rows("(SELECT unnest(?) AS c1)", lists)
+                whole = [text for text, _ in connection.execute(rows, [whole]).fetchall()]
+        listed = [*_fields(path, whole), *(_ITEM_ROWS[one][0] for one in lists)]
+        names = tuple(dict.fromkeys(listed))
         return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, lists=lists)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
@@ -483,7 +487,7 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 
 
-def _fields(path: Path, lines: list[str], *, notices: bool) -> Iterator[str]:
+def _fields(path: Path, lines: list[str]) -> Iterator[str]:
     """Yield the names of the fields of JSON objects; a nested one as "outer.inner"."""
     found = False
     for line in lines:
@@ -493,36 +497,12 @@ def _fields(path: Path, lines: list[str], *, notices: bool) -> Iterator[str]:
             continue
         if isinstance(thing, dict):
             found = True
-            for row in _rows(thing) if notices else [thing]:
-                yield from _flat(row, "", _DEPTH)
+            yield from _flat(thing, "", _DEPTH)
     if not found:
         raise LogError(
             f"{path} begins like JSON, but none of its first lines is an object. Write one object "
             "per line."
         )
-
-
-def _rows(thing: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an object as `_item_rows` makes them, then a row without an item."""
-    previous = list(_inner(thing, PREVIOUS))
-    if isinstance(thing.get(SEATS), list):
-        lists = [seat.get("bid") for seat in thing[SEATS] if isinstance(seat, dict)]
-        bids = [bid for bids in lists if isinstance(bids, list) for bid in bids]
-        yield from ({**thing, SEATS: bid} for bid in [*bids, {NO_BID: 1}] if isinstance(bid, dict))
-    elif previous:
-        items = (item for items in previous for item in [*items, {}] if isinstance(item, dict))
-        yield from ({**item, PREVIOUS: 1} for item in items)
-    else:
-        yield thing
-
-
-def _inner(thing: dict[str, Any], name: str) -> Iterator[list[Any]]:
-    """Yield the lists of this name in an object and in the objects within it."""
-    for key, value in thing.items():
-        if isinstance(value, dict):
-            yield from _inner(value, name)
-        elif key == name and isinstance(value, list):
-            yield value
 
 
 def _flat(thing: dict[str, Any], prefix: str, depth: int) -> Iterator[str]:
@@ -834,37 +814,37 @@ class OpenedSource(NamedTuple):
         return self._replace(source=source, places=places, class_places=class_places, order=order)
 
 
-def _item_rows(lines: str, lists: Collection[str]) -> str:
-    """Return SQL for lines in which each item of a list is a row, with its line's number.
+# Of lists whose items are rows: the field by which a row without an item is known, SQL for whether
+# a line has such a list, for its items, for what stands for none, and for a row. A bid replaces the
+# list of all bids. Of a bid request only the previous auctions are kept: it is about another one.
+_ITEM_ROWS = {
+    SEATS: (
+        f"{SEATS}.{NO_BID}",
+        f"coalesce(json_type(c1, '$.{SEATS}') = 'ARRAY', false)",
+        f"json_extract(c1, '$.{SEATS}[*].bid[*]')",
+        f"json_object('{NO_BID}', 1)",
+        f"json_merge_patch(c1, json_object('{SEATS}', item))",
+    ),
+    PREVIOUS: (
+        PREVIOUS,
+        f"json_type(c1, '$.imp') = 'ARRAY' OR len(json_extract(c1, '$..{PREVIOUS}')) > 0",
+        f"json_extract(c1, '$..{PREVIOUS}[*]')",
+        "json_object()",
+        f"json_merge_patch(item, json_object('{PREVIOUS}', item <> '{{}}'))",
+    ),
+}
 
-    A bid of a bid response replaces the list of all bids. Of a bid request only the results of
-    earlier auctions are kept, which are about other auctions.
-    """
-    numbered = f"SELECT c1, row_number() OVER () AS {ROW} FROM {lines}"
-    patches = {
-        SEATS: (
-            f"coalesce(json_type(c1, '$.{SEATS}') = 'ARRAY', false)",
-            f"json_extract(c1, '$.{SEATS}[*].bid[*]')",
-            f"json_object('{NO_BID}', 1)",
-            f"json_merge_patch(c1, json_object('{SEATS}', item))",
-        ),
-        PREVIOUS: (
-            f"json_type(c1, '$.imp') = 'ARRAY' OR len(json_extract(c1, '$..{PREVIOUS}')) > 0",
-            f"json_extract(c1, '$..{PREVIOUS}[*]')",
-            "json_object()",
-            f"json_merge_patch(item, json_object('{PREVIOUS}', item <> '{{}}'))",
-        ),
-    }
-    used = [patches[name] for name in sorted(lists, reverse=True)]
-    found = " ".join(
-        f"WHEN {there} THEN CASE WHEN len({items}) > 0 THEN {items} ELSE [{none}] END"
-        for there, items, none, _ in used
-    )
-    row = " ".join(f"WHEN {there} THEN {patched}::VARCHAR" for there, _, _, patched in used)
+
+def _item_rows(lines: str, lists: Iterable[str]) -> str:
+    """Return SQL for lines in which each item of a list is a row, with its line's number."""
+    items = patched = ""
+    for _, there, found, none, row in (_ITEM_ROWS[name] for name in lists):
+        items += f"WHEN {there} THEN CASE WHEN len({found}) > 0 THEN {found} ELSE [{none}] END "
+        patched += f"WHEN {there} THEN {row}::VARCHAR "
     return (
-        f"SELECT CASE WHEN item IS NULL THEN c1 {row} END AS c1, {ROW} FROM (SELECT c1, {ROW}, "
-        f"unnest(CASE WHEN NOT json_valid(c1) THEN [NULL::JSON] {found} ELSE [NULL::JSON] END) "
-        f"AS item FROM ({numbered}))"
+        f"SELECT CASE WHEN item IS NULL THEN c1 {patched} END AS c1, {ROW} FROM (SELECT c1, {ROW}, "
+        f"unnest(CASE WHEN NOT json_valid(c1) THEN [NULL::JSON] {items} ELSE [NULL::JSON] END) "
+        f"AS item FROM (SELECT c1, row_number() OVER () AS {ROW} FROM {lines}))"
     )
 
 

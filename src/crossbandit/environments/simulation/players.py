@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.core.blocks import ContextBlock, GraphBlock, Rounds, read_only
+from crossbandit.core.blocks import ContextBlock, GraphBlock, Rounds
 from crossbandit.core.losses import best_arms, first_unobservable, losses_of
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments import environment as base
@@ -107,34 +107,43 @@ def compiled_player(
 def plain_player(
     environment: Environment, learner: Learner, tell: Callable[[int], None]
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
-    """Return a function that plays the rounds from `start` on, in the given contexts."""
-    form = environment.problem.form
-    totals = _totals(environment, tell)
+    """Return a function that plays the rounds from `start` on, in the given contexts.
+
+    If the environment is adaptive, these must be all rounds: the comparator is not known before all
+    losses are.
+    """
+    problem, form = environment.problem, environment.problem.form
+    adaptive = base.is_adaptive(environment)
+    totals = np.zeros((problem.arms, form.columns)) if adaptive else _totals(environment, tell)
     revealing = FeedbackSource(environment, learner)
     limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
         available = base.availability(environment, contexts)
-        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
         paced = None if limits is None else limits.rounds(start, contexts)
         limited = form.block(contexts.copy(), available)
         auctions = None if paced is None else paced.core.auctions(paced, limited)
-        for i in range(len(contexts)):
-            now = slice(i, i + 1)
-            rows = base.checked_rows(environment, start + i)
-            context, mask = contexts[i], None if available is None else available[i]
+        arms: list[int] = []
+        met = np.empty((len(contexts), problem.arms))
+        for i, drawn in enumerate(contexts):
+            rows = base.checked_rows(environment, start + i, *([arms] if adaptive else []))
+            met[i] = form.readout(drawn).losses(rows, range(problem.arms))
+            context, mask = drawn, None if available is None else available[i]
             if auctions is not None:
                 auctions.limit(i)
                 context, mask = limited.table[i, 0], limited.available[i]
-            arm = revealing.play(learner, start + i, context, mask, rows).arm
-            batch.arms[i] = arm
+            arms.append(int(revealing.play(learner, start + i, context, mask, rows).arm))
             if auctions is not None:
-                auctions.settle(i, arm)
-            block, losses = form.block(contexts[now]), read_only(base.row_block(rows[None]))
-            losses_of(batch.arms[now], losses, block, batch.losses[now])
-            best = batch.comparator_arms[now]
-            losses_of(best, losses, block, batch.comparator_losses[now])
+                auctions.settle(i, arms[i])
+            if adaptive:
+                totals[:] += rows
+                tell(i)
+        batch.arms[:] = arms
+        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        every = np.arange(len(contexts))
+        batch.losses[:] = met[every, batch.arms]
+        batch.comparator_losses[:] = met[every, batch.comparator_arms]
         return batch
 
     return play
@@ -284,37 +293,6 @@ class FeedbackSource:
 
 
 MOST_POLICIES = 4096
-
-
-def adaptive_player(
-    environment: Any, learner: Learner, tell: Callable[[int], None]
-) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
-    """Return a function that plays all rounds in the given contexts.
-
-    All rounds are one batch: the comparator is not known before all losses are.
-    """
-    problem = environment.problem
-    revealing = FeedbackSource(environment, learner)
-
-    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
-        available = base.availability(environment, contexts)
-        totals = np.zeros((problem.arms, problem.form.columns))
-        met = np.empty((len(contexts), problem.arms))
-        arms: list[int] = []
-        for t, context in enumerate(contexts):
-            rows = base.checked_rows(environment, start + t, arms)
-            mask = None if available is None else available[t]
-            arms.append(int(revealing.play(learner, start + t, context, mask, rows).arm))
-            totals += rows
-            met[t] = problem.form.readout(context).losses(rows, range(problem.arms))
-            tell(t)
-        totals.flags.writeable = False
-        every, played = np.arange(len(contexts)), np.array(arms, dtype=np.int64)
-        best = np.empty_like(played)
-        best_arms(totals, problem.form.block(contexts, available), best)
-        return BatchRecord(contexts, played, met[every, played], best, met[every, best])
-
-    return play
 
 
 def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) -> Floats:
