@@ -123,7 +123,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 def _parameters(owner: Any) -> Iterator[Parameter]:
     """Yield the parameters of a function, or the fields of a dataclass, as Typer reads them."""
     hints, ranged = get_type_hints(owner), get_type_hints(owner, include_extras=True)
-    described = {name: words for name, *words in _described(owner.__doc__ or "")}
+    described = {one[0]: one[1:] for one in _described(owner.__doc__ or "")}
     for one in signature(owner).parameters.values():
         annotation = hints[one.name]
         if annotation is not typer.Context and not is_dataclass(annotation):
