@@ -118,7 +118,7 @@ class Pool:
         try:
             with interrupts_blocked():  # workers start here
                 results = parallel(delayed(work)(task) for task in tasks)
-            for result in results:
+            for result in results:  # noqa: UP028 - it would be closed, and not be told why
                 yield result
         except BaseException:
             if results is not None:

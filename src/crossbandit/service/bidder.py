@@ -76,7 +76,7 @@ _VERSION = 1
 # learned depend on this number: if you change it, increase `_VERSION`.
 _AT_ONCE = 500
 PIECE = 5_000  # entries that are read at once
-BLOCK = 64  # the most decisions that are answered before they are in the log ...
+BLOCK = 256  # the most decisions that are answered before they are in the log ...
 SHARE = 0.02  # ... and the most that they may cost, as a share of what the limits leave
 
 
