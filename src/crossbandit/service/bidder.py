@@ -223,7 +223,8 @@ class LiveBidder:
         """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
         bidder = self.bidder
         try:
-            bids = as_bids([self._bid(row) for row in rows], bidder.learner)
+            placed = [self._bid(row) for row in rows]
+            bids = as_bids(placed, bidder.learner)
             won = np.array([row.won for row in rows], dtype=bool)
             prices = _column([row.highest_competing_bid for row in rows])
             reserves = _column([row.reserve for row in rows])
@@ -233,7 +234,7 @@ class LiveBidder:
             return True
         except IMPOSSIBLE_CONTENT:
             return False
-        self.tally.learn(self.time, won, bids.values, bids.amounts)
+        self.tally.learn(self.time, placed, won)
         return True
 
     def _bid(self, row: Row) -> Bid:
@@ -279,8 +280,7 @@ class LiveBidder:
         )
         amount = bid.amount or 0.0
         if not row.correction:
-            one = np.array([row.won])
-            self.tally.learn(self.time, one, np.array([bid.value]), np.array([amount]))
+            self.tally.learn(self.time, [bid], np.array([row.won]))
         elif before >= KNOWN:
             cell = int(bidder.bids.searchsorted(amount))
             was = reaches(before, cell)
@@ -580,7 +580,7 @@ class KnownBidder:
         last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
         limits = learned.limits
-        behind = ["" if row.paused else under_delivery(one, limits) for one in limits]
+        behind = ["" if row.paused else under_delivery(one, limits, tally.delay) for one in limits]
         return BidderFigures(
             name=row.name,
             paused=row.paused,
@@ -605,6 +605,8 @@ class KnownBidder:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
+            shading=learned.shading,
+            delay=tally.delay,
             alerts=learned.alerts + tuple(one for one in (*behind, *problems) if one),
             history=self._history(tally.minutes),
         )
