@@ -193,9 +193,10 @@ def test_ticks_say_where_they_are(browser: Browser) -> None:
     page.set_content('<script id="data" type="application/json">{}</script>')
     for high in (0.0012, 0.013, 0.9, 12.3, 1_300.0):
         ticks = f"linearTicks([0, {high}], 6).map((one) => [one, tickText(one), tickPercent(one)])"
-        for tick, text, percent in page.evaluate(f"() => {{ {drawing}; return {ticks} }}"):
-            assert float(text.replace(",", "")) == pytest.approx(tick, rel=1e-9)
-            assert float(percent.removesuffix(" %").replace(",", "")) == pytest.approx(100 * tick)
+        for tick, *texts in page.evaluate(f"() => {{ {drawing}; return {ticks} }}"):
+            plain = [one.replace(",", "").replace("\N{MINUS SIGN}", "-") for one in texts]
+            assert float(plain[0]) == pytest.approx(tick, rel=1e-9)
+            assert float(plain[1].removesuffix(" %")) == pytest.approx(100 * tick, rel=1e-9)
     page.close()
 
 
