@@ -10,6 +10,7 @@ import io
 import sys
 import time
 from collections import deque
+from functools import lru_cache
 from hashlib import blake2b
 from math import isfinite
 from threading import Lock, RLock
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
+_settings_of = lru_cache(10_000)(settings_from)
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 _VERSION = 1
 # Outcomes in one call of compiled code, which keeps other threads waiting. The last bits of what is
@@ -173,15 +175,6 @@ class LiveBidder:
         """Whether it has learned or decided something that its policy does not show."""
         return self.ready and self.published != (self.entry, self.decisions)
 
-    @property
-    def time(self) -> float:
-        """The time of the log; may be set."""
-        return self._clock.time
-
-    @time.setter
-    def time(self, seconds: float) -> None:
-        self._clock.time = seconds
-
     # --- learning ------------------------------------------------------------------------------
 
     def learn(self, entries: Entries) -> None:
@@ -192,7 +185,7 @@ class LiveBidder:
                     f"The next entry of the log is {entries.first}. Entry {self.entry + 1} is "
                     "missing. Restore the store from a backup that has it."
                 )
-            self.time = entries.at
+            self._clock.time = entries.at
             if entries.kind == CHANGE:
                 change = change_of(entries.content)
                 limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
@@ -226,15 +219,15 @@ class LiveBidder:
             placed = [self._bid(row) for row in rows]
             bids = as_bids(placed, bidder.learner)
             won = np.array([row.won for row in rows], dtype=bool)
-            prices = _column([row.highest_competing_bid for row in rows])
-            reserves = _column([row.reserve for row in rows])
+            prices = np.array([row.highest_competing_bid for row in rows], dtype=float)
+            reserves = np.array([row.reserve for row in rows], dtype=float)  # None becomes NaN
             bidder.settle_many(bids, won=won, highest_competing_bid=prices, reserve=reserves)
         except MissingOutcomesError as error:
             self.tally.refuse(cause_of(error), len(rows))
             return True
         except IMPOSSIBLE_CONTENT:
             return False
-        self.tally.learn(self.time, placed, won)
+        self.tally.learn(self._clock.time, placed, won)
         return True
 
     def _bid(self, row: Row) -> Bid:
@@ -280,11 +273,11 @@ class LiveBidder:
         )
         amount = bid.amount or 0.0
         if not row.correction:
-            self.tally.learn(self.time, [bid], np.array([row.won]))
+            self.tally.learn(self._clock.time, [bid], np.array([row.won]))
         elif before >= KNOWN:
             cell = int(bidder.bids.searchsorted(amount))
             was = reaches(before, cell)
-            self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
+            self.tally.correct(self._clock.time, bid.value, amount, before=was, won=row.won)
 
     # --- deciding under limits -----------------------------------------------------------------
 
@@ -292,7 +285,7 @@ class LiveBidder:
         """Decide under limits."""
         request, content = as_logged(request)  # before anything is reserved
         with self.lock:
-            self.time = request.made
+            self._clock.time = request.made
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
@@ -313,7 +306,7 @@ class LiveBidder:
         columns = {name: [one.classes[name] for one in requests] for name in first.classes}
         reserves: Any = [one.reserve for one in requests]
         with self.lock:
-            self.time = first.made
+            self._clock.time = first.made
             bids = self.bidder.bid_many(
                 [one.value for one in requests], reserve=reserves, at=first.at, **columns
             )
@@ -475,10 +468,6 @@ def _saved(bidder: FirstPriceBidder) -> bytes:
     return buffer.getvalue()
 
 
-def _column(values: list[float | None]) -> Any:
-    return np.array([np.nan if one is None else one for one in values], dtype=float)
-
-
 class LearningFailure(NamedTuple):
     """Why a bidder could not be restored or learn, and when it is tried again."""
 
@@ -494,7 +483,7 @@ class KnownBidder:
     """
 
     def __init__(self, row: BidderRow) -> None:
-        self._settings: BidderSettings | CrossbanditError
+        self.row = row
         self.live: LiveBidder | None = None
         self.failure: LearningFailure | None = None
         self.policy: PolicyRow | None = None
@@ -505,28 +494,17 @@ class KnownBidder:
         self.problem: str | None = None  # why its newest policy cannot be used
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
-        self._read = ""
-        self.update(row)
-
-    def update(self, row: BidderRow) -> None:
-        """Use a newer row of the store."""
-        self.row = row
-        if row.settings != self._read:
-            self._read = row.settings
-            try:
-                self._settings = settings_from(row.settings)
-            except CrossbanditError as error:
-                self._settings = error
 
     @property
     def settings(self) -> BidderSettings:
         """Its settings."""
-        if isinstance(self._settings, CrossbanditError):
+        try:
+            return _settings_of(self.row.settings)
+        except CrossbanditError as error:
             raise NotReadyError(
-                f"The bidder {self.row.name!r} cannot be used: {self._settings} Use the version of "
+                f"The bidder {self.row.name!r} cannot be used: {error} Use the version of "
                 "Crossbandit that has created it, or delete it."
-            )
-        return self._settings
+            ) from None
 
     @property
     def state(self) -> LiveBidder | None:
@@ -613,7 +591,10 @@ class KnownBidder:
 
     @property
     def _limited(self) -> bool:
-        return not isinstance(self._settings, CrossbanditError) and self._settings.limited
+        try:
+            return self.settings.limited
+        except NotReadyError:
+            return False
 
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
         """Return the minutes of the log. Without limits, add the decisions of this process."""
@@ -652,7 +633,7 @@ class Directory:
                 if bidder is None or bidder.row.id != row.id:
                     bidder = KnownBidder(row)
                 else:
-                    bidder.update(row)
+                    bidder.row = row
                 bidder.look(self.clock())
                 found[row.name] = bidder
             for bidder in found.values():
