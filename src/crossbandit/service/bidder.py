@@ -10,10 +10,11 @@ import io
 import sys
 import time
 from collections import deque
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from math import isfinite
 from threading import Lock, RLock
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -115,15 +116,6 @@ class _Block(NamedTuple):
 _NO_BLOCK = _Block(0, 0, b"")
 
 
-class _Clock:
-    """The time of a log. It does not refer to the bidder, so that both are freed at once."""
-
-    time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class LiveBidder:
     """A bidder for which this process learns: its lease, and its state at an entry of the log.
 
@@ -152,7 +144,7 @@ class LiveBidder:
         self._ask = 0
         self.tally = Tally()
         self.lock = RLock()
-        self._clock = _Clock()
+        self._clock = SimpleNamespace(time=0.0)  # the time of the log
         # What the thread that learns has published and kept: entries and decisions, and times.
         self.published: tuple[int, int] | None = None
         self.kept = 0
@@ -166,7 +158,9 @@ class LiveBidder:
         self._asked = self._usable = _NO_BLOCK
         self._amounts = None if bidder.relative else frozenset(bidder.bids.tolist())
         learner = bidder.learner
-        learner.clock = learner.seen.clock = learner.watch.clock = self._clock
+        # It does not refer to this bidder, so that both are freed at once.
+        learner.clock = partial(getattr, self._clock, "time")
+        learner.seen.clock = learner.watch.clock = learner.clock
         learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
 
