@@ -93,7 +93,7 @@ class Pool:
 
     def map(
         self, work: Callable[[_Task], _Result], tasks: Iterable[_Task], *, ahead: int | None = None
-    ) -> Iterator[_Result]:
+    ) -> Generator[_Result]:
         """Yield the result of each task as it is done; at most `ahead` are sent in advance.
 
         Whoever leaves the generator early stops the workers. joblib takes a generator of its own

@@ -161,10 +161,9 @@ def test_what_is_earned_is_shown_beside_the_best_fixed_shading_once_it_is_known(
     bidder = trained(20)
     live = LiveBidder(bidder)
     assert learned_figures(live, 0.0, None).shading is None  # too little is known
-    law = np.random.default_rng(0)
-    for _ in range(20):  # prices are 0.8 of low values and 0.2 of high ones
-        values = law.uniform(0, 10, 1_000)
-        bidder.warm_up(values, np.where(values < 5, 0.8, 0.2) * values)
+    # Prices are 0.8 of low values and 0.2 of high ones.
+    values = np.random.default_rng(0).uniform(0, 10, 20_000)
+    bidder.warm_up(values, np.where(values < 5, 0.8, 0.2) * values)
     found = learned_figures(live, 0.0, None).shading
     assert found is not None
     looked = values[-64:, None]

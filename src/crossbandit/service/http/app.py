@@ -93,7 +93,7 @@ def create_app(
 
 async def _refused(request: Request, error: Any) -> Response:
     """Answer a request for the page that is not allowed, or for what does not exist."""
-    headers = {}
+    headers: dict[str, str] = {}
     if isinstance(error, HTTPException):  # the path is unknown, or does not have the method
         headers.update(error.headers or {})
         code = "method-not-allowed" if error.status_code == 405 else "not-found"
