@@ -133,6 +133,31 @@ symmetry; apply: EP_contexts => e se; rewrite cat_rcons at_h.
 by apply: rsum_eqr => c' _; congr Rmult; apply: rsum_eqr => a' _; rewrite Fp.
 Qed.
 
+(** The arm of a round is drawn by its policy, given the contexts of all rounds. *)
+Lemma swap_arm N t (F : path -> A -> R) : (t < N)%N ->
+  (forall a h h', size h = N -> size h' = N -> take t h = take t h' ->
+    map fst (drop t h) = map fst (drop t h') -> F h a = F h' a) ->
+  EP N [::] (fun h => F h (arm h t))
+  = EP N [::] (fun h => \rsum_a (pol (take t h) (context h t) a * F h a)).
+Proof.
+move=> tN; have [m ->] : exists m, N = (t + m.+1)%N by exists (N - t.+1)%N;
+  rewrite addnS -addSn subnKC.
+move=> Ff; rewrite !EP_split; apply: EP_ext => h st; rewrite cat0s.
+pose pad c cs := h ++ (c, snd d) :: [seq (c', snd d) | c' <- cs].
+have nth_h x e : nth d (h ++ x :: e) t = x by rewrite nth_cat st ltnn subnn.
+have Fp c a e b : size e = m -> F (h ++ (c, a) :: e) b = F (pad c (map fst e)) b.
+  move=> se; apply: Ff; rewrite /pad ?size_cat /= ?size_map ?st ?se // ?take_size_cat //.
+  rewrite !drop_size_cat //=; congr cons.
+  by rewrite -[RHS]map_comp (eq_map (f2 := id)) ?map_id.
+apply: rsum_eqr => c _; congr Rmult.
+transitivity (EC m (fun cs => \rsum_a (pol h c a * F (pad c cs) a))).
+  rewrite EC_sum; apply: rsum_eqr => a _; congr Rmult.
+  by apply: EP_contexts => e se; rewrite cat_rcons /arm nth_h /=; exact: Fp.
+rewrite [LHS](dist_const _ (pol_dist h c)); apply: rsum_eqr => a _; congr Rmult.
+symmetry; apply: EP_contexts => e se; rewrite cat_rcons take_size_cat // /context nth_h /=.
+by apply: rsum_eqr => b _; rewrite Fp.
+Qed.
+
 (** The same for what needs the context alone. *)
 Lemma swap_context N t (F : path -> C -> R) : (t < N)%N -> (forall c,
   free_of N t (fun h => F h c)) ->
