@@ -371,7 +371,7 @@ rewrite /blk; elim/last_ind: (take t h) => // s x IH.
 by rewrite st_rcons /go /step /=; case: eqP.
 Qed.
 
-Lemma blk_how h t : exists rs, how (blk h t) = decide rs.
+Lemma blk_how h t : exists2 rs, how (blk h t) = decide rs & size rs = first (blk h t).
 Proof.
 rewrite /blk; elim/last_ind: (take t h) => [|s x IH]; first by exists [::].
 by rewrite st_rcons /go /step /=; case: eqP => // _; eexists.
@@ -587,7 +587,7 @@ Local Notation E := (EP nu pol N [::]).
 
 Lemma every_inv h t : 0 < / every (how (blk h t)) <= 1 /\ 1 <= every (how (blk h t)).
 Proof.
-have [rs ->] := blk_how h t; have e := every_ge1 rs; split=> //.
+have [rs -> _] := blk_how h t; have e := every_ge1 rs; split=> //.
 split; first by apply: Rinv_0_lt_compat; lra.
 by rewrite -Rinv_1; apply: Rinv_le_contravar; lra.
 Qed.
@@ -601,7 +601,7 @@ Qed.
 
 Lemma play_dist t h c : dist (play (blk h t) c).
 Proof.
-have [rs e] := blk_how h t; have [x0 x1] := explore_dist rs c (q_dist t h c).
+have [rs e _] := blk_how h t; have [x0 x1] := explore_dist rs c (q_dist t h c).
 split=> [a|]; first by rewrite (proj2 (blk_play h t c a)) e.
 by rewrite -[RHS]x1; apply: rsum_eqr => a _; rewrite (proj2 (blk_play h t c a)) e.
 Qed.
@@ -933,7 +933,7 @@ rewrite (rsum_recr n (fun j => measures (blk h j) j
   * (f (first (blk h j)) - f (prev (blk h j))))) IH 1?ltnW //; set b := blk h n.
 have /andP[fn ls] := blk_in (ltnW ns); rewrite -/b in fn ls.
 have H0 : INR (uphalf (len (how b))) <> 0.
-  have [rs e] := blk_how h n; apply: not_0_INR; rewrite /b e.
+  have [rs e _] := blk_how h n; apply: not_0_INR; rewrite /b e.
   by have := len_gt0 rs; case: (len _).
 have half : measures b n = (INR (uphalf (n - first b).+1) - INR (uphalf (n - first b)))
     / INR (uphalf (len (how b))).
@@ -1168,7 +1168,7 @@ by rewrite S K D; lra.
 Qed.
 
 (** The regret is at most what the learner has measured, in the mean. *)
-Theorem certified_regret :
+Theorem regret_le_certified :
   E (fun h => regret loss pi 0 (Certificate.arms (fun v : V => v.1) h))
   <= E (fun h => certificate c0 a0 (st h)).
 Proof.
@@ -1214,3 +1214,109 @@ apply: (@Certificate.regret_le_certificate C A V (fun v => v.1) d nu G loss pi N
 - by move=> t j c a; exact: cw_free.
 Qed.
 End Run.
+
+(** ** When all chains have ended *)
+Ltac by_lia := repeat match goal with H : is_true (leq _ _) |- _ =>
+  let K := fresh in move/leP: H => K; rewrite -?plusE -?multE in K end;
+  apply/leP; rewrite -?plusE -?multE; lia.
+
+Section Settled.
+Variables (C A : finType) (c0 : C) (a0 : A) (G : nat -> C -> rel A) (loss : nat -> C -> A -> R).
+Variables (kept horizon : nat) (decide : seq (round C A) -> plan C A) (D S N : nat).
+Hypothesis len01 : forall rs, (0 < len (decide rs) <= D)%N.
+Hypothesis caps : forall rs a, (size rs < horizon)%N -> cap (decide rs) a <= INR S.
+Local Notation blk := (blk c0 a0 G loss kept horizon decide).
+
+(** Chains of bounded length end. *)
+Lemma settles h : (horizon + S + 3 * D <= N)%N -> size h = N ->
+  (horizon <= prev (blk h N))%N /\ forall t a, learned horizon t ->
+  (stop (blk h t) <= prev (blk h N))%N
+  /\ snd (weighed G kept (blk h t) t (fun j => context (d c0 a0) h j) a (prev (blk h N))) = false.
+Proof.
+move=> long sh; have len_gt0 rs : (0 < len (decide rs))%N by case/andP: (len01 rs).
+have Ns : (N <= size h)%N by rewrite sh.
+have stop_le t : (stop (blk h t) <= first (blk h t) + D)%N.
+  by have [rs e _] := blk_how c0 a0 G loss kept horizon decide h t;
+    rewrite /stop e leq_add2l; case/andP: (len01 rs).
+have /andP[fN Ns'] := @blk_in C A c0 a0 G loss kept horizon decide len_gt0 h N Ns.
+have nN := leq_trans Ns' (stop_le N).
+have f0 : (0 < first (blk h N))%N.
+  by_lia.
+have [_ /(_ f0)[se e]] := @opened C A c0 a0 G loss kept horizon decide h N Ns.
+have pe : prev (blk h N) = first (blk h (first (blk h N)).-1) by rewrite {1}e.
+have := stop_le (first (blk h N)).-1; rewrite se -pe => le.
+have room : (horizon + S + D < prev (blk h N))%N.
+  by_lia.
+split=> [|t a /andP[t0 th]]; first by_lia.
+have ts : (t <= size h)%N by rewrite sh; by_lia.
+have /andP[ft _] := @blk_in C A c0 a0 G loss kept horizon decide len_gt0 h t ts.
+have sl := stop_le t.
+have st : (stop (blk h t) + S < prev (blk h N))%N.
+  by_lia.
+split; first by_lia.
+rewrite /weighed; have -> : (prev (blk h N) - stop (blk h t) = S.+1 + (prev (blk h N) - stop (blk h t) - S.+1))%N.
+  by rewrite subnKC // ltn_subRL.
+have [rs eh es] := blk_how c0 a0 G loss kept horizon decide h t.
+have over : snd (tail G kept (blk h t) t (fun j => context (d c0 a0) h j) a S.+1) = false.
+  rewrite /=; case: (tail _ _ _ _ _ _ S) => [[z p] [|]] //=.
+  apply/negbTE; rewrite negb_and negbK; apply/orP; right; rewrite /geb; case: Rle_dec => // -[].
+  apply: (Rle_trans _ (INR S)); last by apply: le_INR; apply/leP; exact: leq_addr.
+  by rewrite eh; apply: caps; rewrite es; exact: leq_ltn_trans ft th.
+by rewrite tail_stable // ; case: (tail _ _ _ _ _ _ S.+1) over => [[z p] g] /= ->.
+Qed.
+End Settled.
+
+(** ** The learner of [Statement] *)
+Section Statement.
+Variables (C A : finType) (c0 : C) (a0 : A) (nu : C -> R) (G : rel A) (loss : nat -> C -> A -> R).
+Variables (pi : C -> A) (kept horizon : nat) (decide : seq (round C A) -> plan C A).
+Let graph (_ : nat) (_ : C) := G.
+Let lrn := certified c0 a0 graph kept horizon decide.
+Let pol := pol c0 a0 graph loss kept horizon decide.
+Let state h := st c0 a0 graph loss kept horizon decide h.
+
+(** On a fixed graph, a run of the learner is a path of contexts, arms and lots. *)
+Lemma Reg_certified n : Reg nu G loss lrn n pi
+  = EP nu pol n [::] (fun h => regret loss pi 0 (Certificate.arms (fun v => v.1) h)).
+Proof.
+have all m h f : Statement.E (Statement.play nu G loss (l := lrn) m (size h) (state h)) f
+    = EP nu pol m h (fun x => f (Certificate.arms (fun v => v.1) (drop (size h) x))).
+  elim: m h f => [|m IH] h f; first by rewrite /= drop_size.
+  rewrite /=; apply: rsum_eqr => c _; congr Rmult.
+  rewrite (eq_bigr (fun a => \rsum_(z : bool) (play (cur (state h)) c a
+    * coin (/ every (how (cur (state h)))) z * EP nu pol m (rcons h (c, (a, z)))
+      (fun x => f (Certificate.arms (fun v => v.1) (drop (size h) x)))))).
+    by rewrite pair_big /=; apply: rsum_eqr => -[a z].
+  move=> a _; rewrite rsum_mull; apply: rsum_eqr => z _; rewrite -Rmult_assoc; congr Rmult.
+  have -> : step c0 a0 graph kept horizon decide (state h) c a z (see G loss (size h) a)
+      = state (rcons h (c, (a, z))).
+    by rewrite /state st_rcons /go /= size_past.
+  have := IH (rcons h (c, (a, z))); rewrite size_rcons E_bind => ->.
+  apply: EP_ext => e _ /=; rewrite -{1}(size_rcons h (c, (a, z))) drop_size_cat //.
+  by rewrite cat_rcons drop_size_cat.
+transitivity (EP nu pol n [::] (fun x => regret loss pi 0
+  (Certificate.arms (fun v => v.1) (drop 0 x)))).
+  exact: (all n [::] (regret loss pi 0)).
+by apply: EP_ext => e _; rewrite drop0.
+Qed.
+
+(** A run over the rounds that count, and as many more as chains need, in which all losses are 0:
+    the expected regret of the learner is at most the certificate that it has computed, in the mean.
+    Everything but the law of contexts, the losses and the comparator is known to it. *)
+Theorem certified_regret (D S : nat) :
+  dist nu -> (1 < #|A|)%N -> (0 < horizon)%N ->
+  (forall t c a, 0 <= loss t c a <= 1) -> (forall t c a, (horizon <= t)%N -> loss t c a = 0) ->
+  (forall rs, (0 < len (decide rs) <= D)%N) ->
+  (forall rs a, (size rs < horizon)%N -> cap (decide rs) a <= INR S) ->
+  (forall rs, 1 <= every (decide rs)) ->
+  (forall rs c p, dist p -> dist (explore (decide rs) c p)) ->
+  (forall rs, fair c0 a0 rs -> range (decide rs) <= 1) ->
+  let N := (horizon + S + 3 * D)%N in
+  Reg nu G loss lrn N pi <= EP nu pol N [::] (fun h => certificate c0 a0 (state h)).
+Proof.
+move=> dn two h0 l01 l0 len01 caps ev ex ra N; rewrite Reg_certified.
+have len_gt0 rs : (0 < len (decide rs))%N by case/andP: (len01 rs).
+apply: (regret_le_certified (c0 := c0) (a0 := a0)) => //; first by rewrite /N -addnA leq_addr.
+by move=> h; exact: (settles c0 a0 graph loss kept len01 caps (leqnn N)).
+Qed.
+End Statement.
