@@ -1320,3 +1320,112 @@ apply: (regret_le_certified (c0 := c0) (a0 := a0)) => //; first by rewrite /N -a
 by move=> h; exact: (settles c0 a0 graph loss kept len01 caps (leqnn N)).
 Qed.
 End Statement.
+
+(** ** The library's choice of a block is one of those of the theorem *)
+Section Library.
+Variables (C A : finType) (c0 : C) (a0 : A) (H : rel A) (kept horizon : nat).
+Variables (alpha coins : R) (slots longest usual : nat) (by_round : bool).
+Variables (loops : pred A) (dominating : seq A).
+Hypotheses (two : (1 < #|A|)%N) (one : (0 < usual)%N) (some : (0 < longest)%N).
+Hypothesis different : uniq dominating.
+Let G (_ : nat) (_ : C) := H.
+Let decide := library c0 a0 G kept horizon alpha coins slots longest usual by_round loops dominating.
+
+Lemma library_len rs : (0 < len (decide rs) <= 4 * longest)%N.
+Proof.
+rewrite /decide /library /=; set w := minn (minn _ _) _.
+have w0 : (0 < w)%N by rewrite !leq_min some (leq_trans one (leq_maxl _ _)).
+have wl : (w <= longest)%N by rewrite /w geq_min geq_minr.
+case: ifP => _; last by rewrite w0 (leq_trans wl) // leq_pmull.
+case: ifP => _; rewrite muln_gt0 w0 /= mulnC leq_mul //.
+Qed.
+
+Lemma library_every rs : 1 <= every (decide rs). Proof. exact: Rmax_l. Qed.
+
+Lemma mixed_dist rho p : 0 < rho <= 1 -> weak dominating -> dist p -> dist (mixed dominating rho p).
+Proof.
+move=> r w [p0 p1]; have m0 : 0 < members dominating by apply: lt_0_INR; apply/ltP.
+have q0 : 0 <= rho / members dominating by apply: Rlt_le; apply: Rdiv_lt_0_compat; lra.
+split=> [a|]; first by have := p0 a; rewrite /mixed; case: ifP => _; nra.
+rewrite /mixed rsum_split -rsum_mull p1 -big_mkcond /= rsum_const.
+have -> : #|[pred i | i \in dominating]| = size dominating by rewrite -(card_uniqP different).
+by rewrite -/(members dominating); field; lra.
+Qed.
+
+Lemma limited_dist rho p : 0 < rho <= 1 -> dist p -> dist (limited loops rho p).
+Proof.
+move=> r [p0 p1]; rewrite /limited; case e: [seq _ <- _ | _] => [|b bs]; first by [].
+have : b \in b :: bs by exact: mem_head.
+rewrite -e mem_filter => /andP[/andP[_ /posP mv] _].
+have K : 0 < INR #|A| - 1 by have := lt_1_INR _ (ltP two); lra.
+have x0 : 0 < (p b - (1 - rho)) / (INR #|A| - 1) by apply: Rdiv_lt_0_compat.
+split=> [a|]; first by have := p0 a; case: ifP => _; lra.
+rewrite (rsum_D1 _ (i0 := b)) //= eqxx.
+rewrite (eq_bigr (fun a => p a + (p b - (1 - rho)) / (INR #|A| - 1))); last by move=> a /negbTE ->.
+rewrite rsum_split rsum_const.
+have -> : \rsum_(i | i != b) p i = 1 - p b.
+  by have := @rsum_D1 A xpredT p b isT; rewrite p1 /= => ->; ring.
+have -> : INR #|[pred i | i != b]| = INR #|A| - 1.
+  have -> : #|[pred i | i != b]| = #|A|.-1 by rewrite -(cardC1 b).
+  by rewrite -[in RHS](prednK (ltnW two)) S_INR; ring.
+by field; lra.
+Qed.
+
+Lemma library_explore rs c p : dist p -> dist (explore (decide rs) c p).
+Proof.
+move=> dp; rewrite /decide /library /=; case: posP => // r0.
+have half x : Rmin (/ 2) x <= 1 by have := Rmin_l (/ 2) x; lra.
+move: r0; case: ifP => w.
+  by case: ifP => _ r0; apply: mixed_dist => //; [split=> //; exact: half | lra].
+case: ifP => _ r0; last by exfalso; lra.
+by apply: limited_dist => //; split=> //; exact: half.
+Qed.
+
+(** Losses in [0, 1] differ by at most 1. *)
+Lemma fair_losses rs : fair c0 a0 rs -> forall l, List.In l (flatten [seq losses r | r <- rs]) ->
+  0 <= l <= 1.
+Proof.
+have cat_in (x : R) s1 s2 : List.In x (s1 ++ s2) -> List.In x s1 \/ List.In x s2.
+  elim: s1 => [|z s1 IH] /=; first by right.
+  by case=> [->|/IH []]; auto.
+elim: rs => //= r rs IH f l /cat_in[|]; last first.
+  by apply: IH => t c a x lt e; exact: (f t.+1 c a x).
+rewrite /losses; elim: (enum A) => //= a s IHs; case e: (seen r (ctx r) a) => [x|] //=.
+by case=> [<-|//]; exact: (f 0%N (ctx r) a x).
+Qed.
+
+Lemma library_range rs : fair c0 a0 rs -> range (decide rs) <= 1.
+Proof.
+move=> /fair_losses; rewrite /decide /library /= /difference.
+case: (flatten _) => [|l ls] h; first by lra.
+have [l0 l1] := h l (or_introl erefl).
+have {}h z : List.In z ls -> 0 <= z <= 1 by move=> zl; apply: h; right.
+have hi x : x <= 1 -> foldl Rmax x ls <= 1.
+  elim: ls x h => //= z ls IH x h x1; apply: IH => [v vl|]; first by apply: h; right.
+  by apply: Rmax_lub => //; case: (h z (or_introl erefl)).
+have lo x : 0 <= x -> 0 <= foldl Rmin x ls.
+  elim: ls x h {hi} => //= z ls IH x h x1; apply: IH => [v vl|]; first by apply: h; right.
+  by apply: Rmin_glb => //; case: (h z (or_introl erefl)).
+by have := hi l l1; have := lo l l0; lra.
+Qed.
+
+(** What the library runs: with its choice of blocks, rates, chains and exploration, the learner's
+    regret is at most its certificate, in the mean. [S]: no chain may be longer. *)
+Theorem library_regret (nu : C -> R) (loss : nat -> C -> A -> R) (pi : C -> A) (S : nat) :
+  dist nu -> (0 < horizon)%N ->
+  (forall t c a, 0 <= loss t c a <= 1) -> (forall t c a, (horizon <= t)%N -> loss t c a = 0) ->
+  (forall n, (n < horizon)%N ->
+    cap_at alpha n <= INR S /\ far_at alpha dominating n <= INR S) ->
+  let N := (horizon + S + 3 * (4 * longest))%N in
+  Reg nu H loss (certified c0 a0 G kept horizon decide) N pi
+  <= EP nu (pol c0 a0 G loss kept horizon decide) N [::]
+      (fun h => certificate c0 a0 (st c0 a0 G loss kept horizon decide h)).
+Proof.
+move=> dn h0 l01 l0 caps; apply: certified_regret => //.
+- exact: library_len.
+- move=> rs a lt; have [h1 h2] := caps _ lt; rewrite /decide /library /=; by case: ifP.
+- exact: library_every.
+- exact: library_explore.
+- exact: library_range.
+Qed.
+End Library.
