@@ -8,9 +8,11 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** The Boolean test for positive numbers. *)
 Lemma posP x : reflect (0 < x) (pos x).
 Proof. by rewrite /pos /geb; case: Rle_dec => h; constructor; lra. Qed.
 
+(** A sum over [n] is one over the first [m], and one over the others. *)
 Lemma rsum_cut m n (F : nat -> R) : (m <= n)%N ->
   \rsum_(j < n) F j = \rsum_(j < m) F j + \rsum_(k < n - m) F (m + k)%N.
 Proof. by move=> mn; move: (subnKC mn); move: (n - m)%N => k <-; rewrite big_split_ord. Qed.
@@ -21,6 +23,7 @@ Proof. by move=> mn; move: (subnKC mn); move: (n - m)%N => k <-; rewrite big_spl
 Fixpoint wt (f : nat -> R) (js : seq nat) (j : nat) : R :=
   if js is i :: js' then if i == j then 1 else f i * wt f js' j else 0.
 
+(** A context that is not in a chain has no weight. *)
 Lemma wt_out f js j : j \notin js -> wt f js j = 0.
 Proof.
 by elim: js => //= i js IH; rewrite inE negb_or eq_sym => /andP[/negbTE -> /IH ->]; ring.
@@ -53,12 +56,14 @@ rewrite (wt_sum f (fun=> 1) il ni); congr (_ + _ * _).
 by rewrite -IH1; apply: rsum_eqr => j _; ring.
 Qed.
 
+(** A chain depends on what its own contexts give. *)
 Lemma chain_ext f g js : {in js, f =1 g} -> chain f js = chain g js.
 Proof.
 elim: js => //= i js IH fg; rewrite IH => [|j jl]; last by apply: fg; rewrite inE jl orbT.
 by rewrite fg ?mem_head.
 Qed.
 
+(** A weight depends on the other contexts of the chain only. *)
 Lemma wt_ext f g js j : {in js, forall i, i != j -> f i = g i} -> wt f js j = wt g js j.
 Proof.
 elim: js => //= i js IH fg; case: eqP => // ne; rewrite fg ?mem_head //; last exact/eqP.
@@ -73,6 +78,7 @@ rewrite mem_filter => /andP[lt _]; apply/negP => /=; rewrite mem_filter => /andP
 by have := ltn_trans lt lt'; rewrite ltnn.
 Qed.
 
+(** They are in the block, and are not the round itself. *)
 Lemma others_lt n kept i : {in others n kept i, forall j, (j < n)%N /\ j != i}.
 Proof.
 move=> j; rewrite mem_cat !mem_filter mem_iota /= add0n leq_min.
@@ -88,9 +94,11 @@ Local Notation weighed := (weighed G kept).
 Local Notation miss := (miss G).
 Definition spots b t := [seq (first b + j)%N | j <- others (len (how b)) kept (t - first b)].
 
+(** No context is used twice. *)
 Lemma spots_uniq b t : uniq (spots b t).
 Proof. by rewrite map_inj_uniq ?others_uniq //; exact: addnI. Qed.
 
+(** The contexts of the block that a chain uses, by their numbers in the run. *)
 Lemma spots_lt b t : {in spots b t, forall j, [/\ (first b <= j)%N, (j < stop b)%N
   & (first b <= t)%N -> j != t]}.
 Proof.
@@ -106,6 +114,7 @@ Proof.
 by move=> e; apply: chain_ext => j /spots_lt[l u ne]; rewrite /Learner.miss e // l.
 Qed.
 
+(** The later part of a chain looks at contexts only up to where it is. *)
 Lemma tail_ext b t x x' a n : (forall j, (first b <= j < stop b + n)%N ->
     ((first b <= t < stop b)%N -> j != t) -> x j = x' j) -> tail b t x a n = tail b t x' a n.
 Proof.
@@ -117,6 +126,7 @@ rewrite /Learner.miss e //; first by rewrite addnS leqnn andbT /stop -addnA leq_
 by move=> /andP[_ ts]; rewrite neq_ltn; apply/orP; right; exact: leq_trans ts (leq_addr _ _).
 Qed.
 
+(** So does the state of a chain after [n] rounds. *)
 Lemma weighed_ext b t x x' a n : (stop b <= n)%N ->
   (forall j, (j < n)%N -> x j = x' j) -> weighed b t x a n = weighed b t x' a n.
 Proof.
@@ -126,7 +136,8 @@ by move=> j /andP[_ js] _; apply: e; rewrite subnKC in js.
 Qed.
 
 (** Once a chain has ended, nothing changes. *)
-Lemma tail_stable b t x a n k : snd (tail b t x a n) = false -> tail b t x a (n + k) = tail b t x a n.
+Lemma tail_stable b t x a n k : snd (tail b t x a n) = false ->
+  tail b t x a (n + k) = tail b t x a n.
 Proof.
 move=> e; elim: k => [|k IH]; first by rewrite addn0.
 by rewrite addnS /= IH; case: (tail b t x a n) e => [[z p] g] /= ->.
@@ -135,6 +146,7 @@ Qed.
 (** The weights of later contexts. *)
 Definition after b t x a n : R := let: (_, p, go) := tail b t x a n in if go then p else 0.
 
+(** The weights of later contexts, and what they leave out. *)
 Lemma tail_sum b t x a n : \rsum_(k < n.+1) after b t x a k = fst (fst (tail b t x a n))
   /\ \rsum_(k < n) (after b t x a k * (1 - miss b t x a (stop b + k)))
      = 1 - snd (fst (tail b t x a n)).
@@ -175,9 +187,11 @@ Definition pol h c (v : V) :=
 Definition rnd h t :=
   Round (blk h t) (context h t) (arm h t) (drawn h t) (shown t (context h t) (arm h t)).
 
+(** One more round is one more step. *)
 Lemma st_rcons h x : st (rcons h x) = go (st h) x.
 Proof. by rewrite /st foldl_rcons. Qed.
 
+(** The block of a round depends on earlier rounds only. *)
 Lemma blk_take h n t : (t <= n)%N -> blk (take n h) t = blk h t.
 Proof. by move=> tn; rewrite /blk take_take. Qed.
 
@@ -192,12 +206,15 @@ by rewrite IH size_map size_iota /rnd /blk /Paths.context /Paths.arm nth_rcons l
   take_size_cat; case: x => c [a z].
 Qed.
 
+(** As many rounds are kept as were played. *)
 Lemma size_past h : size (past (st h)) = size h.
 Proof. by rewrite past_st size_map size_iota. Qed.
 
+(** The [t]-th round that is kept is round [t]. *)
 Lemma nth_past h t : (t < size h)%N -> nth nowhere (past (st h)) t = rnd h t.
 Proof. by move=> tl; rewrite past_st (nth_map 0%N) ?size_iota // nth_iota. Qed.
 
+(** A round depends on earlier rounds and itself. *)
 Lemma rnd_take h n t : (t < n)%N -> rnd (take n h) t = rnd h t.
 Proof.
 by move=> tn; rewrite /rnd blk_take 1?ltnW // /Paths.context /Paths.arm nth_take.
@@ -211,6 +228,7 @@ move=> tl; rewrite /blk (take_nth d) // st_rcons /go /step /= size_rcons size_pa
 by rewrite tl.
 Qed.
 
+(** After the last round, nothing changes. *)
 Lemma blk_end h t : (size h <= t)%N -> blk h t = blk h (size h).
 Proof. by move=> lt; rewrite /blk take_oversize // take_size. Qed.
 
@@ -247,6 +265,7 @@ have f : first (blk h t.+1) = t.+1 by rewrite blk_S // e /= size_past size_takel
 rewrite f; split=> // _; rewrite (eqP e); split=> //; by rewrite blk_S // e.
 Qed.
 
+(** All rounds from the first one of a block on have this block. *)
 Lemma blk_first h t j : (t <= size h)%N -> (first (blk h t) <= j <= t)%N -> blk h j = blk h t.
 Proof.
 move=> tl /andP[fj jt]; have [e _] := opened tl; have /andP[_ ts] := blk_in tl.
@@ -288,6 +307,7 @@ Definition have_ h n t := added G kept horizon (fun j => context h j) (fun j => 
 Definition lf h n t := left_out G kept horizon (fun j => context h j) (fun j => drawn h j) (blk h t)
   t n.
 
+(** What was added depends on the rounds that are over. *)
 Lemma counts_ext x x' (dr dr' : nat -> bool) b t n o c a : (first b < stop b)%N ->
   (forall j, (j < n)%N -> x j = x' j /\ dr j = dr' j) ->
   added G kept horizon x dr b t n o c a = added G kept horizon x' dr' b t n o c a
@@ -302,9 +322,11 @@ have [_ D] := e _ (leq_trans fs sn).
 by rewrite /added /left_out W D.
 Qed.
 
+(** A block has a round. *)
 Lemma shown_in h t : (t <= size h)%N -> (first (blk h t) < stop (blk h t))%N.
 Proof. by move/blk_in=> /andP[]; exact: leq_ltn_trans. Qed.
 
+(** Before its block is over, a round has added nothing. *)
 Lemma late_have h n t c a : (t <= size h)%N -> (n <= t)%N -> have_ h n t c a = 0 /\ lf h n t a = 0.
 Proof.
 move=> ts nt; have /andP[_ lt] := blk_in ts.
@@ -314,6 +336,7 @@ rewrite /lf /left_out; case: (weighed _ _ _ _ _ _ _) => [[? ?] ?].
 by rewrite /counts leqNgt (leq_ltn_trans nt lt) andbF.
 Qed.
 
+(** A round that is not learned from adds nothing. *)
 Lemma unlearned_have h n t c a : ~~ learned t -> have_ h n t c a = 0 /\ lf h n t a = 0.
 Proof.
 move=> /negbTE nl; rewrite /have_ /lf /added /left_out /counts nl.
@@ -321,8 +344,9 @@ by case: (weighed _ _ _ _ _ _ _) => [[? ?] ?].
 Qed.
 
 (** The past determines what was added. *)
-Lemma have_agree N h h' j n t c a : size h = N -> size h' = N -> take j h = take j h' -> (n <= j)%N ->
-  (j < N)%N -> (t < N)%N -> have_ h n t c a = have_ h' n t c a /\ lf h n t a = lf h' n t a.
+Lemma have_agree N h h' j n t c a : size h = N -> size h' = N -> take j h = take j h' ->
+  (n <= j)%N -> (j < N)%N -> (t < N)%N ->
+  have_ h n t c a = have_ h' n t c a /\ lf h n t a = lf h' n t a.
 Proof.
 move=> sh sh' e nj jN tN.
 have E i : (i < j)%N -> nth d h i = nth d h' i by move=> ij; rewrite -(nth_take _ ij) e nth_take.
@@ -331,7 +355,8 @@ case: (leqP n t) => [nt|tn].
   have ts' : (t <= size h')%N by rewrite sh' ltnW.
   have [-> ->] := late_have c a ts nt; by have [-> ->] := late_have c a ts' nt.
 have tj := leq_trans tn nj; rewrite /have_ /lf (blk_agree e (ltnW tj)).
-rewrite /Paths.context /Paths.arm (E _ tj); apply: counts_ext; first by rewrite shown_in // sh' ltnW.
+rewrite /Paths.context /Paths.arm (E _ tj); apply: counts_ext.
+  by rewrite shown_in // sh' ltnW.
 by move=> i lt; rewrite E //; exact: leq_trans lt nj.
 Qed.
 
@@ -349,6 +374,7 @@ rewrite E //; apply: counts_ext; first by rewrite shown_in // ltnW // (leq_trans
 by move=> i lt; rewrite E //; exact: leq_trans lt kf.
 Qed.
 
+(** The first block is the empty one. *)
 Lemma blk0 h t : (t <= size h)%N -> first (blk h t) = 0%N -> blk h t = empty_block (decide [::]).
 Proof. by move=> ts f0; have [<- _] := opened ts; rewrite f0 /blk take0. Qed.
 
@@ -371,6 +397,7 @@ rewrite /blk; elim/last_ind: (take t h) => // s x IH.
 by rewrite st_rcons /go /step /=; case: eqP.
 Qed.
 
+(** What a block does was decided from the rounds before it. *)
 Lemma blk_how h t : exists2 rs, how (blk h t) = decide rs & size rs = first (blk h t).
 Proof.
 rewrite /blk; elim/last_ind: (take t h) => [|s x IH]; first by exists [::].
@@ -384,9 +411,11 @@ Definition fair (rs : seq (round C A)) := forall t c a l, (t < size rs)%N ->
   seen (nth nowhere rs t) c a = Some l -> 0 <= l <= 1.
 Hypothesis range_le1 : forall rs, fair rs -> range (decide rs) <= 1.
 
+(** There are at least two arms. *)
 Lemma lnK : 0 < ln (INR #|A|).
 Proof. by rewrite -ln_1; apply: ln_increasing; [lra | apply: lt_1_INR; apply/ltP]. Qed.
 
+(** What the learner has seen are losses. *)
 Lemma fair_st h : fair (past (st h)).
 Proof.
 move=> t c a l; rewrite size_past => lt; rewrite nth_past //= /shown; case: (G _ _ _ _) => // -[<-].
@@ -396,6 +425,7 @@ Qed.
 Definition sane b := [/\ 0 <= spread b <= 1, cost b <= most b, 0 <= most b
   & rate b = if pos (spread b) then ln (INR #|A|) / (spread b + most b) else 0].
 
+(** The numbers from which the rate is computed are in their ranges. *)
 Lemma blk_sane h t : sane (blk h t).
 Proof.
 rewrite /blk; elim/last_ind: (take t h) => [|s x IH].
@@ -409,6 +439,7 @@ split=> //=; [split | exact: Rmax_r |].
 - by apply: Rle_trans m0 _; exact: Rmax_l.
 Qed.
 
+(** There is a rate once two losses have differed. *)
 Lemma rate_pos h t : pos (rate (blk h t)) = pos (spread (blk h t)).
 Proof.
 have [s01 cm m0 ->] := blk_sane h t; case: (posP (spread _)) => p; last by case: posP => //; lra.
@@ -435,20 +466,24 @@ Fixpoint later_rate h k u : R :=
   if pos (rate (blk h u)) then rate (blk h u) else if k is k'.+1 then later_rate h k' u.+1 else 1.
 Definition eta u h := later_rate h (N - u) (minn u N).
 
+(** The rate of the analysis is positive: before there is a rate, it is the first one to come. *)
 Lemma eta_gt0 u h : 0 < eta u h.
 Proof.
 rewrite /eta; elim: (N - u)%N (minn u N) => [|k IH] v /=; case: posP => //; lra.
 Qed.
 
+(** It is the rate of the learner, if there is one. *)
 Lemma eta_rate u h : (u <= N)%N -> pos (rate (blk h u)) -> eta u h = rate (blk h u).
 Proof. by move=> uN p; rewrite /eta (minn_idPl uN); case: (N - u)%N => /= [|k]; rewrite p. Qed.
 
+(** Before that, it does not change. *)
 Lemma eta_wait u h : (u < N)%N -> ~~ pos (rate (blk h u)) -> eta u h = eta u.+1 h.
 Proof.
 move=> uN /negbTE p; rewrite /eta (minn_idPl uN) (minn_idPl (ltnW uN)).
 by rewrite -[(N - u)%N]prednK ?subn_gt0 //= p -subnS.
 Qed.
 
+(** So it never rises. *)
 Lemma eta_falls u h : eta u.+1 h <= eta u h.
 Proof.
 case: (ltnP u N) => uN; last first.
@@ -473,6 +508,7 @@ Definition left t h a := stands_for (blk h t) (drawn h (first (blk h t))) * rest
 Local Notation same := (Certificate.same pol q m m0).
 Local Notation free := (free_of N).
 
+(** A sum over an arm and a lot. *)
 Lemma pair_sum (P : pred A) (F : A -> R) (W : bool -> R) :
   \rsum_(v | P (v : V).1) (F v.1 * W v.2) = \rsum_(a | P a) (F a * (W true + W false)).
 Proof.
@@ -481,22 +517,27 @@ transitivity (\rsum_(a | P a) \rsum_(z : bool) (F a * W z)).
 by apply: rsum_eqr => a _; rewrite rsum_bool /=; ring.
 Qed.
 
+(** A lot is drawn or is not. *)
 Lemma coin_sum x : coin x true + coin x false = 1. Proof. by rewrite /=; ring. Qed.
 
+(** The probability of observing an arm is the one that the learner computes. *)
 Lemma mass_eq t h c a : Certificate.mass (fun v : V => v.1) G pol t h c a = mass G (blk h t) t c a.
 Proof.
 rewrite /Certificate.mass (pair_sum (fun v => G t c v a) (play (blk h t) c)).
 by apply: rsum_eqr => v _; rewrite coin_sum Rmult_1_r.
 Qed.
 
+(** Two paths on which a round has the same block do not differ in what the round knows. *)
 Lemma same_blk t h h' : blk h t = blk h' t -> same t h h'.
 Proof.
 by move=> e; split=> *; rewrite /pol /q /m /m0 -/(blk h t) -/(blk h' t) e.
 Qed.
 
+(** The block of a round is known before the round. *)
 Lemma known t h h' : learned t -> size h = N -> size h' = N -> agree t h h' -> same t h h'.
 Proof. by move=> _ _ _ [e _]; apply: same_blk; exact: blk_agree e (leqnn _). Qed.
 
+(** Paths that agree but for a round have all other contexts in common. *)
 Lemma context_agree h h' t i : agree t h h' -> i != t -> context h i = context h' i.
 Proof.
 have E k n : fst (nth d k n) = nth (fst d) (map fst k) n.
@@ -508,9 +549,11 @@ by rewrite -(subnKC ti) -!nth_drop !E e'.
 Qed.
 
 Hypothesis horizonN : (horizon <= N)%N.
+(** Rounds that are learned from are in the run. *)
 Lemma learned_lt t : learned t -> (t < N)%N.
 Proof. by case/andP=> _ th; exact: leq_trans th horizonN. Qed.
 
+(** A chain does not look at its own round. *)
 Lemma B_round t j a : learned t -> (j < N)%N -> free t (fun h => B t j h a).
 Proof.
 move=> /learned_lt tN jN h h' sh sh' ag; have e := blk_agree (proj1 ag) (leqnn t); rewrite /B e.
@@ -523,6 +566,7 @@ rewrite /after (@tail_ext _ _ G kept _ t _ (fun j => context h' j)) // => i _.
 by rewrite ft ts => /(_ isT) ne; exact: context_agree ag ne.
 Qed.
 
+(** A weight does not look at the context that it is for. *)
 Lemma B_step t j a : learned t -> (j < N)%N -> free j (fun h => B t j h a).
 Proof.
 move=> /learned_lt tN jN h h' sh sh' ag; rewrite /B.
@@ -542,6 +586,7 @@ rewrite /after (@tail_ext _ _ G kept _ t _ (fun j => context h' j)) // => i /and
 by apply: ne; rewrite subnKC in il.
 Qed.
 
+(** A context has a weight only if the block of the round was known before it. *)
 Lemma B_same t j a h h' : learned t -> (j < N)%N -> size h = N -> size h' = N -> agree j h h' ->
   B t j h a = 0 \/ same t h h'.
 Proof.
@@ -585,6 +630,7 @@ Hypothesis every_ge1 : forall rs, 1 <= every (decide rs).
 Hypothesis explore_dist : forall rs c p, dist p -> dist (explore (decide rs) c p).
 Local Notation E := (EP nu pol N [::]).
 
+(** The probability of a lot. *)
 Lemma every_inv h t : 0 < / every (how (blk h t)) <= 1 /\ 1 <= every (how (blk h t)).
 Proof.
 have [rs -> _] := blk_how h t; have e := every_ge1 rs; split=> //.
@@ -592,6 +638,7 @@ split; first by apply: Rinv_0_lt_compat; lra.
 by rewrite -Rinv_1; apply: Rinv_le_contravar; lra.
 Qed.
 
+(** Leaders are distributions. *)
 Lemma q_dist t h c : dist (q t h c).
 Proof.
 have [s0 s1] := softmax_dist a0 (rate (blk h t)) (table (blk h t) c).
@@ -599,6 +646,7 @@ split=> [a|]; first by rewrite /q (proj1 (blk_play h t c a)).
 by rewrite -[RHS]s1; apply: rsum_eqr => a _; rewrite /q (proj1 (blk_play h t c a)).
 Qed.
 
+(** So is what is played, *)
 Lemma play_dist t h c : dist (play (blk h t) c).
 Proof.
 have [rs e _] := blk_how h t; have [x0 x1] := explore_dist rs c (q_dist t h c).
@@ -606,6 +654,7 @@ split=> [a|]; first by rewrite (proj2 (blk_play h t c a)) e.
 by rewrite -[RHS]x1; apply: rsum_eqr => a _; rewrite (proj2 (blk_play h t c a)) e.
 Qed.
 
+(** and what is drawn: an arm and a lot. *)
 Lemma pol_dist h c : dist (pol h c).
 Proof.
 have e : blk h (size h) = cur (st h) by rewrite /blk take_size.
@@ -623,12 +672,14 @@ Hypothesis settled : forall h, size h = N -> (horizon <= over h)%N /\
   forall t a, learned t -> (stop (blk h t) <= over h)%N
     /\ snd (weighed G kept (blk h t) t (fun j => context h j) a (over h)) = false.
 
+(** In the end, there was more than one block. *)
 Lemma first_gt0 h : size h = N -> (0 < first (blk h N))%N.
 Proof.
 move=> sh; have [hz _] := settled sh; rewrite lt0n; apply/eqP => f0.
 by have := blk0 _ f0; rewrite sh leqnn => /(_ isT) e; move: hz; rewrite /over e leqNgt horizon_gt0.
 Qed.
 
+(** The block before began before. *)
 Lemma prev_le h t : (t <= size h)%N -> (prev (blk h t) <= first (blk h t))%N.
 Proof.
 move=> ts; case: (posnP (first (blk h t))) => f; first by rewrite (blk0 ts f).
@@ -638,17 +689,20 @@ rewrite (leq_trans (leq_pred _) (leq_trans ft ts)) => /(_ isT) /andP[le _].
 exact: leq_trans le (leq_pred _).
 Qed.
 
+(** The last chain ended within the run. *)
 Lemma over_le h : size h = N -> (over h <= N)%N.
 Proof.
 move=> sh; apply: leq_trans (prev_le _) _; first by rewrite sh.
 by have /andP[] := @blk_in h N (eq_leq (esym sh)).
 Qed.
 
+(** A block that is learned from ends within the run. *)
 Lemma stop_le h t : learned t -> size h = N -> (stop (blk h t) <= N)%N.
 Proof.
 by move=> lt sh; have [_ /(_ _ a0 lt)[le _]] := settled sh; exact: leq_trans le (over_le sh).
 Qed.
 
+(** What the weights leave out is the last product of the chain, *)
 Lemma rest_eq t h a : learned t -> size h = N ->
   Certificate.rest (fun v : V => v.1) d G N pol B t h a = rest h t a.
 Proof.
@@ -657,6 +711,7 @@ have [_ <-] := B_sums a ts (stop_le lt sh); congr (1 - _); apply: rsum_eqr => j 
 by rewrite mass_eq.
 Qed.
 
+(** which is not negative. *)
 Lemma rest_ge0 t h a : learned t -> size h = N ->
   0 <= Certificate.rest (fun v : V => v.1) d G N pol B t h a.
 Proof.
@@ -711,7 +766,8 @@ rewrite (eq_bigr (fun k : 'I_N => if first (blk h t) == k then g h * rest h t a 
 move=> k _; rewrite /F; case: eqP => [fk|_]; last by rewrite big1 // => v _; ring.
 have eb : blk h k = blk h t by rewrite -fk; apply: (proj1 (opened _)); rewrite sh ltnW.
 have [[i0 i1] e1] := every_inv h t.
-rewrite (eq_bigr (fun v : V => play (blk h t) (context h k) v.1 * (coin (/ every (how (blk h t))) v.2
+rewrite (eq_bigr (fun v : V => play (blk h t) (context h k) v.1
+  * (coin (/ every (how (blk h t))) v.2
   * (g h * (stands_for (blk h t) v.2 * rest h t a))))); last first.
   by move=> v _; rewrite /pol -/(blk h k) eb; ring.
 rewrite (pair_sum xpredT _ (fun z => coin _ z * (g h * (stands_for _ z * rest h t a)))).
@@ -738,6 +794,7 @@ apply: rsum_eqr => t _; case l: (learned t); case: ltnP => tn //.
 by rewrite F0 // l.
 Qed.
 
+(** Rounds that have added something are over. *)
 Lemma have_sum h n c a : size h = N -> (n <= N)%N ->
   \lsum_t have_ h n t c a = \rsum_(t < n) have_ h n t c a.
 Proof.
@@ -746,6 +803,7 @@ move=> sh nN; apply: (restrict (F := fun t => have_ h n t c a)) => // t tN /orP[
 by apply: (proj1 (late_have c a _ nt)); rewrite sh ltnW.
 Qed.
 
+(** The table of a block, as a sum over all rounds that are learned from. *)
 Lemma table_sum h t c a : size h = N -> (t <= N)%N ->
   table (blk h t) c a = \lsum_s have_ h (first (blk h t)) s c a.
 Proof.
@@ -763,6 +821,7 @@ move=> sh uN e; rewrite blk_S ?sh // e eqxx; split=> //.
 by rewrite /= size_past size_takel ?sh.
 Qed.
 
+(** What is added after a round, as a difference of what was added before and after it. *)
 Lemma Y_eq h c u a : Y h c u a = if (stop (blk h u) == u.+1) && pos (rate (blk h u.+1)) then
   \lsum_t have_ h u.+1 t c a - (if pos (rate (blk h u)) then
     \lsum_t have_ h (first (blk h u)) t c a else 0) else 0.
@@ -788,6 +847,7 @@ rewrite table_sum // 1?ltnW //; set X := \big[_/_]_(_ < _ | _) _; set Z := \big[
 by rewrite -[RHS]/Z; ring.
 Qed.
 
+(** The leader is the softmax of what was added so far. *)
 Lemma leader_eq u h c a : (u < N)%N -> size h = N ->
   q u h c a = softmax (eta u h) (cum (Y h c) u) a.
 Proof.
@@ -808,6 +868,7 @@ rewrite -(subnKC on) -addnBAC //; set k := (over h - _)%N => g.
 by rewrite tail_stable //; case: (tail _ _ _ _ _ _ k) g => [[z p] g'].
 Qed.
 
+(** After the last chain has ended, what was added does not change. *)
 Lemma have_over h t n c a : size h = N -> learned t -> (over h <= n)%N ->
   have_ h n t c a = have_ h (over h) t c a /\ lf h n t a = lf h (over h) t a.
 Proof.
@@ -835,6 +896,7 @@ case: (tail _ _ _ _ _ _ _) => [[z p] g'] /= gf; rewrite gf Rplus_0_r => -> /=.
 by split=> //; rewrite /shown /m /m0; case: (G _ _ _ _).
 Qed.
 
+(** So nothing is added then. *)
 Lemma y_over h t u c a : size h = N -> learned t -> (u < N)%N -> (over h <= u)%N -> y t u h c a = 0.
 Proof.
 move=> sh lt uN ou; rewrite /y; case: ifP => // /andP[/eqP e _].
@@ -862,17 +924,20 @@ Qed.
 (** ** What is measured *)
 Local Notation kappa' := (Certificate.kappa N learned q eta y).
 
+(** An addition of nothing costs nothing. *)
 Lemma kappa0 u h c : (forall t a, (t < N)%N -> learned t -> y t u h c a = 0) -> kappa' u h c = 0.
 Proof.
 move=> y0; have Y0 a : Y h c u a = 0 by apply: big1 => t lt; exact: y0.
 have [_ q1] := q_dist u h c.
-rewrite /Certificate.kappa /Leaders.mix_gap /ip (eq_bigr (fun=> 0)); last by move=> a _; rewrite Y0; ring.
+rewrite /Certificate.kappa /Leaders.mix_gap /ip (eq_bigr (fun=> 0)); last first.
+  by move=> a _; rewrite Y0; ring.
 rewrite [X in ln X](eq_bigr (q u h c)); last first.
   by move=> a _; rewrite Y0 Rmult_0_r exp_0; ring.
 rewrite q1 ln_1 !big1 //; first by rewrite /Rdiv; ring.
 by move=> t lt; apply: big1 => a _; rewrite y0 //; ring.
 Qed.
 
+(** The cost of an addition is the one that the learner computes. *)
 Lemma kappa_field u h c : (u < N)%N -> size h = N ->
   kappa' u h c = if stop (blk h u) == u.+1 then kappa (blk h u.+1) c else 0.
 Proof.
@@ -953,6 +1018,7 @@ Definition closed h t a n := counts horizon (blk h t) t n
 Definition cw t j h a := measures (blk h j) j
   * (ind (closed h t a (first (blk h j))) - ind (closed h t a (prev (blk h j)))).
 
+(** The last block but one began before the last. *)
 Lemma over_first h : size h = N -> (over h < first (blk h N))%N.
 Proof.
 move=> sh; have f0 := first_gt0 sh; have [_ /(_ f0)[_ e]] := opened (eq_leq (esym sh)).
@@ -962,6 +1028,7 @@ have /andP[le _] := blk_in ps.
 by rewrite /over {1}e /= (leq_ltn_trans le) // prednK.
 Qed.
 
+(** Each cost is measured once, or is 0. *)
 Lemma kw_sums u h : (u < N)%N -> size h = N ->
   \rsum_(j < N) kw u j h = 1 \/ forall c, kappa' u h c = 0.
 Proof.
@@ -972,6 +1039,7 @@ rewrite -/(over h) uo (ltn_trans uo (over_first sh)) ltn0 /ind => e.
 by rewrite /kw /ind e; ring.
 Qed.
 
+(** A round measures the cost of the addition before its block. *)
 Lemma kw_kappa u j h c : (u < N)%N -> (j < N)%N -> size h = N -> kw u j h * kappa' u h c
   = if u.+1 == first (blk h j) then measures (blk h j) j * kappa (blk h j) c else 0.
 Proof.
@@ -1000,11 +1068,13 @@ have -> : kappa' u h c = 0.
 by ring.
 Qed.
 
+(** It is measured in a context that is drawn after it is known. *)
 Lemma kw_free u j c : (u < N)%N -> (j < N)%N -> free j (fun h => kw u j h * kappa' u h c).
 Proof.
 by move=> uN jN h h' sh sh' [e _]; rewrite !kw_kappa // (blk_agree e (leqnn j)).
 Qed.
 
+(** A chain that has ended leaves out its last product. *)
 Lemma lf_closed h t n a : size h = N -> learned t -> (n <= N)%N ->
   lf h n t a = ind (closed h t a n) * left t h a.
 Proof.
@@ -1018,6 +1088,7 @@ have -> : (N - stop (blk h t) = (n - stop (blk h t)) + (N - n))%N.
 by rewrite tail_stable eg //=; ring.
 Qed.
 
+(** What a chain leaves out is measured once. *)
 Lemma cw_sums t h a : learned t -> size h = N -> \rsum_(j < N) cw t j h a = 1.
 Proof.
 move=> lt sh; have [_ /(_ t a lt)[sn g]] := settled sh.
@@ -1031,6 +1102,7 @@ have -> : closed h t a 0 = false.
 by rewrite /cw /ind => ->; ring.
 Qed.
 
+(** A round measures what the chains leave out that ended with the block before. *)
 Lemma cw_cut t j h c a : learned t -> (j < N)%N -> size h = N ->
   cw t j h a * Certificate.cut q left t h c a
   = measures (blk h j) j * (q t h c a * (lf h (first (blk h j)) t a - lf h (prev (blk h j)) t a)).
@@ -1040,6 +1112,7 @@ have /andP[fj _] := blk_in js; have fN := leq_trans fj (ltnW jN).
 by rewrite !lf_closed // ?(leq_trans (prev_le js) fN) // /cw /Certificate.cut; ring.
 Qed.
 
+(** It is measured in a context that is drawn after it is known. *)
 Lemma cw_free t j c a : learned t -> (j < N)%N ->
   free j (fun h => cw t j h a * Certificate.cut q left t h c a).
 Proof.
@@ -1109,6 +1182,7 @@ Hypothesis silent : forall t c a, (horizon <= t)%N -> loss t c a = 0.
 Local Notation certificate' :=
   (Certificate.certificate (fun v : V => v.1) d N top learned pol q eta left y kw cw).
 
+(** The certificate of the analysis is at most the one that the learner computes. *)
 Lemma certificate_le h : size h = N -> certificate' h <= certificate c0 a0 (st h).
 Proof.
 move=> sh; have eN : cur (st h) = blk h N by rewrite /blk -sh take_size.
@@ -1254,7 +1328,8 @@ have sl := stop_le t.
 have st : (stop (blk h t) + S < prev (blk h N))%N.
   by_lia.
 split; first by_lia.
-rewrite /weighed; have -> : (prev (blk h N) - stop (blk h t) = S.+1 + (prev (blk h N) - stop (blk h t) - S.+1))%N.
+rewrite /weighed; have -> : (prev (blk h N) - stop (blk h t)
+    = S.+1 + (prev (blk h N) - stop (blk h t) - S.+1))%N.
   by rewrite subnKC // ltn_subRL.
 have [rs eh es] := blk_how c0 a0 G loss kept horizon decide h t.
 have over : snd (tail G kept (blk h t) t (fun j => context (d c0 a0) h j) a S.+1) = false.
@@ -1329,8 +1404,10 @@ Variables (loops : pred A) (dominating : seq A).
 Hypotheses (two : (1 < #|A|)%N) (one : (0 < usual)%N) (some : (0 < longest)%N).
 Hypothesis different : uniq dominating.
 Let G (_ : nat) (_ : C) := H.
-Let decide := library c0 a0 G kept horizon alpha coins slots longest usual by_round loops dominating.
+Let decide := library c0 a0 G kept horizon alpha coins slots longest usual by_round loops
+  dominating.
 
+(** Blocks have a bounded length. *)
 Lemma library_len rs : (0 < len (decide rs) <= 4 * longest)%N.
 Proof.
 rewrite /decide /library /=; set w := minn (minn _ _) _.
@@ -1340,8 +1417,10 @@ case: ifP => _; last by rewrite w0 (leq_trans wl) // leq_pmull.
 case: ifP => _; rewrite muln_gt0 w0 /= mulnC leq_mul //.
 Qed.
 
+(** A block that is drawn stands for itself at least. *)
 Lemma library_every rs : 1 <= every (decide rs). Proof. exact: Rmax_l. Qed.
 
+(** Exploring the dominating arms gives a distribution. *)
 Lemma mixed_dist rho p : 0 < rho <= 1 -> weak dominating -> dist p -> dist (mixed dominating rho p).
 Proof.
 move=> r w [p0 p1]; have m0 : 0 < members dominating by apply: lt_0_INR; apply/ltP.
@@ -1352,6 +1431,7 @@ have -> : #|[pred i | i \in dominating]| = size dominating by rewrite -(card_uni
 by rewrite -/(members dominating); field; lra.
 Qed.
 
+(** So does limiting an arm without self-loop. *)
 Lemma limited_dist rho p : 0 < rho <= 1 -> dist p -> dist (limited loops rho p).
 Proof.
 move=> r [p0 p1]; rewrite /limited; case e: [seq _ <- _ | _] => [|b bs]; first by [].
@@ -1371,6 +1451,7 @@ have -> : INR #|[pred i | i != b]| = INR #|A| - 1.
 by field; lra.
 Qed.
 
+(** So what is played is a distribution. *)
 Lemma library_explore rs c p : dist p -> dist (explore (decide rs) c p).
 Proof.
 move=> dp; rewrite /decide /library /=; case: posP => // r0.
@@ -1394,6 +1475,7 @@ rewrite /losses; elim: (enum A) => //= a s IHs; case e: (seen r (ctx r) a) => [x
 by case=> [<-|//]; exact: (f 0%N (ctx r) a x).
 Qed.
 
+(** The range of losses that were seen is at most 1. *)
 Lemma library_range rs : fair c0 a0 rs -> range (decide rs) <= 1.
 Proof.
 move=> /fair_losses; rewrite /decide /library /= /difference.
