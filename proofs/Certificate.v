@@ -284,6 +284,7 @@ Qed.
 
 (** The regret of a path. *)
 Definition arms (h : path C V) : path C A := [seq (x.1, act x.2) | x <- h].
+(** It is a sum over rounds. *)
 Lemma regret_path h t : regret loss pi t (arms h) =
   \rsum_(i < size h) (loss (t + i) (context h i) (arm h i)
     - loss (t + i) (context h i) (pi (context h i))).
