@@ -414,7 +414,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         core, told = self._core, highest_competing_bid
         plain = core if correction is False and reserve is placed is None else None
         if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
-            self._say_new_start()
+            if self.relative:
+                self._say_new_start()
             return
         if correction is not False:
             correction = self._corrects(correction)

@@ -220,15 +220,14 @@ class LawLearner(LawShell, Shell):
         """What the text of an application calls it."""
         return "law" if self.guard is None else "guarded-law"
 
-    def act(self, given: Round, first: int, last: int) -> Decision:
-        """Choose an amount."""
-        if self.guard is None:
-            return self.act_usual(*given, first, last)
+    def act_guarded(self, given: Round, first: int, last: int) -> Decision:
+        """Choose an amount under a guard, as `act` does."""
+        guard: Any = self.guard
         with self.deciding:
-            arm, wanted, weight = self.guard.choose(*given, first, last)
+            arm, wanted, weight = guard.choose(*given, first, last)
             law_amount = float(self.law.amounts[wanted])
-            part = GuardPart(given.worth, law_amount, weight, self.guard.chances)
-            decision = self.decided(arm, first, last, part)
+            part = GuardPart(given.worth, law_amount, weight, guard.chances)
+            decision = self.decision_for(arm, first, last, part)
         return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
 
     def follow(self, newer: LawLearner) -> None:
@@ -338,52 +337,18 @@ class LawLearner(LawShell, Shell):
         with self.learning:
             return int(self.seen.check(decision.decider, decision.round, decision.time))
 
-    def learn(
-        self,
-        decision: Any,
-        context: float,
-        labels: tuple[Label, ...],
-        shown: Shown,
-        *,
-        correction: bool = False,
-        payment: Payment | None = None,
-    ) -> None:
-        """Learn from the outcome of a decision."""
-        if len(labels) != self.features:
-            raise DecisionError(
-                f"The decision of round {decision.round} must come with its classes, "
-                f"{', '.join(self.law.classes)}. Got {labels}."
-            )
-        usual = payment is None and not correction
-        if usual and self.learn_usual(decision, context, labels, *shown):
-            return
-        decider, round_ = decision.decider, decision.round
-        with self.learning:
-            page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
-            if correction:
-                self._correct(decision, context, labels, page, shown, payment)
-                return
-            steps: Sequence[Step] = ()
-            if page.codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                steps = self._admitted(decision, page, shown.reached)
-            # The law explores by itself. Bids that the guard chose do not count as its exploration.
-            part = decision.guard
-            own = decider in self.own and round_ < DECLINED
-            outcome = (*shown, part is None or shown.amount == part.law_amount, own)
-            with nullcontext() if payment is None else payment.money.lock, self.deciding:
-                paid = payment.money.settled(payment.key, context, *shown) if payment else ()
-                slots = self.law.levels.slots(labels) if labels else None
-                self.keep_round(context, labels)
-                learned = partial(self.add_outcome, page, at, context, slots, *outcome)
-                at_once(learned, *self._weighing(part, shown), *steps, *paid)
-        if steps:
-            self.watch.warn()
+    def refuse_labels(self, decision: Decision, labels: tuple[Label, ...]) -> None:
+        """Raise the error for classes that a decision cannot have."""
+        raise DecisionError(
+            f"The decision of round {decision.round} must come with its classes, "
+            f"{', '.join(self.law.classes)}. Got {labels}."
+        )
 
-    def _weighing(self, part: GuardPart | None, shown: Shown) -> Sequence[Step]:
+    def weighing(self, part: GuardPart, shown: Shown) -> Sequence[Step]:
         """Return the steps by which the guard learns from an outcome."""
-        if part is None or self.guard is None:
+        if self.guard is None:
             return ()
-        played = part.places(self.law.amounts, shown.amount)
+        played = part.places(self.law.amounts, shown[0])
         kind, index, _ = self.law.core.shown(*shown)
         if played is None or kind < 0:
             return ()
@@ -391,7 +356,7 @@ class LawLearner(LawShell, Shell):
         steps: Sequence[Step] = self.guard.weighing(part.worth, *played, *weight, kind, index)
         return steps
 
-    def _admitted(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
+    def admit(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
         """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
         round_, codes, watch = decision.round, page.codes, self.watch
         before = codes[round_ % PAGE]
@@ -411,7 +376,7 @@ class LawLearner(LawShell, Shell):
             raise watch.error()
         return steps
 
-    def _correct(
+    def correct(
         self,
         decision: Decision,
         context: float,

@@ -61,7 +61,7 @@ class BidCore:
         if last < 0:
             return None
         if money is None:
-            made = shell.act_usual(value, value, 0.0, labels, 0, last)
+            made = shell.decide(value, value, 0.0, labels, 0, last)
         elif not self.is_usual(money):
             return None
         else:
@@ -112,7 +112,7 @@ class BidCore:
                 reserved.rows[key] = row
                 reserved.opened = reserved.free.pop()
                 taken.append(key)
-            return shell.decided(arm, 0, core.usable)
+            return shell.decided(arm, 0, core.usable, None)
         finally:
             shell.deciding.release()
             lock.release()
@@ -166,8 +166,11 @@ class BidCore:
             number = max(number, told)
         else:
             return False
-        key = None if money is None else self.first_key(decision.decider) + decision.round
-        return shell.learn_usual(decision, bid.value, labels, placed, won, number, money, key)
+        paid = None
+        if money is not None:
+            paid = (money, self.first_key(decision.decider) + decision.round)
+        shell.learn_outcome(decision, bid.value, labels, (amount, won, number), False, paid)
+        return True
 
 
 # --- functions of many auctions ------------------------------------------------------------------
