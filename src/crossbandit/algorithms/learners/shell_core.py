@@ -170,8 +170,8 @@ class LawShell(ShellCore):
         part = decision.guard
         learning, deciding = self.learning, self.deciding
         lock: Lock = None
-        key = slots = admitted = None
-        paid = weighed = ()
+        key = slots = None
+        paid = weighed = admitted = ()
         if len(labels) != self.features:
             self.refuse_labels(decision, labels)
         learning.acquire()
@@ -199,15 +199,16 @@ class LawShell(ShellCore):
                 self.add_outcome(decision, page, context, labels, slots, shown)
                 if key is not None:
                     pay(money.pacer.reserved, key, reached, number)
-                for step in (*weighed, *(admitted or ()), *paid):
-                    step()
+                if weighed or admitted or paid:
+                    for step in (*weighed, *admitted, *paid):
+                        step()
             finally:
                 deciding.release()
         finally:
             if lock is not None:
                 lock.release()
             learning.release()
-        if admitted is not None:
+        if admitted:
             self.watch.warn()
 
     def pays(self, decision, money, key, amount):
