@@ -95,49 +95,37 @@ def outcomes_of(
 ) -> Outcomes:
     """Return the outcomes of a batch, as `settle_many` is given them.
 
-    One call of compiled code checks columns of floats and booleans. If it finds anything unusual,
-    each row is checked separately: it may have another form, be a tie up to rounding, or be wrong.
+    One call of compiled code checks all rows. What it finds unusual is looked at row by row: it may
+    be a tie up to rounding, or wrong. So are auctions with a reserve price of their own.
     """
-    count = len(bids)
-    shape, after = (count,), TOLD_AFTER[feedback]
-    if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
-        numbers = np.empty(count)
-        told_after, strict = (False in after, True in after), rules.ties == "lose"
-        lowest = float(rules.reserve), float(rules.least)
-        if plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers) == 0:
-            return Outcomes(won, told, None, numbers)
-    bad = InvalidLossesError
-    has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
-    prices = column_of("settle_many", "highest_competing_bid", told, count, bad)
-    floors = column_of("settle_many", "reserve", reserve, count, bad)
-    numbers = prices_of(rules, feedback, bids, has_won, prices, floors)
-    return Outcomes(has_won, prices, None if reserve is None else floors, numbers)
-
-
-def prices_of(
-    rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
-) -> Floats:
-    """Return the number that each bid had to reach; see `price_of`."""
-    amounts, known = bids.amounts, ~np.isnan(told)
-    must = np.isin(won, TOLD_AFTER[feedback])
-    prices = np.where(known, told, np.where(won, -np.inf, np.inf))
-    consistent = rules.wins(amounts, np.where(known, told, -np.inf)) == won
-    consistent[~known & ~won] = True
-    plain = consistent & (known | ~must) & np.isnan(reserves)
-    least = numbers_to_reach(rules, prices)
+    count, after, bad = len(bids), TOLD_AFTER[feedback], InvalidLossesError
+    if not (is_column(won, np.bool_, (count,)) and is_column(told, float, (count,))):
+        won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
+        told = column_of("settle_many", "highest_competing_bid", told, count, bad)
+    floors, numbers = None, np.empty(count)
+    told_after, strict = (False in after, True in after), rules.ties == "lose"
+    lowest = float(rules.reserve), float(rules.least)
+    odd = plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers)
+    if reserve is not None:
+        floors = column_of("settle_many", "reserve", reserve, count, bad)
+        odd = sorted({*odd, *np.flatnonzero(~np.isnan(floors)).tolist()})
+    if odd:
+        column_of("settle_many", "highest_competing_bid", told, count, bad)
 
     def one(i: int) -> None:
-        if np.isnan(amounts[i]):
+        amount, at = float(bids.amounts[i]), rules
+        if np.isnan(amount):
             if won[i]:
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
+            numbers[i] = numbers_to_reach(rules, np.inf if np.isnan(told[i]) else told[i])
             return
-        price = float(told[i]) if known[i] else None
-        at = rules if np.isnan(reserves[i]) else rules_of(rules, bids[i], float(reserves[i]))
-        found = price_of(at, feedback, float(amounts[i]), price, won=bool(won[i]))
-        least[i] = numbers_to_reach(at, found)
+        if floors is not None and not np.isnan(floors[i]):
+            at = rules_of(rules, bids[i], float(floors[i]))
+        price = None if np.isnan(told[i]) else float(told[i])
+        numbers[i] = numbers_to_reach(at, price_of(at, feedback, amount, price, won=bool(won[i])))
 
-    _each(one, np.flatnonzero(~plain).tolist(), InvalidLossesError)
-    return least
+    _each(one, odd, bad)
+    return Outcomes(won, told, floors, numbers)
 
 
 def _each(

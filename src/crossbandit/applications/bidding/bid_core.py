@@ -216,8 +216,8 @@ def plain_numbers(
     won,
     told: cython.const[cython.double][::1],
     out: cython.double[::1],
-) -> int:
-    """Set `out` to the number that each bid had to reach; return how many outcomes are not plain.
+) -> list:
+    """Set `out` to the number that each bid had to reach; return which outcomes are not plain.
 
     An outcome is plain if it is complete and agrees with itself to the last bit; nothing is set
     where it is not. told_after: whether the competing bid must be told after a loss, and after a
@@ -231,7 +231,7 @@ def plain_numbers(
     after_loss, after_win = told_after
     reserve, least = lowest
     i: cython.Py_ssize_t
-    odd: cython.Py_ssize_t = 0
+    odd: list = []
     wins: cython.const[cython.uchar][::1] = won.view(np.uint8)
     for i in range(bids.shape[0]):
         known: cython.bint = told[i] == told[i]  # not NaN
@@ -248,5 +248,5 @@ def plain_numbers(
         elif not known and not win and not after_loss:
             out[i] = INFINITY
         else:
-            odd += 1
+            odd.append(i)
     return odd
