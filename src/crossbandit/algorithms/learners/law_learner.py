@@ -20,7 +20,7 @@ from crossbandit.algorithms.learners.decisions import (
     GuardPart,
     law_decision,
 )
-from crossbandit.algorithms.learners.missing import OutcomeWatch, watched
+from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
 from crossbandit.algorithms.learners.shell import (
     LAST_ROUND,
@@ -28,7 +28,7 @@ from crossbandit.algorithms.learners.shell import (
     Shell,
     only_decides,
 )
-from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
+from crossbandit.algorithms.learners.shell_core import LawShell, is_watched, watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
@@ -41,10 +41,10 @@ from crossbandit.errors import (
     ForeignDecisionError,
     LearnedBeforeError,
 )
-from crossbandit.laws.independence import SAMPLE, IndependenceTest
+from crossbandit.laws.independence import IndependenceTest
 from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
+from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -457,35 +457,8 @@ class LawLearner(LawShell, Shell):
                 slots = law.levels.table(columns, count)
                 amounts, reached, numbers = outcomes
                 given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
-                at_once(
-                    self._noting(contexts, labels, outcomes),
-                    partial(law.core.settle_all, self.test.core, *given, codes),
-                    partial(self.test.answered.__iadd__, own),
-                    *put,
-                    *paid(),
-                )
+                at_once(partial(self.add_outcomes, given, labels, codes, own), *put, *paid())
         self.watch.warn()
-
-    def _noting(
-        self,
-        contexts: Floats,
-        labels: Sequence[tuple[Label, ...]],
-        outcomes: tuple[Floats, Booleans, Floats],
-    ) -> Step:
-        """Return the step that tells the test of independence which rounds are added to it."""
-        amounts, reached, _ = outcomes
-        low, high = self.law.amounts[0], self.law.amounts[-1]
-        if self.law.relative:
-            low, high = 0.0, np.inf
-        # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
-        after = TOLD_AFTER[self.law.feedback]
-        found = (reached & ((True in after) | (amounts <= high))) | (
-            ~reached & ((False in after) | (amounts >= low))
-        )
-        known = np.flatnonzero(found)
-        last = known[-SAMPLE:]
-        latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
-        return self.test.seeing(known.size, contexts[last].tolist(), latest)
 
     def merge(self, other: Self) -> None:
         """Add what another learner has learned. Outcomes of its decisions still go to it."""
@@ -634,8 +607,9 @@ def _watch_many(
     start = 0
     for one in made:
         stop = start + one.rounds.size
-        new = before[start:stop] != HELD
-        for i in np.flatnonzero(new & watched(one.rounds)).tolist():
+        for i in watched(one.rounds):
+            if before[start + i] == HELD:
+                continue
             name = (one.decider, int(one.rounds[i]), float(one.times[i]))
             scores = (int(one.scores[i]), int(one.totals[i]))
             watch.add(*name, *scores, reached=bool(reached[start + i]))

@@ -33,7 +33,7 @@ HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the hig
 SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
 DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
 COHORT = cython.declare(cython.longlong, 512)  # of consecutive decisions that are watched
-DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts are watched
+DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts; then those at powers of two
 SPARSE = cython.declare(cython.longlong, 65536)  # then one cohort per so many decisions
 
 
@@ -46,6 +46,11 @@ def is_watched(number):
         return number % SPARSE < COHORT and number < DECLINED
     cohort: cython.longlong = number // COHORT
     return cohort < DENSE or cohort & (cohort - 1) == 0
+
+
+def watched(numbers: cython.const[cython.longlong][::1]):
+    """Return at which of many decisions the watch looks."""
+    return [i for i in range(numbers.shape[0]) if is_watched(numbers[i])]
 
 
 def pay(reserved, key, won, least):
@@ -249,3 +254,24 @@ class LawShell(ShellCore):
         if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
             test.answered[0] += 1
         page.table[counter & ON_PAGE] = FIRST_CODE + mark
+
+    def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
+        """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.
+
+        given: what `LawCore.settle_all` takes. own: how many decisions were the learner's own.
+        """
+        parts: LawParts = self.law
+        others: TestParts = self.test
+        test: TestCore = others.core
+        parts.core.settle_all(test, *given, codes)
+        test.answered[0] += own
+        contexts, ring = given[0], others.ring
+        size: cython.Py_ssize_t = len(ring)
+        start: cython.longlong = test.tested[0] - size
+        at: cython.longlong = test.tested[0]
+        i: cython.Py_ssize_t = codes.shape[0]
+        while i > 0 and at > start:  # the latest rounds are kept
+            i -= 1
+            if codes[i] >= FIRST_CODE:
+                at -= 1
+                ring[at % size] = (float(contexts[i]), labels[i] if labels else ())

@@ -7,10 +7,12 @@ from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.core.locks import Lock
+from crossbandit.core.types import Integers
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 
 def is_watched(number: int) -> bool: ...
+def watched(numbers: Integers) -> list[int]: ...
 
 class LawShell(ShellCore):
     law: OutcomeLaw
@@ -43,4 +45,7 @@ class LawShell(ShellCore):
         shown: Shown,
         correction: bool = False,
         payment: Payment | None = None,
+    ) -> None: ...
+    def add_outcomes(
+        self, given: tuple[Any, ...], labels: Any, codes: Integers, own: int
     ) -> None: ...
