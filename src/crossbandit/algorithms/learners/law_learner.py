@@ -113,6 +113,23 @@ class Payment(NamedTuple):
     key: int
 
 
+class ShownMany(NamedTuple):
+    """What became known after n decisions, and of their rounds."""
+
+    contexts: Floats
+    labels: Sequence[tuple[Label, ...]]  # empty without classes
+    amounts: Floats
+    reached: Booleans
+    numbers: Floats
+
+
+class Payments(NamedTuple):
+    """What accounts for the money of many decisions."""
+
+    lock: Any
+    steps: Callable[..., Sequence[Step]]  # returns the steps that do, under `lock`
+
+
 class Made(NamedTuple):
     """What a law has decided in n rounds at once; all (n,)."""
 
@@ -421,13 +438,14 @@ class LawLearner(LawShell, Shell):
         made: Sequence[Made],
         rows: Integers,
         total: int,
-        contexts: Floats,
-        labels: Sequence[tuple[Label, ...]],
-        outcomes: tuple[Floats, Booleans, Floats],
-        lock: Any,
-        paid: Callable[[], Sequence[Step]],
+        given: ShownMany,
+        payments: Payments | None,
     ) -> None:
-        """Learn from many outcomes, in one call of compiled code; not under a guard."""
+        """Learn from many outcomes, in one call of compiled code; not under a guard.
+
+        rows: which rows of a batch of `total` the decisions are. given: in the order of the rows.
+        """
+        contexts, labels, amounts, reached, numbers = given
         law, count = self.law, contexts.size
         codes = np.empty(count, dtype=np.int64)
         columns = {
@@ -439,8 +457,7 @@ class LawLearner(LawShell, Shell):
             # Change from the order of the rows to the order of the deciders.
             order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else None
             watch = self.watch.copy()
-            reached = outcomes[1] if order is None else outcomes[1][order]
-            _watch_many(watch, made, before, reached)
+            _watch_many(watch, made, before, reached if order is None else reached[order])
             if watch.misled:
                 held = put_codes(self.seen, made, np.full(count, HELD))
                 at_once(self.watch.taking(watch), *held)
@@ -453,11 +470,11 @@ class LawLearner(LawShell, Shell):
             put += put_codes(self.seen, made, sorted_)
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
-            with lock, self.deciding:
+            with nullcontext() if payments is None else payments.lock, self.deciding:
                 slots = law.levels.table(columns, count)
-                amounts, reached, numbers = outcomes
-                given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
-                at_once(partial(self.add_outcomes, given, labels, codes, own), *put, *paid())
+                all_of = (contexts, slots, amounts, reached.view(np.uint8), numbers)
+                learned = partial(self.add_outcomes, all_of, labels, codes, own)
+                at_once(learned, *put, *(payments.steps() if payments else ()))
         self.watch.warn()
 
     def merge(self, other: Self) -> None:

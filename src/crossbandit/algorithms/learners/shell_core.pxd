@@ -15,7 +15,7 @@ cdef class LawShell(ShellCore):
     cdef public set own
     cdef public SeenPages seen
     cdef public Py_ssize_t features
-    cdef decide(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
+    cdef act_unguarded(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
     cpdef decide_share(self, double context, double worth, tuple labels, double low, double high)
     cdef set_round(self, LawCore law, tuple labels)
     cdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part)

@@ -77,9 +77,9 @@ class LawShell(ShellCore):
         if self.guard is not None:
             return self.act_guarded(given, first, last)
         context, worth, cost, labels = given
-        return self.decide(context, worth, cost, labels, first, last)
+        return self.act_unguarded(context, worth, cost, labels, first, last)
 
-    def decide(self, context, worth, cost, labels, first, last):
+    def act_unguarded(self, context, worth, cost, labels, first, last):
         """Do what `act` does, without a guard."""
         lock = self.deciding
         lock.acquire()

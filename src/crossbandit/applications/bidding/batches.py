@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from operator import call
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
+from crossbandit.algorithms.learners.law_learner import HELD, Made, Payments, ShownMany, repeated
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bid_core import plain_numbers
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
-    from crossbandit.algorithms.learners.law_learner import LawLearner
     from crossbandit.applications.bidding.auctions import AuctionRules
-    from crossbandit.applications.bidding.spending import Spending, Time
+    from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
 
@@ -189,18 +187,14 @@ def unless_known(
 
 def bid_batch(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
     values: npt.ArrayLike,
     reserve: npt.ArrayLike | None,
     at: Time,
     classes: Mapping[str, Any],
     taken: list[Any],
 ) -> Bids:
-    """Do what `FirstPriceBidder.bid_many` does.
-
-    spending: the limits of the bidder, if any. taken: as in `Spending.choose`.
-    """
-    low, high = bidder.possible_values
+    """Do what `FirstPriceBidder.bid_many` does. taken: as in `Spending.choose`."""
+    spending, (low, high) = bidder.spending, bidder.possible_values
     bad = InvalidContextError
     worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
     count, least = worths.size, bidder.rules.reserve
@@ -293,28 +287,33 @@ def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -
 
 def settle_auctions(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
     bids: Bids | Sequence[Bid | bytes | str | None],
     won: npt.ArrayLike,
     highest_competing_bid: npt.ArrayLike | None,
     reserve: npt.ArrayLike | None,
 ) -> None:
-    """Do what `FirstPriceBidder.settle_many` does. spending: the limits of the bidder, if any."""
-    made, learner = as_bids(bids, bidder.learner), bidder.learner
+    """Do what `FirstPriceBidder.settle_many` does."""
+    made, learner, spending = as_bids(bids, bidder.learner), bidder.learner, bidder.spending
     given = (made, won, highest_competing_bid, reserve)
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
-    lock: Any = nullcontext()
-    paid: Callable[..., Sequence[Callable[[], Any]]] = _nothing
+    payments = None
     if spending is not None:
-        lock, paid = spending.lock, partial(spending.settled_many, made, has_won, numbers)
+        steps = partial(spending.settled_many, made, has_won, numbers)
+        payments = Payments(spending.lock, steps)
     shown = ~np.isnan(made.amounts)
     if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid
         shown |= np.isfinite(numbers)
     if learner.law is not None and learner.guard is None:
-        _settle_by_law(learner, made, shown, has_won, numbers, lock, paid)
+        decisions, rows = by_decider(made, shown)
+        order = np.sort(rows)
+        labels = [made.classes[i] for i in order.tolist()] if learner.law.classes else []
+        amounts = made.amounts[order]
+        amounts[np.isnan(amounts)] = 0.0
+        outcomes = ShownMany(made.values[order], labels, amounts, has_won[order], numbers[order])
+        if rows.size:
+            learner.learn_many(decisions, rows, len(made), outcomes, payments)
     elif learner.law is None and (floors is None or np.isnan(floors).all()):
-        with lock:
-            _settle_by_graph(learner, bidder.rules, made, shown, numbers, paid)
+        _settle_by_graph(learner, bidder.rules, made, shown, numbers, payments)
     else:
         _check_all(learner, made)
         nothing = np.full(len(made), np.nan)
@@ -329,34 +328,13 @@ def settle_auctions(
             )
 
 
-def _settle_by_law(
-    learner: LawLearner,
-    bids: Bids,
-    shown: Booleans,
-    won: Booleans,
-    numbers: Floats,
-    lock: Any,
-    paid: Callable[[], Sequence[Callable[[], Any]]],
-) -> None:
-    """Learn from the outcomes that are shown, in one call of compiled code; not under a guard."""
-    made, rows = by_decider(bids, shown)
-    if not rows.size:
-        return
-    order = np.sort(rows)
-    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
-    amounts = bids.amounts[order]
-    amounts[np.isnan(amounts)] = 0.0
-    outcomes = (amounts, won[order], numbers[order])
-    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
-
-
 def _settle_by_graph(
     learner: Learner,
     rules: AuctionRules,
     bids: Bids,
     shown: Booleans,
     numbers: Floats,
-    paid: Callable[..., Sequence[Callable[[], Any]]],
+    payments: Payments | None,
 ) -> None:
     """Learn from the outcomes that are shown, with a learner that uses a feedback graph."""
     made = [bid.decision for bid in bids]
@@ -367,17 +345,16 @@ def _settle_by_graph(
     losses = rules.rows(numbers[rows])
     rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     try:
-        if paid is _nothing:
+        if payments is None:
             learner.learn_many(decisions, rows_shown)
-        else:
-            both = decisions, rows_shown
-            learner.learn_many_with(lambda k: paid() if k is None else paid(rows[k]), *both)
+            return
+        steps = payments.steps
+        with payments.lock:
+            learner.learn_many_with(
+                lambda k: steps() if k is None else steps(rows[k]), decisions, rows_shown
+            )
     except DecisionError as error:
         raise because_of((rows[k] for k in error.rows), error) from None
-
-
-def _nothing(*_: object) -> tuple[()]:
-    return ()
 
 
 def _check_all(learner: Any, bids: Bids) -> None:

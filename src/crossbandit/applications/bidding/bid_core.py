@@ -61,7 +61,7 @@ class BidCore:
         if last < 0:
             return None
         if money is None:
-            made = shell.decide(value, value, 0.0, labels, 0, last)
+            made = shell.act_unguarded(value, value, 0.0, labels, 0, last)
         elif not self.is_usual(money):
             return None
         else:
