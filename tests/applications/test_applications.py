@@ -888,7 +888,7 @@ BAD_OUTCOMES: list[tuple[Callable[[], Any], int, dict[str, Any], str]] = [
     (recommender, 2, {"ratings": {"stove": [True, True]}}, r"Got \[True, True\] for 'stove'"),
     (recommender, 2, {"ratings": {"stove": [[1], [2, 3]]}}, "'ratings' .* 2 numbers from 1 to 5"),
     (recommender, 2, {"ratings": {"stove": masked([1, 2], [0, 1])}}, "masked entries"),
-    (sleeping, 1, {"losses": {"b": np.ma.masked}}, "'losses' .* numbers .* for 'b'"),
+    (sleeping, 1, {"losses": {"b": np.ma.masked}}, "'losses' .* numbers .* masked entries"),
     (newsvendor, 2, {"sold": np.ma.masked}, "'sold' .* a finite number .* Got masked"),
     (recommender, 2, {"ratings": {"stove": 3}}, "'ratings' .* 2 numbers from 1 to 5"),
     (recommender, 2, {"ratings": {"stove": "good"}}, "'ratings' .* Got 'good'"),

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, graphs
 from crossbandit.algorithms.learners.decisions import TOP
 from crossbandit.algorithms.learners.law_learner import code_of, outcome_of
-from crossbandit.algorithms.learners.missing import COHORT, Cohort, OutcomeWatch, watched
-from crossbandit.algorithms.learners.shell_core import is_watched
+from crossbandit.algorithms.learners.missing import COHORT, Cohort, OutcomeWatch
+from crossbandit.algorithms.learners.shell_core import is_watched, watched
 from crossbandit.algorithms.learners.tokens import packed, unpacked
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.action import action_of
@@ -869,7 +869,8 @@ def test_a_large_fleet_does_not_push_out_cohorts_that_are_not_judged() -> None:
 
 def test_which_decisions_are_watched() -> None:
     numbers = np.arange(300_000)
-    found = watched(numbers)
+    found = np.zeros(numbers.size, dtype=bool)
+    found[watched(numbers)] = True
     assert [is_watched(int(number)) for number in numbers[::77]] == found[::77].tolist()
     starts = np.flatnonzero(np.diff(found.astype(int), prepend=0) == 1)
     assert starts.tolist() == [0, 16384, 32768, 65536, 131072, 196608, 262144]

@@ -264,7 +264,7 @@ def test_a_shared_budget_is_accounted_for_as_in_the_proof(models: Path, seed: in
 def feed(seen: SeenDecisions, decider: str, counter: int, time: float) -> bool:
     """Do what a learner does with feedback; return whether it has learned."""
     try:
-        page = seen.find(decider, counter, time) or seen.page_of(decider, counter, time)
+        page = seen.page_of(decider, counter, time)
     except ExpiredDecisionError:
         return False
     if page.codes[counter % PAGE]:

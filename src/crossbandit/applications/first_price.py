@@ -414,7 +414,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         core, told = self._core, highest_competing_bid
         plain = core if correction is False and reserve is placed is None else None
         if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
-            self._say_new_start()
+            if self.relative:
+                self._say_new_start()
             return
         if correction is not False:
             correction = self._corrects(correction)
@@ -485,7 +486,7 @@ class FirstPriceBidder(HiddenNumberApplication):
 
         taken: list[Any] = []
         try:
-            bids = bid_batch(self, self._spending, values, reserve, at, classes, taken)
+            bids = bid_batch(self, values, reserve, at, classes, taken)
         except BaseException:
             if self._spending is not None:
                 self._spending.withdraw(taken)
@@ -525,7 +526,7 @@ class FirstPriceBidder(HiddenNumberApplication):
 
         if placed is not None:
             bids = bids_as_placed(self, bids, placed)
-        settle_auctions(self, self._spending, bids, won, highest_competing_bid, reserve)
+        settle_auctions(self, bids, won, highest_competing_bid, reserve)
         self._say_new_start()
 
     @classmethod

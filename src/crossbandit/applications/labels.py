@@ -1,18 +1,28 @@
-"""Names of arms and contexts."""
+"""Names of arms and contexts, and what applications share whose arms have names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from crossbandit.algorithms.learners.problem import required_graph
-from crossbandit.core.validation import reject, verbatim
+import numpy as np
+
+from crossbandit.algorithms.learners.problem import Problem, required_graph
+from crossbandit.applications.action import pending_decision
+from crossbandit.applications.application import Application, start_learner
+from crossbandit.core.validation import as_array, reject, verbatim
 from crossbandit.errors import InvalidInputError, InvalidLossesError
 from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+
+    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.algorithms.learners.decisions import Decision
+    from crossbandit.applications.action import Action
+    from crossbandit.core.streams import Seed
+    from crossbandit.core.types import Floats
 
 
 class Labels:
@@ -57,30 +67,75 @@ class Labels:
         return position
 
 
-def labeled_graph(
-    owner: str, graph: FeedbackGraph | dict[str, Any], labels: Labels
-) -> FeedbackGraph:
-    """Return a graph on the labelled arms, given as a graph or in its JSON form."""
-    # A graph is made of its JSON form only if it has the right size: a file may claim any.
-    arms = graph.get("arms") if isinstance(graph, dict) else required_graph(owner, graph).arms
-    if arms != len(labels):
-        expected = f"a FeedbackGraph of the {len(labels)} arms"
-        reject(owner, "graph", expected, verbatim(f"one of {arms} arms"))
-    return FeedbackGraph.from_json(graph) if isinstance(graph, dict) else graph
+class LabeledArms(Application):
+    """An application whose arms have names. A play reveals an outcome, in a range, of each of some.
+
+    Attributes:
+        outcome: The argument of `settle` with the outcomes.
+    """
+
+    outcome: ClassVar[str]
+    learner: Learner
+    _arms: Labels
+    _worst_and_best: tuple[float, float]
+
+    def _start(
+        self,
+        graph: FeedbackGraph | dict[str, Any],
+        features: Any,
+        horizon: int | None,
+        algorithm: Algorithm | None,
+        seed: Seed,
+    ) -> None:
+        """Start the learner; the last step of a constructor. The graph may be in its JSON form."""
+        owner = type(self).__name__
+        # A graph is made of its JSON form only if it has the right size: a file may claim any.
+        arms = graph.get("arms") if isinstance(graph, dict) else required_graph(owner, graph).arms
+        if arms != len(self._arms):
+            expected = f"a FeedbackGraph of the {len(self._arms)} arms"
+            reject(owner, "graph", expected, verbatim(f"one of {arms} arms"))
+        shown = FeedbackGraph.from_json(graph) if isinstance(graph, dict) else graph
+        problem = Problem(shown, features=features, horizon=horizon)
+        self.learner = start_learner(owner, algorithm, problem, seed)
+
+    def settings(self) -> dict[str, Any]:
+        problem = self.learner.problem
+        return {"graph": problem.graph.to_json(), "horizon": problem.horizon}
+
+    def _revealed(self, decision: Decision) -> tuple[str, ...]:
+        names = list(self._arms)
+        return tuple(names[b] for b in decision.revealed)
+
+    def _settle(self, action: Any, kind: type[Action], given: Any) -> None:
+        """Learn from an outcome for each name that an action, or its token, reveals."""
+        _, decision = pending_decision(action, kind, self.learner)
+        names, parameter = self._revealed(decision), self.outcome
+        expected = f"a mapping that has {', '.join(map(repr, names))} and no other name"
+        if not isinstance(given, Mapping):
+            reject("settle", parameter, expected, given, error=InvalidLossesError)
+        if set(given) != set(names):
+            reject("settle", parameter, expected, list(given), error=InvalidLossesError)
+        self.learner.learn(decision, [self._row(name, given[name]) for name in names])
+
+    def _row(self, name: str, outcome: Any) -> Floats:
+        """Return how far an outcome is from the best one, scaled to [0, 1]."""
+        parameter, bad = self.outcome, InvalidLossesError
+        low, high = sorted(self._worst_and_best)
+        columns = self.learner.problem.form.columns
+        expected = f"numbers from {low:.15g} to {high:.15g}"
+        if columns > 1:
+            expected = f"{columns} {expected} for each name"
+        found = np.atleast_1d(as_array("settle", parameter, expected, outcome, error=bad))
+        numeric = found.dtype.kind in "iuf" and found.shape == (columns,)
+        if not numeric or not ((found >= low) & (found <= high)).all():
+            got = verbatim(f"{outcome!r} for {name!r}")
+            reject("settle", parameter, expected, got, error=bad)
+        row: Floats = np.abs(self._worst_and_best[1] - found) / (high - low)
+        return row
 
 
 def require_mapping(owner: str, parameter: str, given: Any) -> Mapping[str, Any]:
     """Return `given`, which must be a mapping from names."""
     if not isinstance(given, Mapping):
         reject(owner, parameter, "a mapping from names, such as a dict", given)
-    return given
-
-
-def require_outcomes(parameter: str, given: Any, revealed: Sequence[str]) -> Mapping[str, Any]:
-    """Return `given`, which must have an outcome for each revealed name and for no other."""
-    expected = f"a mapping that has {', '.join(map(repr, revealed))} and no other name"
-    if not isinstance(given, Mapping):
-        reject("settle", parameter, expected, given, error=InvalidLossesError)
-    if set(given) != set(revealed):
-        reject("settle", parameter, expected, list(given), error=InvalidLossesError)
     return given

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.problem import Problem
-from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application, start_learner
-from crossbandit.applications.labels import (
-    Labels,
-    labeled_graph,
-    require_mapping,
-    require_outcomes,
-)
+from crossbandit.applications.action import Action
+from crossbandit.applications.labels import LabeledArms, Labels, require_mapping
 from crossbandit.applications.money import bounds
-from crossbandit.core.validation import array, as_array, number, reject, verbatim
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.core.validation import array, number, reject, verbatim
+from crossbandit.errors import InvalidContextError
 from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.algorithms import Algorithm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
 
@@ -48,32 +41,24 @@ def similar_items(
     """
     number(owner, "similarity", similarity, at_least=-1, at_most=1)
     expected = "finite vectors of shape (items, dimensions), none of them zero"
-    table = array(owner, name, expected, vectors)
-    if table.ndim != 2 or 0 in table.shape:
-        reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
-    lengths = np.linalg.norm(table, axis=1, keepdims=True)
-    if not np.isfinite(lengths).all() or not (lengths > 0).all():
-        bad = int(np.flatnonzero(~(np.isfinite(lengths) & (lengths > 0)))[0])
-        reject(owner, name, expected, verbatim(f"{table[bad]} for item {bad}"))
-    directions = table / lengths
+    table = _table(owner, name, vectors, expected, "item")
+    directions = table / np.linalg.norm(table, axis=1, keepdims=True)
     cosines = directions @ directions.T
     np.fill_diagonal(cosines, 1.0)
     return FeedbackGraph(cosines >= similarity - _COSINE_TOLERANCE)
 
 
-def segment_weights(owner: str, name: str, weights: Any) -> Floats:
-    """Return `weights` (segments, aspects), each row as shares of 1."""
-    expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0 in a row"
-    table = array(owner, name, expected, weights)
+def _table(owner: str, name: str, values: Any, expected: str, of: str, low: float = -np.inf) -> Any:
+    """Return a table of numbers of at least `low`, none of its rows 0. of: what a row is of."""
+    table = array(owner, name, expected, values)
     if table.ndim != 2 or 0 in table.shape:
         reject(owner, name, expected, verbatim(f"an array of shape {table.shape}"))
-    sums = table.sum(axis=1, keepdims=True)
-    fine = (table >= 0).all(axis=1) & np.isfinite(sums[:, 0]) & (sums[:, 0] > 0)
+    lengths = np.linalg.norm(table, axis=1)
+    fine = np.isfinite(lengths) & (lengths > 0) & (table >= low).all(axis=1)
     if not fine.all():
         bad = int(np.flatnonzero(~fine)[0])
-        reject(owner, name, expected, verbatim(f"{table[bad]} for segment {bad}"))
-    result: Floats = table / sums
-    return result
+        reject(owner, name, expected, verbatim(f"{table[bad]} for {of} {bad}"))
+    return table
 
 
 @dataclass(frozen=True)
@@ -92,7 +77,7 @@ class Recommendation(Action):
     segment: str
 
 
-class Recommender(Application):
+class Recommender(LabeledArms):
     """Learns which item to show to a user of a segment.
 
     Items are rated in several aspects, such as price and quality. The worth of an item to a segment
@@ -132,7 +117,7 @@ class Recommender(Application):
     """
 
     kind: ClassVar[str] = "recommender"
-    learner: Learner
+    outcome: ClassVar[str] = "ratings"
 
     def __init__(
         self,
@@ -149,28 +134,27 @@ class Recommender(Application):
         owner = type(self).__name__
         items = require_mapping(owner, "items", items)
         segments = require_mapping(owner, "segments", segments)
-        self._items = Labels(owner, "items", items, at_least=2)
+        self._arms = Labels(owner, "items", items, at_least=2)
         self._segments = Labels(owner, "segments", segments, at_least=1)
-        self.rating_range = bounds(owner, "rating_range", rating_range)
+        self.rating_range = self._worst_and_best = bounds(owner, "rating_range", rating_range)
         least = number(owner, "similarity", similarity, at_least=-1, at_most=1)
         if graph is None:
-            vectors = list(items.values())
-            shown = similar_items(vectors, least, owner=owner, name="items")
-        else:
-            shown = labeled_graph(owner, graph, self._items)
-        shares = segment_weights(owner, "segments", list(segments.values()))
+            graph = similar_items(list(items.values()), least, owner=owner, name="items")
+        expected = "an array of shape (segments, aspects) of weights of at least 0, not all 0"
+        expected += " in a row"
+        weights = _table(owner, "segments", list(segments.values()), expected, "segment", 0.0)
         self._given = {
-            "items": {name: _plain(vector) for name, vector in items.items()},
-            "segments": {name: _plain(row) for name, row in segments.items()},
+            "items": {name: np.asarray(one).tolist() for name, one in items.items()},
+            "segments": {name: np.asarray(one).tolist() for name, one in segments.items()},
             "similarity": least,
+            "rating_range": list(self.rating_range),
         }
-        problem = Problem(shown, features=shares, horizon=horizon)
-        self.learner = start_learner(owner, algorithm, problem, seed)
+        self._start(graph, weights / weights.sum(axis=1, keepdims=True), horizon, algorithm, seed)
 
     @property
     def items(self) -> list[str]:
         """The names of the items, in the order of `policy`."""
-        return list(self._items)
+        return list(self._arms)
 
     @property
     def segments(self) -> list[str]:
@@ -178,12 +162,7 @@ class Recommender(Application):
         return list(self._segments)
 
     def settings(self) -> dict[str, Any]:
-        return {
-            **self._given,
-            "rating_range": list(self.rating_range),
-            "graph": self.learner.problem.graph.to_json(),
-            "horizon": self.learner.problem.horizon,
-        }
+        return {**self._given, **super().settings()}
 
     def show(self, segment: str) -> Recommendation:
         """Choose an item.
@@ -198,9 +177,9 @@ class Recommender(Application):
             InvalidContextError: There is no such segment.
         """
         decision = self.learner.act(self._segment("show", segment))
-        items = self.items
-        beside = tuple(items[b] for b in decision.revealed if b != decision.arm)
-        return Recommendation(decision, items[decision.arm], beside, segment)
+        item = self.items[decision.arm]
+        beside = tuple(name for name in self._revealed(decision) if name != item)
+        return Recommendation(decision, item, beside, segment)
 
     def settle(
         self, shown: Recommendation | bytes | str, *, ratings: Mapping[str, npt.ArrayLike]
@@ -219,10 +198,7 @@ class Recommender(Application):
             InvalidLossesError: A rating is missing, or is outside the range. Nothing is learned,
                 and the recommendation can still be settled.
         """
-        _, decision = pending_decision(shown, Recommendation, self.learner)
-        items = [self.items[b] for b in decision.revealed]
-        given = require_outcomes("ratings", ratings, items)
-        self.learner.learn(decision, [self._row(item, given[item]) for item in items])
+        self._settle(shown, Recommendation, ratings)
 
     def policy(self, segment: str) -> Floats:
         """Return the probability with which each item would be shown now.
@@ -240,22 +216,3 @@ class Recommender(Application):
 
     def _segment(self, owner: str, segment: object) -> int:
         return self._segments.index(owner, "segment", segment, InvalidContextError)
-
-    def _row(self, item: str, rating: npt.ArrayLike) -> Floats:
-        """Return how far a rating is below the best one in each aspect, scaled to [0, 1]."""
-        low, high = self.rating_range
-        aspects = self.learner.problem.form.columns
-        expected = f"{aspects} numbers from {low:.15g} to {high:.15g} for each item"
-        given = np.atleast_1d(
-            as_array("settle", "ratings", expected, rating, error=InvalidLossesError)
-        )
-        numeric = given.dtype.kind in "iuf" and given.shape == (aspects,)
-        if not numeric or not ((given >= low) & (given <= high)).all():
-            got = verbatim(f"{rating!r} for {item!r}")
-            reject("settle", "ratings", expected, got, error=InvalidLossesError)
-        row: Floats = (high - given) / (high - low)
-        return row
-
-
-def _plain(vector: npt.ArrayLike) -> Any:
-    return np.asarray(vector).tolist()

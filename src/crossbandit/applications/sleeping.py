@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.problem import Problem
-from crossbandit.applications.action import Action, pending_decision
-from crossbandit.applications.application import Application, start_learner
-from crossbandit.applications.labels import Labels, labeled_graph, require_outcomes
+from crossbandit.applications.action import Action
+from crossbandit.applications.labels import LabeledArms, Labels
 from crossbandit.applications.money import bounds
-from crossbandit.core.validation import reject, verbatim
-from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.core.validation import reject
+from crossbandit.errors import InvalidContextError
 from crossbandit.graphs import singletons
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from crossbandit.algorithms import Algorithm, Learner
+    from crossbandit.algorithms import Algorithm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
     from crossbandit.graphs import FeedbackGraph
@@ -42,7 +39,7 @@ class ArmChoice(Action):
     revealed: tuple[str, ...]
 
 
-class SleepingArms(Application):
+class SleepingArms(LabeledArms):
     """Learns which of the arms that are available now loses least.
 
     The loss of an arm in a round must not depend on which other arms are available. Then what is
@@ -71,7 +68,7 @@ class SleepingArms(Application):
     """
 
     kind: ClassVar[str] = "sleeping-arms"
-    learner: Learner
+    outcome: ClassVar[str] = "losses"
 
     def __init__(
         self,
@@ -86,10 +83,9 @@ class SleepingArms(Application):
         owner = type(self).__name__
         self._arms = Labels(owner, "arms", arms, at_least=2)
         self.loss_range = bounds(owner, "loss_range", loss_range)
-        alone = singletons(len(self._arms))
-        shown = alone if graph is None else labeled_graph(owner, graph, self._arms)
-        problem = Problem(shown, features=1, horizon=horizon)
-        self.learner = start_learner(owner, algorithm, problem, seed)
+        self._worst_and_best = self.loss_range[::-1]
+        shown = singletons(len(self._arms)) if graph is None else graph
+        self._start(shown, 1, horizon, algorithm, seed)
 
     @property
     def arms(self) -> list[str]:
@@ -97,12 +93,8 @@ class SleepingArms(Application):
         return list(self._arms)
 
     def settings(self) -> dict[str, Any]:
-        return {
-            "arms": self.arms,
-            "loss_range": list(self.loss_range),
-            "graph": self.learner.problem.graph.to_json(),
-            "horizon": self.learner.problem.horizon,
-        }
+        own = {"arms": self.arms, "loss_range": list(self.loss_range)}
+        return {**own, **super().settings()}
 
     def choose(self, available: Iterable[str] | None = None) -> ArmChoice:
         """Choose one of the available arms.
@@ -117,8 +109,7 @@ class SleepingArms(Application):
             InvalidContextError: `available` is empty, or has a name that is not an arm.
         """
         decision = self.learner.act(_CONTEXT, self._mask("choose", available))
-        arms = self.arms
-        return ArmChoice(decision, arms[decision.arm], tuple(arms[b] for b in decision.revealed))
+        return ArmChoice(decision, self.arms[decision.arm], self._revealed(decision))
 
     def settle(self, choice: ArmChoice | bytes | str, *, losses: Mapping[str, float]) -> None:
         """Learn from the losses that a choice revealed.
@@ -135,10 +126,7 @@ class SleepingArms(Application):
             InvalidLossesError: A loss is missing, or is outside the range. Nothing is learned, and
                 the choice can still be settled.
         """
-        _, decision = pending_decision(choice, ArmChoice, self.learner)
-        arms = [self.arms[b] for b in decision.revealed]
-        given = require_outcomes("losses", losses, arms)
-        self.learner.learn(decision, [[self._share(arm, given[arm])] for arm in arms])
+        self._settle(choice, ArmChoice, losses)
 
     def policy(self, available: Iterable[str] | None = None) -> Floats:
         """Return the probability with which each arm would be chosen now.
@@ -153,16 +141,6 @@ class SleepingArms(Application):
             InvalidContextError: As for `choose`.
         """
         return self.learner.policy(_CONTEXT, self._mask("policy", available))
-
-    def _share(self, arm: str, loss: Any) -> float:
-        """Return a loss, scaled to [0, 1]."""
-        low, high = self.loss_range
-        number = isinstance(loss, numbers.Real) and not isinstance(loss, bool)
-        if not number or not low <= loss <= high:
-            expected = f"numbers from {low:.15g} to {high:.15g}"
-            got = verbatim(f"{loss!r} for {arm!r}")
-            reject("settle", "losses", expected, got, error=InvalidLossesError)
-        return (float(loss) - low) / (high - low)
 
     def _mask(self, owner: str, available: Iterable[str] | None) -> Booleans | None:
         if available is None:

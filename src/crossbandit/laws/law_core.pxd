@@ -39,7 +39,7 @@ cdef class LawCore:
     cdef bint is_told(self, Py_ssize_t kind) noexcept nogil
     cdef Py_ssize_t place_of(self, double number, bint strict) noexcept nogil
     cdef Py_ssize_t grid_place(self, double amount) noexcept nogil
-    cdef Py_ssize_t show(self, double amount, bint reached, double number) noexcept nogil
+    cdef Py_ssize_t show(self, double amount, Py_ssize_t played, bint reached, double number) noexcept nogil
     cdef void find_rows(self, Py_ssize_t band) noexcept nogil
     cdef Py_ssize_t read_law(self, double context) noexcept nogil
     cdef Py_ssize_t read_to_choose(self, double context) noexcept nogil
@@ -51,7 +51,7 @@ cdef class LawCore:
     cdef void find_laws(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
     cdef void keep_chances(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
     cdef void keep_spreads(self, Py_ssize_t e) noexcept nogil
-    cdef void set_stays(self, Py_ssize_t e, Py_ssize_t low, double[:, :, ::1] out) noexcept nogil
+    cdef double stay(self, Py_ssize_t e, Py_ssize_t k) noexcept nogil
     cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
     cdef void note_change(self, Py_ssize_t row) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil

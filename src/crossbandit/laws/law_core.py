@@ -338,8 +338,9 @@ class LawCore:
         is not on the grid. number: used only if it is told; it agrees with `reached`, up to
         rounding.
         """
-        code: cython.Py_ssize_t = self.show(amount, reached, number)
-        return (code & 3) - 1, (code >> 2) - 1, self.grid_place(amount)
+        played: cython.Py_ssize_t = self.grid_place(amount)
+        code: cython.Py_ssize_t = self.show(amount, played, reached, number)
+        return (code & 3) - 1, (code >> 2) - 1, played
 
     def rebuild(self, table: cython.const[cython.longlong][:, ::1]) -> None:
         """Compute the laws of all nodes in use, parents first.
@@ -394,10 +395,10 @@ class LawCore:
                     min(place, self.size - 1),
                 )
             return mark
-        code: cython.Py_ssize_t = self.show(amount, reached, number)
+        played: cython.Py_ssize_t = self.grid_place(amount)
+        code: cython.Py_ssize_t = self.show(amount, played, reached, number)
         kind: cython.Py_ssize_t = (code & 3) - 1
         index: cython.Py_ssize_t = (code >> 2) - 1
-        played: cython.Py_ssize_t = self.grid_place(amount)
         if kind < 0:
             return -1
         band: cython.Py_ssize_t = self.band_of(context)
@@ -963,13 +964,17 @@ class LawCore:
         place: cython.Py_ssize_t = self.place_of(amount, False)
         return place if place < self.size and self.amounts[place] == amount else -1
 
-    def show(self, amount, reached, number):
+    def show(self, amount, played, reached, number):
         """Return kind and index of `shown` as one number: 4 * (index + 1) + kind + 1.
 
-        Nothing is written: other threads may call this while the law learns.
+        played: the number of the amount; -1 if it is not on the grid. Nothing is written: other
+        threads may call this while the law learns.
         """
-        above: cython.Py_ssize_t = self.place_of(amount, False)
-        below: cython.Py_ssize_t = above if self.grid_place(amount) >= 0 else above - 1
+        above: cython.Py_ssize_t = played
+        below: cython.Py_ssize_t = played
+        if played < 0:
+            above = self.place_of(amount, False)
+            below = above - 1
         if tells(self.feedback, reached):
             kind, index = TOLD, self.place_of(number, self.strict)
             index = min(index, above) if reached else max(index, below + 1)
@@ -1069,11 +1074,9 @@ class LawCore:
                 self.kept[line, e, POOL], self.kept[line, e, ROW] = pool, row
                 self.kept[line, e, CHANCES] = self.kept[line, e, SPREADS] = -1
             changed = max(self.changed[pool], self.changed[row], self.changed[self.rows[e, 1]])
-            if (
-                self.kept[line, e, CHANCES] < changed
-                or self.kept[line, e, LOW] > low
-                or self.kept[line, e, HIGH] < high
-            ):
+            if self.kept[line, e, CHANCES] < changed:
+                self.kept[line, e, LOW], self.kept[line, e, HIGH] = self.size, -1
+            if self.kept[line, e, LOW] > low or self.kept[line, e, HIGH] < high:
                 self.keep_chances(e, low, high)
             if with_spreads and self.kept[line, e, SPREADS] < changed:
                 self.keep_spreads(e)
@@ -1082,14 +1085,16 @@ class LawCore:
 
     def keep_chances(self, e, low, high):
         line: cython.Py_ssize_t = self.line
+        start: cython.Py_ssize_t = self.kept[line, e, LOW]  # from here on, they are kept
         product: cython.double = 1.0
         if self.feedback == WON_LOST:
             self.add_odds(e, low, high)
         else:
             high = self.size - 1
-            self.set_stays(e, low, self.kept_chances)
-            for k in range(high, low - 1, -1):
-                product *= self.kept_chances[line, e, k]
+            if start <= high:
+                product = self.kept_chances[line, e, start]
+            for k in range(start - 1, low - 1, -1):
+                product *= self.stay(e, k)
                 self.kept_chances[line, e, k] = product
         self.kept[line, e, CHANCES] = self.changes
         self.kept[line, e, LOW], self.kept[line, e, HIGH] = low, high
@@ -1099,38 +1104,23 @@ class LawCore:
         own: cython.Py_ssize_t = self.rows[e, 0]
         total: cython.double = 0.0
         self.kept[line, e, SPREADS] = self.changes
-        if self.feedback == WON_LOST:
-            for k in range(self.size):
-                self.kept_spreads[line, e, k] = self.spread[own, k]
-            return
-        self.set_stays(e, 0, self.kept_spreads)
-        for k in range(self.size):
-            self.kept_spreads[line, e, k] = (
-                self.spread[own, k + 1]
-                * (1.0 - self.kept_spreads[line, e, k])
-                / self.kept_spreads[line, e, k]
-            )
         for k in range(self.size - 1, -1, -1):
-            total += self.kept_spreads[line, e, k]
+            if self.feedback == WON_LOST:
+                total = self.spread[own, k]
+            else:
+                stay: cython.double = self.stay(e, k)
+                total += self.spread[own, k + 1] * (1.0 - stay) / stay
             self.kept_spreads[line, e, k] = total
 
-    def set_stays(self, e, low, out):
-        """Set 1 minus the hazard at each column from `low` on, by one expert's law."""
-        line: cython.Py_ssize_t = self.line
+    def stay(self, e, k):
+        """Return 1 minus the hazard at the column above k, by one expert's law."""
         first: cython.Py_ssize_t = self.pool_of(e)
-        pool: cython.Py_ssize_t = self.rows[first, 0]
-        own: cython.Py_ssize_t = self.rows[e, 0]
-        other: cython.Py_ssize_t = self.rows[e, 1]
-        if e == first:
-            for k in range(low, self.size):
-                out[line, e, k] = self.law[pool, k + 1]
-        else:
-            for k in range(low, self.size):
-                out[line, e, k] = self.law[pool, k + 1] * (
-                    (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
-                )
-        for k in range(low, self.size):
-            out[line, e, k] = 1.0 - min(out[line, e, k], CERTAIN)
+        hazard: cython.double = self.law[self.rows[first, 0], k + 1]
+        if e != first:
+            own: cython.Py_ssize_t = self.rows[e, 0]
+            other: cython.Py_ssize_t = self.rows[e, 1]
+            hazard *= (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
+        return 1.0 - min(hazard, CERTAIN)
 
     def add_odds(self, e, low, high):
         """Set the chances of an expert from sums of log odds."""

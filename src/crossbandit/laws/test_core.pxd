@@ -5,7 +5,7 @@ cdef class TestParts:
     cdef public list ring
 
 cdef class TestCore:
-    cdef double[:, ::1] told, counts, shown, sums, variances, expected, risk, terms
+    cdef double[:, ::1] told, counts, shown, sums, variances, expected, risk, factors
     cdef double[:, :, ::1] usual
     cdef double[::1] ranks, sides, flat
     cdef long long[::1] rows, owners, used, tested, answered
@@ -22,7 +22,6 @@ cdef class TestCore:
     cdef void set_hazards(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void set_sides(self) noexcept nogil
     cdef void take_in(self, Py_ssize_t row, double rank, double bend, Py_ssize_t at, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t line) noexcept nogil
-    cdef void set_terms(self, Py_ssize_t row, Py_ssize_t line, Py_ssize_t i, double score, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void move(self, Py_ssize_t feedback, Py_ssize_t row, Py_ssize_t kind, Py_ssize_t old, Py_ssize_t new_kind, Py_ssize_t new) noexcept nogil
     cdef void pair_up(self, Py_ssize_t feedback, Py_ssize_t band, Py_ssize_t row, Py_ssize_t lowest, bint hit, Py_ssize_t limit) noexcept nogil
     cdef double shows(self, Py_ssize_t lowest, bint hit, Py_ssize_t least, Py_ssize_t kind) noexcept nogil

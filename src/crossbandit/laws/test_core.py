@@ -40,8 +40,6 @@ RATE = cython.declare(cython.double, 0.005)  # of averages of scores of rounds a
 PRIOR = cython.declare(cython.double, 10.0)  # is added to the variances of the evidence
 EVERY = cython.declare(cython.Py_ssize_t, 16)  # rounds after which sides are computed again
 COARSE = cython.declare(cython.Py_ssize_t, 3)  # if one column is seen, pairs share 2**3 bands
-SPREAD = cython.declare(cython.Py_ssize_t, 8)  # a row of `terms`, after four for each score
-FACTOR = cython.declare(cython.Py_ssize_t, 9)  # another one, for the means of scores
 
 
 @cython.cclass
@@ -65,7 +63,7 @@ class TestCore:
         self.size = state.risk.shape[1] - 1
         self.total = np.sum(state.ranks)
         self.flat = 1.0 / np.arange(1.0, self.size + 2.0)
-        self.terms = np.empty((10, self.size + 1))
+        self.factors = np.full((2, self.size + 1), RATE)
 
     def __reduce__(self):
         return type(self), self.made_of
@@ -270,25 +268,29 @@ class TestCore:
             for j in range(start, stop):
                 if self.counts[row, j] == 0.0:
                     self.risk[line, j] = 0.0
+        young: cython.Py_ssize_t = 1 if (self.counts[row, start] + 1.0) * RATE < 1.0 else 0
+        for j in range(start, stop):
+            self.counts[row, j] += 1.0
+        if young:
+            for j in range(start, stop):
+                self.factors[1, j] = max(1.0 / self.counts[row, j], RATE)
         for j in range(start, stop):
             hazard = self.risk[line, j]
-            self.terms[SPREAD, j] = hazard * (2.0 - hazard) / 3.0
-            self.counts[row, j] += 1.0
-            self.terms[FACTOR, j] = RATE  # means are those of all rounds, later of recent ones
-        if self.counts[row, start] * RATE < 1.0:
-            for j in range(start, stop):
-                self.terms[FACTOR, j] = max(1.0 / self.counts[row, j], RATE)
-        self.set_terms(row, line, 0, rank, start, stop)
-        self.set_terms(row, line, 1, bend, start, stop)
-        for j in range(start, stop):
-            a -= self.terms[0, j]
-            b -= self.terms[1, j]
-            c -= self.terms[4, j]
-            d -= self.terms[5, j]
-            e += self.terms[2, j]
-            f += self.terms[3, j]
-            g += self.terms[6, j]
-            h += self.terms[7, j]
+            spread = hazard * (2.0 - hazard) / 3.0
+            factor = self.factors[young, j]
+            gap, side = rank - self.usual[row, 0, j], self.sides[j]
+            other = bend - self.usual[row, 1, j]
+            self.usual[row, 0, j] += factor * gap
+            self.usual[row, 1, j] += factor * other
+            turned, bent = gap * side, other * side
+            a -= hazard * gap
+            b -= hazard * turned
+            c -= hazard * other
+            d -= hazard * bent
+            e += spread * gap * gap
+            f += spread * turned * turned
+            g += spread * other * other
+            h += spread * bent * bent
         if happened:
             turned, bent = first * self.sides[at], second * self.sides[at]
             spread = (1.0 - 2.0 * self.risk[line, at]) / 3.0
@@ -308,17 +310,6 @@ class TestCore:
         self.variances[0, 1] += f
         self.variances[0, 2] += g
         self.variances[0, 3] += h
-
-    def set_terms(self, row, line, i, score, start, stop):
-        """Set what each column adds to sums and variances by one score, and renew its mean."""
-        for j in range(start, stop):
-            gap = score - self.usual[row, i, j]
-            turned = gap * self.sides[j]
-            self.terms[4 * i, j] = self.risk[line, j] * gap
-            self.terms[4 * i + 1, j] = self.risk[line, j] * turned
-            self.terms[4 * i + 2, j] = self.terms[SPREAD, j] * gap * gap
-            self.terms[4 * i + 3, j] = self.terms[SPREAD, j] * turned * turned
-            self.usual[row, i, j] += self.terms[FACTOR, j] * gap
 
     def move(self, feedback, row, kind, old, new_kind, new):
         """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""

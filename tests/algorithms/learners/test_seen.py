@@ -226,7 +226,7 @@ def test_a_run_is_remembered_as_its_decisions_one_by_one(first: int, count: int)
     assert not run.codes(A, numbers + count, run=True).any()
 
 
-def test_a_page_that_is_found_at_once_is_that_of_the_decision_and_has_not_expired() -> None:
+def test_a_page_is_that_of_the_decision_which_has_not_expired() -> None:
     rng, now = np.random.default_rng(0), 1000.0
     seen = SeenDecisions(window=300.0, limit=6 * PAGE, clock=lambda: now)
     found = 0
@@ -234,13 +234,15 @@ def test_a_page_that_is_found_at_once_is_that_of_the_decision_and_has_not_expire
         now += rng.exponential(2.0)
         decider, counter = f"{rng.integers(3):016x}", int(rng.integers(3 * PAGE))
         time = now - rng.normal(100.0, 120.0)
-        page = seen.find(decider, counter, time)
-        if page is not None:
+        if seen.expired(np.array([time]))[0]:
+            with pytest.raises(ExpiredDecisionError):
+                seen.page_of(decider, counter, time)
+        else:
             found += 1
-            assert page is seen.page_of(decider, counter, time)
+            page = seen.page_of(decider, counter, time)
+            assert page is seen.pages[decider, counter // PAGE]
             assert page.newest >= time
-        elif not seen.expired(np.array([time]))[0]:
-            seen.put_many(decider, np.array([counter]), np.array([time]))
+            assert page.generation == seen.generation
         if rng.random() < 0.02:
             seen.freeze()
     assert 100 < found < 1_900

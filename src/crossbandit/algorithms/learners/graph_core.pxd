@@ -1,4 +1,4 @@
-from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore, WatchCounts
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore, WatchCounts, now
 from crossbandit.core.losses cimport first_beyond_box, first_loss_outside, first_outside
 from crossbandit.core.rounds cimport RoundCore, copy_floats
 from crossbandit.core.uniforms cimport Uniforms

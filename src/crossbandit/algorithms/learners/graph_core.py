@@ -22,6 +22,7 @@ else:  # the .pxd names the other modules
         Page,
         ShellCore,
         WatchCounts,
+        now,
     )
     from crossbandit.core.losses import first_beyond_box, first_loss_outside, first_outside
     from crossbandit.core.rounds import RoundCore, copy_floats
@@ -157,7 +158,7 @@ class GraphShell(ShellCore):
         one.known = one.written = one.guard = None
         one.arm, one.probability, one.revealed = -1, nan, ()
         one.learner = one.decider = self.id
-        one.time = self.learned_from.clock()
+        one.time = now(self.learned_from.clock)
         return one
 
     def finish(self, one, probability):

@@ -20,7 +20,7 @@ from crossbandit.algorithms.learners.decisions import (
     GuardPart,
     law_decision,
 )
-from crossbandit.algorithms.learners.missing import OutcomeWatch, watched
+from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import PAGE, SeenDecisions, ascending, new_id
 from crossbandit.algorithms.learners.shell import (
     LAST_ROUND,
@@ -28,7 +28,7 @@ from crossbandit.algorithms.learners.shell import (
     Shell,
     only_decides,
 )
-from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
+from crossbandit.algorithms.learners.shell_core import LawShell, is_watched, watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
@@ -41,10 +41,10 @@ from crossbandit.errors import (
     ForeignDecisionError,
     LearnedBeforeError,
 )
-from crossbandit.laws.independence import SAMPLE, IndependenceTest
+from crossbandit.laws.independence import IndependenceTest
 from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
+from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,6 +111,23 @@ class Payment(NamedTuple):
 
     money: Money
     key: int
+
+
+class ShownMany(NamedTuple):
+    """What became known after n decisions, and of their rounds."""
+
+    contexts: Floats
+    labels: Sequence[tuple[Label, ...]]  # empty without classes
+    amounts: Floats
+    reached: Booleans
+    numbers: Floats
+
+
+class Payments(NamedTuple):
+    """What accounts for the money of many decisions."""
+
+    lock: Any
+    steps: Callable[..., Sequence[Step]]  # returns the steps that do, under `lock`
 
 
 class Made(NamedTuple):
@@ -220,15 +237,14 @@ class LawLearner(LawShell, Shell):
         """What the text of an application calls it."""
         return "law" if self.guard is None else "guarded-law"
 
-    def act(self, given: Round, first: int, last: int) -> Decision:
-        """Choose an amount."""
-        if self.guard is None:
-            return self.act_usual(*given, first, last)
+    def act_guarded(self, given: Round, first: int, last: int) -> Decision:
+        """Choose an amount under a guard, as `act` does."""
+        guard: Any = self.guard
         with self.deciding:
-            arm, wanted, weight = self.guard.choose(*given, first, last)
+            arm, wanted, weight = guard.choose(*given, first, last)
             law_amount = float(self.law.amounts[wanted])
-            part = GuardPart(given.worth, law_amount, weight, self.guard.chances)
-            decision = self.decided(arm, first, last, part)
+            part = GuardPart(given.worth, law_amount, weight, guard.chances)
+            decision = self.decision_for(arm, first, last, part)
         return decision  # noqa: RET504 - inside, an interrupt after the call would keep the lock
 
     def follow(self, newer: LawLearner) -> None:
@@ -338,52 +354,18 @@ class LawLearner(LawShell, Shell):
         with self.learning:
             return int(self.seen.check(decision.decider, decision.round, decision.time))
 
-    def learn(
-        self,
-        decision: Any,
-        context: float,
-        labels: tuple[Label, ...],
-        shown: Shown,
-        *,
-        correction: bool = False,
-        payment: Payment | None = None,
-    ) -> None:
-        """Learn from the outcome of a decision."""
-        if len(labels) != self.features:
-            raise DecisionError(
-                f"The decision of round {decision.round} must come with its classes, "
-                f"{', '.join(self.law.classes)}. Got {labels}."
-            )
-        usual = payment is None and not correction
-        if usual and self.learn_usual(decision, context, labels, *shown):
-            return
-        decider, round_ = decision.decider, decision.round
-        with self.learning:
-            page, at = self.seen.page_of(decider, round_, decision.time), round_ % PAGE
-            if correction:
-                self._correct(decision, context, labels, page, shown, payment)
-                return
-            steps: Sequence[Step] = ()
-            if page.codes[at] or self.watch.misled or is_watched(round_):  # rarely
-                steps = self._admitted(decision, page, shown.reached)
-            # The law explores by itself. Bids that the guard chose do not count as its exploration.
-            part = decision.guard
-            own = decider in self.own and round_ < DECLINED
-            outcome = (*shown, part is None or shown.amount == part.law_amount, own)
-            with nullcontext() if payment is None else payment.money.lock, self.deciding:
-                paid = payment.money.settled(payment.key, context, *shown) if payment else ()
-                slots = self.law.levels.slots(labels) if labels else None
-                self.keep_round(context, labels)
-                learned = partial(self.add_outcome, page, at, context, slots, *outcome)
-                at_once(learned, *self._weighing(part, shown), *steps, *paid)
-        if steps:
-            self.watch.warn()
+    def refuse_labels(self, decision: Decision, labels: tuple[Label, ...]) -> None:
+        """Raise the error for classes that a decision cannot have."""
+        raise DecisionError(
+            f"The decision of round {decision.round} must come with its classes, "
+            f"{', '.join(self.law.classes)}. Got {labels}."
+        )
 
-    def _weighing(self, part: GuardPart | None, shown: Shown) -> Sequence[Step]:
+    def weighing(self, part: GuardPart, shown: Shown) -> Sequence[Step]:
         """Return the steps by which the guard learns from an outcome."""
-        if part is None or self.guard is None:
+        if self.guard is None:
             return ()
-        played = part.places(self.law.amounts, shown.amount)
+        played = part.places(self.law.amounts, shown[0])
         kind, index, _ = self.law.core.shown(*shown)
         if played is None or kind < 0:
             return ()
@@ -391,7 +373,7 @@ class LawLearner(LawShell, Shell):
         steps: Sequence[Step] = self.guard.weighing(part.worth, *played, *weight, kind, index)
         return steps
 
-    def _admitted(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
+    def admit(self, decision: Decision, page: Page, reached: bool) -> Sequence[Step]:  # noqa: FBT001
         """Return the step that lets the watch see an outcome; raise if it cannot be learned."""
         round_, codes, watch = decision.round, page.codes, self.watch
         before = codes[round_ % PAGE]
@@ -411,7 +393,7 @@ class LawLearner(LawShell, Shell):
             raise watch.error()
         return steps
 
-    def _correct(
+    def correct(
         self,
         decision: Decision,
         context: float,
@@ -456,13 +438,14 @@ class LawLearner(LawShell, Shell):
         made: Sequence[Made],
         rows: Integers,
         total: int,
-        contexts: Floats,
-        labels: Sequence[tuple[Label, ...]],
-        outcomes: tuple[Floats, Booleans, Floats],
-        lock: Any,
-        paid: Callable[[], Sequence[Step]],
+        given: ShownMany,
+        payments: Payments | None,
     ) -> None:
-        """Learn from many outcomes, in one call of compiled code; not under a guard."""
+        """Learn from many outcomes, in one call of compiled code; not under a guard.
+
+        rows: which rows of a batch of `total` the decisions are. given: in the order of the rows.
+        """
+        contexts, labels, amounts, reached, numbers = given
         law, count = self.law, contexts.size
         codes = np.empty(count, dtype=np.int64)
         columns = {
@@ -474,8 +457,7 @@ class LawLearner(LawShell, Shell):
             # Change from the order of the rows to the order of the deciders.
             order = np.searchsorted(np.sort(rows), rows) if len(made) > 1 else None
             watch = self.watch.copy()
-            reached = outcomes[1] if order is None else outcomes[1][order]
-            _watch_many(watch, made, before, reached)
+            _watch_many(watch, made, before, reached if order is None else reached[order])
             if watch.misled:
                 held = put_codes(self.seen, made, np.full(count, HELD))
                 at_once(self.watch.taking(watch), *held)
@@ -488,39 +470,12 @@ class LawLearner(LawShell, Shell):
             put += put_codes(self.seen, made, sorted_)
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
-            with lock, self.deciding:
+            with nullcontext() if payments is None else payments.lock, self.deciding:
                 slots = law.levels.table(columns, count)
-                amounts, reached, numbers = outcomes
-                given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
-                at_once(
-                    self._noting(contexts, labels, outcomes),
-                    partial(law.core.settle_all, self.test.core, *given, codes),
-                    partial(self.test.answered.__iadd__, own),
-                    *put,
-                    *paid(),
-                )
+                all_of = (contexts, slots, amounts, reached.view(np.uint8), numbers)
+                learned = partial(self.add_outcomes, all_of, labels, codes, own)
+                at_once(learned, *put, *(payments.steps() if payments else ()))
         self.watch.warn()
-
-    def _noting(
-        self,
-        contexts: Floats,
-        labels: Sequence[tuple[Label, ...]],
-        outcomes: tuple[Floats, Booleans, Floats],
-    ) -> Step:
-        """Return the step that tells the test of independence which rounds are added to it."""
-        amounts, reached, _ = outcomes
-        low, high = self.law.amounts[0], self.law.amounts[-1]
-        if self.law.relative:
-            low, high = 0.0, np.inf
-        # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
-        after = TOLD_AFTER[self.law.feedback]
-        found = (reached & ((True in after) | (amounts <= high))) | (
-            ~reached & ((False in after) | (amounts >= low))
-        )
-        known = np.flatnonzero(found)
-        last = known[-SAMPLE:]
-        latest = [labels[i] for i in last.tolist()] if labels else [()] * last.size
-        return self.test.seeing(known.size, contexts[last].tolist(), latest)
 
     def merge(self, other: Self) -> None:
         """Add what another learner has learned. Outcomes of its decisions still go to it."""
@@ -669,8 +624,9 @@ def _watch_many(
     start = 0
     for one in made:
         stop = start + one.rounds.size
-        new = before[start:stop] != HELD
-        for i in np.flatnonzero(new & watched(one.rounds)).tolist():
+        for i in watched(one.rounds):
+            if before[start + i] == HELD:
+                continue
             name = (one.decider, int(one.rounds[i]), float(one.times[i]))
             scores = (int(one.scores[i]), int(one.totals[i]))
             watch.add(*name, *scores, reached=bool(reached[start + i]))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.decisions import DECLINED, SCALE, TOP
+from crossbandit.algorithms.learners.decisions import SCALE, TOP
 from crossbandit.algorithms.learners.seen_core import WatchCounts
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Floats
 
 _FIRST = 1024
 _LEAST_MISSING = 30
@@ -173,11 +173,8 @@ def _warn(shares: Floats) -> None:
 
 # ------------------------------------------------------------------------ outcomes of a law
 
-COHORT = 512  # the number of consecutive decisions of one decider in a cohort
+COHORT = 512  # the number of consecutive decisions of one decider in a cohort; see `watched`
 MISSING = ("refuse", "warn", "accept")
-_DENSE = 16  # all of the first cohorts are watched; then those at powers of two
-_SPARSE = 1 << 16  # from this decision on, one cohort per so many decisions is watched
-_RARE = _SPARSE // COHORT - 1
 _EVERY = 16  # the least number of outcomes between two checks
 _GROWTH = 16  # or one such part of all outcomes that are kept
 _KEPT = 64  # the number of cohorts that are kept
@@ -195,17 +192,6 @@ _REMEDY = (
     "answer as lost after a fixed time. If outcomes come late, learning goes on by itself once "
     "both kinds come. Only if you know that nothing is wrong, set missing='accept'."
 )
-
-
-def watched(numbers: Integers) -> Booleans:
-    """Return what `is_watched` returns for many decisions."""
-    if numbers.size and (numbers >= _SPARSE).all():
-        # Most of the time; a division would be slower.
-        return (numbers & (_SPARSE - 1) < COHORT) & (numbers < DECLINED)
-    cohorts = numbers // COHORT
-    mask = np.where(numbers < _SPARSE, cohorts - 1, _RARE)
-    found: Booleans = ((cohorts < _DENSE) | (cohorts & mask == 0)) & (numbers < DECLINED)
-    return found
 
 
 @dataclass(frozen=True)

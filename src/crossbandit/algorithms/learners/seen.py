@@ -111,21 +111,13 @@ class SeenDecisions(SeenPages):
 
     def check(self, decider: str, counter: int, time: float) -> int:
         """Return the code of a decision, 0 if it was not learned from."""
-        self._require(time)
+        self.require(time)
         return self.code(decider, counter)
 
     def code(self, decider: str, counter: int) -> int:
         """Return the code of a decision of any age; 0 if it is not remembered."""
         page = self.pages.get((decider, counter >> SHIFT))
         return 0 if page is None else page.codes[counter & (PAGE - 1)]
-
-    def page_of(self, decider: str, counter: int, time: float) -> Page:
-        """Return the page of a decision, whose code is at `counter % PAGE`; raise as `check` does.
-
-        The code may be read and set as long as the owner's lock is held.
-        """
-        self._require(time)
-        return self.live_page(decider, counter, time)
 
     def page_if_live(self, decider: str, counter: int, time: float) -> Page | None:
         """Return what `page_of` returns; None if the decision has expired."""
@@ -138,7 +130,8 @@ class SeenDecisions(SeenPages):
             page = self._page(decider, counter >> SHIFT, time)
         return page
 
-    def _require(self, time: float) -> None:
+    def require(self, time: float) -> None:
+        """Raise if a decision of this time has expired."""
         if self._is_expired(time):
             raise self._expiry(time)
 

@@ -34,7 +34,10 @@ cdef class SeenPages:
     cdef public Page latest  # the page that was found last, of this decider and with this number
     cdef public object decider
     cdef public long long number
-    cpdef Page find(self, decider, long long counter, double time)
+    cdef Page page_for(self, decider, long long counter, double time)
+    cdef Page find(self, decider, long long counter, double time)
+
+cdef double now(clock) except -1.0
 
 cdef class WatchCounts:
     cdef public long long _start, _first, _begin, _end

@@ -7,13 +7,20 @@ try:
 except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
-if not cython.compiled:
+if cython.compiled:
+    from cython.cimports.cpython.time import time as system_time
+else:
+    from time import time as system_time
+
     ON_PAGE = 1023  # as in the .pxd
 
 import copyreg
+import time
 from math import isnan
 
 import numpy as np
+
+SYSTEM = cython.declare(object, time.time)
 
 SHIFT = cython.declare(cython.longlong, 10)  # a page has 2**SHIFT decisions
 SKEW = cython.declare(cython.double, 60.0)  # seconds by which clocks of machines may differ
@@ -98,6 +105,21 @@ class Page:
 class SeenPages:
     """The pages by decider and number, and what decides whether a decision has expired."""
 
+    def page_of(self, decider, counter: cython.longlong, time: cython.double):
+        """Return the page of a decision, whose code is at `counter % PAGE`; raise as `check` does.
+
+        The code may be read and set as long as the owner's lock is held.
+        """
+        return self.page_for(decider, counter, time)
+
+    def page_for(self, decider, counter, time):
+        """Do what `page_of` does, for machine code."""
+        page: Page = self.find(decider, counter, time)
+        if page is None:
+            self.require(time)
+            page = self.live_page(decider, counter, time)
+        return page
+
     def find(self, decider, counter, time):
         """Return the page of a decision in the usual case; None if more has to be looked at."""
         number: cython.longlong = counter >> SHIFT
@@ -107,12 +129,17 @@ class SeenPages:
             self.latest, self.decider, self.number = page, decider, number
         if page is None or page.generation != self.generation or time <= self.dropped:
             return None
-        now: cython.double = self.clock()
+        at: cython.double = now(self.clock)
         ahead: cython.double = min(SKEW, self.span)
-        if not now - self.span <= time <= now + ahead:
+        if not at - self.span <= time <= at + ahead:
             return None
         page.newest = max(page.newest, time)
         return page
+
+
+def now(clock):
+    """Return what a clock says; to ask that of the system from machine code takes little time."""
+    return system_time() if clock is SYSTEM else clock()
 
 
 @cython.cclass

@@ -64,7 +64,7 @@ class SeenPages:
     latest: Page | None
     decider: str | None
     number: int
-    def find(self, decider: str, counter: int, time: float) -> Page | None: ...
+    def page_of(self, decider: str, counter: int, time: float) -> Page: ...
 
 class WatchCounts:
     _start: int

@@ -2,7 +2,7 @@ from crossbandit.core.locks cimport Lock
 from crossbandit.core.uniforms cimport Uniforms
 from crossbandit.laws.law_core cimport LawCore, LawParts
 from crossbandit.laws.test_core cimport TestCore, TestParts
-from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore
+from crossbandit.algorithms.learners.seen_core cimport DecisionFields, ON_PAGE, Page, SeenPages, ShellCore, now
 from crossbandit.limits.pace_core cimport PaceCore
 from crossbandit.limits.pace_core cimport WANTED
 
@@ -15,15 +15,14 @@ cdef class LawShell(ShellCore):
     cdef public set own
     cdef public SeenPages seen
     cdef public Py_ssize_t features
-    cpdef act_usual(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
+    cdef act_unguarded(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
     cpdef decide_share(self, double context, double worth, tuple labels, double low, double high)
     cdef set_round(self, LawCore law, tuple labels)
-    cpdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part=*)
+    cdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part)
     cdef make(self, long long number, Py_ssize_t arm, long long score, part)
-    cpdef bint learn_usual(self, DecisionFields decision, double context, tuple labels, double amount, bint reached, double number, money=*, key=*) except -1
-    cpdef keep_round(self, double context, tuple labels)
-    cpdef add_outcome(self, Page page, Py_ssize_t at, double context, slots, double amount, bint reached, double number, bint tried, bint own)
+    cdef learn_outcome(self, DecisionFields decision, context, tuple labels, shown, bint correction, payment)
+    cdef bint pays(self, DecisionFields decision, money, key, double amount) except -1
+    cdef add_outcome(self, DecisionFields decision, Page page, context, tuple labels, slots, shown)
 
 cpdef bint is_watched(long long number) noexcept
-cdef bint pays(reserved, key) except -1
 cdef pay(reserved, key, bint won, double least)

@@ -12,7 +12,13 @@ except ImportError:
     from crossbandit.core import shim as cython  # type: ignore[no-redef]
 
 if not cython.compiled:  # the .pxd names what machine code imports
-    from crossbandit.algorithms.learners.seen_core import ON_PAGE, DecisionFields, Page, ShellCore
+    from crossbandit.algorithms.learners.seen_core import (
+        ON_PAGE,
+        DecisionFields,
+        Page,
+        ShellCore,
+        now,
+    )
     from crossbandit.core.locks import Lock
     from crossbandit.core.uniforms import Uniforms
     from crossbandit.laws.law_core import LawCore, LawParts
@@ -27,7 +33,7 @@ HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the hig
 SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
 DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
 COHORT = cython.declare(cython.longlong, 512)  # of consecutive decisions that are watched
-DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts are watched
+DENSE = cython.declare(cython.longlong, 16)  # all of the first cohorts; then those at powers of two
 SPARSE = cython.declare(cython.longlong, 65536)  # then one cohort per so many decisions
 
 
@@ -42,15 +48,9 @@ def is_watched(number):
     return cohort < DENSE or cohort & (cohort - 1) == 0
 
 
-def pays(reserved, key):
-    """Return whether a bid is reserved, with what it costs, and no rows have to be dropped."""
-    core: PaceCore = reserved.core
-    row = reserved.rows.get(key)
-    return (
-        row is not None
-        and core.held_prices[cython.cast(cython.Py_ssize_t, row), WANTED] > 0
-        and len(reserved.free) <= reserved.spare
-    )
+def watched(numbers: cython.const[cython.longlong][::1]):
+    """Return at which of many decisions the watch looks."""
+    return [i for i in range(numbers.shape[0]) if is_watched(numbers[i])]
 
 
 def pay(reserved, key, won, least):
@@ -72,8 +72,15 @@ class LawShell(ShellCore):
         self.learning = self.test = self.watch = self.seen = None  # set if it learns
         self.own, self.features = set(), len(law.classes)
 
-    def act_usual(self, context, worth, cost, labels, first, last):
-        """Choose an amount; not under a guard."""
+    def act(self, given, first, last):
+        """Choose an amount. given: a `Round`."""
+        if self.guard is not None:
+            return self.act_guarded(given, first, last)
+        context, worth, cost, labels = given
+        return self.act_unguarded(context, worth, cost, labels, first, last)
+
+    def act_unguarded(self, context, worth, cost, labels, first, last):
+        """Do what `act` does, without a guard."""
         lock = self.deciding
         lock.acquire()
         try:
@@ -85,7 +92,7 @@ class LawShell(ShellCore):
             arm: cython.Py_ssize_t = law.choose(
                 law.read_to_choose(context), worth, cost, first, last
             )
-            return self.decided(arm, first, last)
+            return self.decided(arm, first, last, None)
         finally:
             lock.release()
 
@@ -104,7 +111,7 @@ class LawShell(ShellCore):
                 law.read_to_choose(context), worth, 0.0, first, last
             )
             amount: cython.double = law.amount_near(arm, worth, low, high)
-            return self.decided(arm, first, last), amount
+            return self.decided(arm, first, last, None), amount
         finally:
             lock.release()
 
@@ -118,7 +125,11 @@ class LawShell(ShellCore):
         law.v = uniforms.next()
         law.w = uniforms.next()
 
-    def decided(self, arm, first, last, part=None):
+    def decision_for(self, arm, first, last, part=None):
+        """Do what `decided` does, for Python."""
+        return self.decided(arm, first, last, part)
+
+    def decided(self, arm, first, last, part):
         """Return the decision for an amount that was chosen. `deciding` must be held."""
         parts: LawParts = self.law
         law: LawCore = parts.core
@@ -145,78 +156,122 @@ class LawShell(ShellCore):
         made.sealed, made.by_law, made.probability, made.revealed = False, True, nan, ()
         made.round, made.arm, made.score, made.total = number, arm, score, self.total
         made.counter, made.context = number, None
-        made.learner, made.decider, made.time = self.learner, self.id, self.clock()
+        made.learner, made.decider, made.time = self.learner, self.id, now(self.clock)
         made.guard, made.key = part, self._key
         return made
 
-    def learn_usual(self, decision, context, labels, amount, reached, number, money=None, key=None):
-        """Learn from an outcome and remember that, in the usual case; otherwise return False.
+    def learn(self, decision, context, labels, shown, correction=False, payment=None):
+        """Learn from the outcome of a decision. shown: a `Shown`. payment: a `Payment`, or None."""
+        self.learn_outcome(decision, context, labels, shown, correction, payment)
 
-        It is unusual that a decision was learned from before, is watched, or has a guard's part, or
-        that its page must be made. Nothing has changed then. money: what accounts for a bid, by its
-        key; see `Spending`.
+    def learn_outcome(self, decision, context, labels, shown, correction, payment):
+        """Do what `learn` does.
+
+        Nothing changes before `add_outcome`. What is called from there on is no Python code.
         """
+        amount, reached, number = shown
         counter: cython.longlong = decision.round
-        slots = reserved = None
-        lock: Lock = None
-        if is_watched(counter) or decision.guard is not None:
-            return False
+        decider = decision.decider
+        part = decision.guard
         learning, deciding = self.learning, self.deciding
+        lock: Lock = None
+        key = slots = None
+        paid = weighed = admitted = ()
+        if len(labels) != self.features:
+            self.refuse_labels(decision, labels)
         learning.acquire()
         try:
-            if self.watch.misled:
-                return False
-            decider = decision.decider
-            page: Page = self.seen.find(decider, counter, decision.time)
-            if page is None or page.table[counter & ON_PAGE] != 0:
-                return False
-            own: cython.bint = counter < DECLINED and (decider is self.id or decider in self.own)
-            if money is not None:
+            page: Page = self.seen.page_for(decider, counter, decision.time)
+            if correction:
+                self.correct(decision, context, labels, page, shown, payment)
+                return
+            if page.table[counter & ON_PAGE] != 0 or self.watch.misled or is_watched(counter):
+                admitted = self.admit(decision, page, reached)
+            if payment is not None:
+                money, key = payment
                 lock = money.lock
                 lock.acquire()
-                reserved = money.pacer.reserved
-                if not pays(reserved, key):
-                    return False
+                if not self.pays(decision, money, key, amount):
+                    paid = money.settled(key, context, *shown)
+                    key = None
             deciding.acquire()
             try:
                 if self.features > 0:
                     law: LawParts = self.law
                     slots = law.levels.slots(labels)
-                self.keep_round(context, labels)
-                self.add_outcome(
-                    page, counter & ON_PAGE, context, slots, amount, reached, number, True, own
-                )
-                if money is not None:
-                    pay(reserved, key, reached, number)
+                if part is not None:
+                    weighed = self.weighing(part, shown)
+                self.add_outcome(decision, page, context, labels, slots, shown)
+                if key is not None:
+                    pay(money.pacer.reserved, key, reached, number)
+                if weighed or admitted or paid:
+                    for step in (*weighed, *admitted, *paid):
+                        step()
             finally:
                 deciding.release()
         finally:
             if lock is not None:
                 lock.release()
             learning.release()
-        return True
+        if admitted:
+            self.watch.warn()
 
-    def keep_round(self, context, labels):
-        """Keep a round before its outcome is added: see `IndependenceTest.recent`."""
-        test: TestParts = self.test
-        test.ring[test.core.tested[0] % len(test.ring)] = (context, labels)
+    def pays(self, decision, money, key, amount):
+        """Return whether a bid is reserved, at this amount, and no rows have to be dropped."""
+        parts: LawParts = self.law
+        reserved = money.pacer.reserved
+        core: PaceCore = reserved.core
+        row = reserved.rows.get(key)
+        return (
+            row is not None
+            and 0 <= decision.arm < parts.core.size
+            and parts.core.amounts[decision.arm] == amount
+            and core.held_prices[cython.cast(cython.Py_ssize_t, row), WANTED] > 0
+            and len(reserved.free) <= reserved.spare
+        )
 
-    def add_outcome(self, page, at, context, slots, amount, reached, number, tried, own):
+    def add_outcome(self, decision, page, context, labels, slots, shown):
         """Learn from the outcome of an amount, and remember that. Both locks must be held.
 
-        The test of independence learns as well. It counts outcomes, and answered decisions of the
-        learner's own.
+        The test of independence learns as well, and keeps the round: see `IndependenceTest.recent`.
+        It counts outcomes, and answered decisions of the learner's own.
         """
         parts: LawParts = self.law
         law: LawCore = parts.core
         others: TestParts = self.test
         test: TestCore = others.core
-        if not 0 <= at <= ON_PAGE:
-            raise IndexError("there is no such place on a page")
+        amount, reached, number = shown
+        counter: cython.longlong = decision.round
+        part = decision.guard
+        # The law explores by itself. Bids that the guard chose do not count as its exploration.
+        tried: cython.bint = part is None or amount == part.law_amount
+        others.ring[test.tested[0] % len(others.ring)] = (context, labels)
         if slots is not None:
             law.set_keys(slots)
         mark: cython.Py_ssize_t = law.settle_one(test, context, amount, reached, number, tried)
         if mark >= 0:
             test.tested[0] += 1
+        if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
+            test.answered[0] += 1
+        page.table[counter & ON_PAGE] = FIRST_CODE + mark
+
+    def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
+        """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.
+
+        given: what `LawCore.settle_all` takes. own: how many decisions were the learner's own.
+        """
+        parts: LawParts = self.law
+        others: TestParts = self.test
+        test: TestCore = others.core
+        parts.core.settle_all(test, *given, codes)
         test.answered[0] += own
-        page.table[at] = FIRST_CODE + mark
+        contexts, ring = given[0], others.ring
+        size: cython.Py_ssize_t = len(ring)
+        start: cython.longlong = test.tested[0] - size
+        at: cython.longlong = test.tested[0]
+        i: cython.Py_ssize_t = codes.shape[0]
+        while i > 0 and at > start:  # the latest rounds are kept
+            i -= 1
+            if codes[i] >= FIRST_CODE:
+                at -= 1
+                ring[at % size] = (float(contexts[i]), labels[i] if labels else ())

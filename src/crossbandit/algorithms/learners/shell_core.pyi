@@ -2,14 +2,17 @@ from collections.abc import Callable
 from typing import Any
 
 from crossbandit.algorithms.learners.decisions import Decision, GuardPart
+from crossbandit.algorithms.learners.law_learner import Payment, Round, Shown
 from crossbandit.algorithms.learners.missing import OutcomeWatch
 from crossbandit.algorithms.learners.seen import SeenDecisions
 from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.core.locks import Lock
+from crossbandit.core.types import Integers
 from crossbandit.laws import GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.levels import Label
 
 def is_watched(number: int) -> bool: ...
+def watched(numbers: Integers) -> list[int]: ...
 
 class LawShell(ShellCore):
     law: OutcomeLaw
@@ -27,39 +30,22 @@ class LawShell(ShellCore):
     features: int
     clock: Callable[[], float]
     def __init__(self, law: Any, guard: Any, decision: type, clock: Any) -> None: ...
-    def act_usual(
-        self,
-        context: float,
-        worth: float,
-        cost: float,
-        labels: tuple[Label, ...],
-        first: int,
-        last: int,
-    ) -> Decision: ...
-    def decided(
+    def act(self, given: Round, first: int, last: int) -> Decision: ...
+    def decide_share(
+        self, context: float, worth: float, labels: tuple[Label, ...], low: float, high: float
+    ) -> tuple[Decision, float]: ...
+    def decision_for(
         self, arm: int, first: int, last: int, part: GuardPart | None = None
     ) -> Decision: ...
-    def learn_usual(
+    def learn(
         self,
         decision: Decision,
         context: float,
         labels: tuple[Label, ...],
-        amount: float,
-        reached: bool,
-        number: float,
-        money: Any = None,
-        key: Any = None,
-    ) -> bool: ...
-    def keep_round(self, context: float, labels: tuple[Label, ...]) -> None: ...
-    def add_outcome(
-        self,
-        page: Any,
-        at: int,
-        context: float,
-        slots: Any,
-        amount: float,
-        reached: bool,
-        number: float,
-        tried: bool,
-        own: bool,
+        shown: Shown,
+        correction: bool = False,
+        payment: Payment | None = None,
+    ) -> None: ...
+    def add_outcomes(
+        self, given: tuple[Any, ...], labels: Any, codes: Integers, own: int
     ) -> None: ...

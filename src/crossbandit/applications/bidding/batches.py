@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from operator import call
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import HELD, Made, repeated
+from crossbandit.algorithms.learners.law_learner import HELD, Made, Payments, ShownMany, repeated
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bid_core import plain_numbers
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
@@ -39,9 +38,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Learner
-    from crossbandit.algorithms.learners.law_learner import LawLearner
     from crossbandit.applications.bidding.auctions import AuctionRules
-    from crossbandit.applications.bidding.spending import Spending, Time
+    from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
 
@@ -95,49 +93,37 @@ def outcomes_of(
 ) -> Outcomes:
     """Return the outcomes of a batch, as `settle_many` is given them.
 
-    One call of compiled code checks columns of floats and booleans. If it finds anything unusual,
-    each row is checked separately: it may have another form, be a tie up to rounding, or be wrong.
+    One call of compiled code checks all rows. What it finds unusual is looked at row by row: it may
+    be a tie up to rounding, or wrong. So are auctions with a reserve price of their own.
     """
-    count = len(bids)
-    shape, after = (count,), TOLD_AFTER[feedback]
-    if reserve is None and is_column(won, np.bool_, shape) and is_column(told, float, shape):
-        numbers = np.empty(count)
-        told_after, strict = (False in after, True in after), rules.ties == "lose"
-        lowest = float(rules.reserve), float(rules.least)
-        if plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers) == 0:
-            return Outcomes(won, told, None, numbers)
-    bad = InvalidLossesError
-    has_won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
-    prices = column_of("settle_many", "highest_competing_bid", told, count, bad)
-    floors = column_of("settle_many", "reserve", reserve, count, bad)
-    numbers = prices_of(rules, feedback, bids, has_won, prices, floors)
-    return Outcomes(has_won, prices, None if reserve is None else floors, numbers)
-
-
-def prices_of(
-    rules: AuctionRules, feedback: str, bids: Bids, won: Booleans, told: Floats, reserves: Floats
-) -> Floats:
-    """Return the number that each bid had to reach; see `price_of`."""
-    amounts, known = bids.amounts, ~np.isnan(told)
-    must = np.isin(won, TOLD_AFTER[feedback])
-    prices = np.where(known, told, np.where(won, -np.inf, np.inf))
-    consistent = rules.wins(amounts, np.where(known, told, -np.inf)) == won
-    consistent[~known & ~won] = True
-    plain = consistent & (known | ~must) & np.isnan(reserves)
-    least = numbers_to_reach(rules, prices)
+    count, after, bad = len(bids), TOLD_AFTER[feedback], InvalidLossesError
+    if not (is_column(won, np.bool_, (count,)) and is_column(told, float, (count,))):
+        won = np.ascontiguousarray(flags_of("settle_many", "won", won, count))
+        told = column_of("settle_many", "highest_competing_bid", told, count, bad)
+    floors, numbers = None, np.empty(count)
+    told_after, strict = (False in after, True in after), rules.ties == "lose"
+    lowest = float(rules.reserve), float(rules.least)
+    odd = plain_numbers(told_after, strict, lowest, bids.amounts, won, told, numbers)
+    if reserve is not None:
+        floors = column_of("settle_many", "reserve", reserve, count, bad)
+        odd = sorted({*odd, *np.flatnonzero(~np.isnan(floors)).tolist()})
+    if odd:
+        column_of("settle_many", "highest_competing_bid", told, count, bad)
 
     def one(i: int) -> None:
-        if np.isnan(amounts[i]):
+        amount, at = float(bids.amounts[i]), rules
+        if np.isnan(amount):
             if won[i]:
                 raise InvalidLossesError("No bid was made, so it cannot have won.")
+            numbers[i] = numbers_to_reach(rules, np.inf if np.isnan(told[i]) else told[i])
             return
-        price = float(told[i]) if known[i] else None
-        at = rules if np.isnan(reserves[i]) else rules_of(rules, bids[i], float(reserves[i]))
-        found = price_of(at, feedback, float(amounts[i]), price, won=bool(won[i]))
-        least[i] = numbers_to_reach(at, found)
+        if floors is not None and not np.isnan(floors[i]):
+            at = rules_of(rules, bids[i], float(floors[i]))
+        price = None if np.isnan(told[i]) else float(told[i])
+        numbers[i] = numbers_to_reach(at, price_of(at, feedback, amount, price, won=bool(won[i])))
 
-    _each(one, np.flatnonzero(~plain).tolist(), InvalidLossesError)
-    return least
+    _each(one, odd, bad)
+    return Outcomes(won, told, floors, numbers)
 
 
 def _each(
@@ -201,18 +187,14 @@ def unless_known(
 
 def bid_batch(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
     values: npt.ArrayLike,
     reserve: npt.ArrayLike | None,
     at: Time,
     classes: Mapping[str, Any],
     taken: list[Any],
 ) -> Bids:
-    """Do what `FirstPriceBidder.bid_many` does.
-
-    spending: the limits of the bidder, if any. taken: as in `Spending.choose`.
-    """
-    low, high = bidder.possible_values
+    """Do what `FirstPriceBidder.bid_many` does. taken: as in `Spending.choose`."""
+    spending, (low, high) = bidder.spending, bidder.possible_values
     bad = InvalidContextError
     worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
     count, least = worths.size, bidder.rules.reserve
@@ -305,28 +287,33 @@ def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -
 
 def settle_auctions(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
     bids: Bids | Sequence[Bid | bytes | str | None],
     won: npt.ArrayLike,
     highest_competing_bid: npt.ArrayLike | None,
     reserve: npt.ArrayLike | None,
 ) -> None:
-    """Do what `FirstPriceBidder.settle_many` does. spending: the limits of the bidder, if any."""
-    made, learner = as_bids(bids, bidder.learner), bidder.learner
+    """Do what `FirstPriceBidder.settle_many` does."""
+    made, learner, spending = as_bids(bids, bidder.learner), bidder.learner, bidder.spending
     given = (made, won, highest_competing_bid, reserve)
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
-    lock: Any = nullcontext()
-    paid: Callable[..., Sequence[Callable[[], Any]]] = _nothing
+    payments = None
     if spending is not None:
-        lock, paid = spending.lock, partial(spending.settled_many, made, has_won, numbers)
+        steps = partial(spending.settled_many, made, has_won, numbers)
+        payments = Payments(spending.lock, steps)
     shown = ~np.isnan(made.amounts)
     if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid
         shown |= np.isfinite(numbers)
     if learner.law is not None and learner.guard is None:
-        _settle_by_law(learner, made, shown, has_won, numbers, lock, paid)
+        decisions, rows = by_decider(made, shown)
+        order = np.sort(rows)
+        labels = [made.classes[i] for i in order.tolist()] if learner.law.classes else []
+        amounts = made.amounts[order]
+        amounts[np.isnan(amounts)] = 0.0
+        outcomes = ShownMany(made.values[order], labels, amounts, has_won[order], numbers[order])
+        if rows.size:
+            learner.learn_many(decisions, rows, len(made), outcomes, payments)
     elif learner.law is None and (floors is None or np.isnan(floors).all()):
-        with lock:
-            _settle_by_graph(learner, bidder.rules, made, shown, numbers, paid)
+        _settle_by_graph(learner, bidder.rules, made, shown, numbers, payments)
     else:
         _check_all(learner, made)
         nothing = np.full(len(made), np.nan)
@@ -341,34 +328,13 @@ def settle_auctions(
             )
 
 
-def _settle_by_law(
-    learner: LawLearner,
-    bids: Bids,
-    shown: Booleans,
-    won: Booleans,
-    numbers: Floats,
-    lock: Any,
-    paid: Callable[[], Sequence[Callable[[], Any]]],
-) -> None:
-    """Learn from the outcomes that are shown, in one call of compiled code; not under a guard."""
-    made, rows = by_decider(bids, shown)
-    if not rows.size:
-        return
-    order = np.sort(rows)
-    labels = [bids.classes[i] for i in order.tolist()] if learner.law.classes else []
-    amounts = bids.amounts[order]
-    amounts[np.isnan(amounts)] = 0.0
-    outcomes = (amounts, won[order], numbers[order])
-    learner.learn_many(made, rows, len(bids), bids.values[order], labels, outcomes, lock, paid)
-
-
 def _settle_by_graph(
     learner: Learner,
     rules: AuctionRules,
     bids: Bids,
     shown: Booleans,
     numbers: Floats,
-    paid: Callable[..., Sequence[Callable[[], Any]]],
+    payments: Payments | None,
 ) -> None:
     """Learn from the outcomes that are shown, with a learner that uses a feedback graph."""
     made = [bid.decision for bid in bids]
@@ -379,17 +345,16 @@ def _settle_by_graph(
     losses = rules.rows(numbers[rows])
     rows_shown = [rows_of(losses[k], one.revealed) for k, one in enumerate(decisions)]
     try:
-        if paid is _nothing:
+        if payments is None:
             learner.learn_many(decisions, rows_shown)
-        else:
-            both = decisions, rows_shown
-            learner.learn_many_with(lambda k: paid() if k is None else paid(rows[k]), *both)
+            return
+        steps = payments.steps
+        with payments.lock:
+            learner.learn_many_with(
+                lambda k: steps() if k is None else steps(rows[k]), decisions, rows_shown
+            )
     except DecisionError as error:
         raise because_of((rows[k] for k in error.rows), error) from None
-
-
-def _nothing(*_: object) -> tuple[()]:
-    return ()
 
 
 def _check_all(learner: Any, bids: Bids) -> None:

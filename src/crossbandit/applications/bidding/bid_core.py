@@ -61,7 +61,7 @@ class BidCore:
             last: cython.Py_ssize_t = self.last_amount(value)
             if last < 0:
                 return None
-            made = shell.act_usual(value, value, 0.0, labels, 0, last)
+            made = shell.act_unguarded(value, value, 0.0, labels, 0, last)
         elif money.copied or money.pacer.expires is not None:
             return None
         else:
@@ -112,7 +112,7 @@ class BidCore:
                 reserved.rows[key] = row
                 reserved.opened = reserved.free.pop()
                 taken.append(key)
-            return shell.decided(arm, 0, core.usable)
+            return shell.decided(arm, 0, core.usable, None)
         finally:
             shell.deciding.release()
             lock.release()
@@ -166,8 +166,11 @@ class BidCore:
             number = max(number, told)
         else:
             return False
-        key = None if money is None else self.first_key(decision.decider) + decision.round
-        return shell.learn_usual(decision, bid.value, labels, placed, won, number, money, key)
+        paid = None
+        if money is not None:
+            paid = (money, self.first_key(decision.decider) + decision.round)
+        shell.learn_outcome(decision, bid.value, labels, (amount, won, number), False, paid)
+        return True
 
 
 # --- functions of many auctions ------------------------------------------------------------------
@@ -213,8 +216,8 @@ def plain_numbers(
     won,
     told: cython.const[cython.double][::1],
     out: cython.double[::1],
-) -> int:
-    """Set `out` to the number that each bid had to reach; return how many outcomes are not plain.
+) -> list:
+    """Set `out` to the number that each bid had to reach; return which outcomes are not plain.
 
     An outcome is plain if it is complete and agrees with itself to the last bit; nothing is set
     where it is not. told_after: whether the competing bid must be told after a loss, and after a
@@ -228,7 +231,7 @@ def plain_numbers(
     after_loss, after_win = told_after
     reserve, least = lowest
     i: cython.Py_ssize_t
-    odd: cython.Py_ssize_t = 0
+    odd: list = []
     wins: cython.const[cython.uchar][::1] = won.view(np.uint8)
     for i in range(bids.shape[0]):
         known: cython.bint = told[i] == told[i]  # not NaN
@@ -245,5 +248,5 @@ def plain_numbers(
         elif not known and not win and not after_loss:
             out[i] = INFINITY
         else:
-            odd += 1
+            odd.append(i)
     return odd

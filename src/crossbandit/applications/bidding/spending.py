@@ -144,7 +144,7 @@ class Spending:
                         auction = (value, now, first, last)
                         worth, usable, arm = pacer.choose(key, learner.law, labels, auction)
                         if arm >= 0:
-                            decision = learner.decided(arm, first, usable)
+                            decision = learner.decision_for(arm, first, usable)
                         if arm < pacer.lowest:
                             taken.clear()
                 if decision is None:
