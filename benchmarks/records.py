@@ -45,6 +45,7 @@ USUAL = {
 }
 LONG = {
     "log_sizes": "Large logs",
+    "auction_gym": "The bidders of AuctionGym",
     "soak": "A bidder under load for hours",
     "peers": "Other libraries",
 }
