@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-import typer
+import typer.main
 from typer.testing import CliRunner
 
 import crossbandit
@@ -241,3 +241,17 @@ def test_options_are_declared_by_a_signature_and_its_docstring() -> None:
     done = CliRunner().invoke(made, ["a", "--low-bids", "0.5", "--force"])
     assert done.output == "a 0.5 True\n"
     assert CliRunner().invoke(made, ["a", "--low-bids", "2"]).exit_code == 2
+
+
+def test_every_option_is_described() -> None:
+    commands = typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    missing = [
+        (name, one.name) for name, command in commands for one in command.params if not one.help
+    ]
+    assert missing == []
+
+
+def test_commands_run_without_docstrings() -> None:
+    command = [sys.executable, "-OO", "-m", "crossbandit", "list", "graphs"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
