@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from crossbandit.errors import (
     CrossbanditError,
@@ -15,9 +15,6 @@ from crossbandit.errors import (
     LearnedBeforeError,
     MissingOutcomesError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class ServiceError(CrossbanditError):

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import KNOWN, code_of
-from crossbandit.applications import Bid
+from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.errors import IMPOSSIBLE_CONTENT, InvalidContextError
@@ -160,8 +160,6 @@ def as_logged(request: Request, place: str = "") -> tuple[Request, bytes]:
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from crossbandit.applications import FirstPriceBidder
 
     _Key = tuple[str, int]  # the decider and its number of the decision
 

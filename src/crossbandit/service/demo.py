@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.contents import Outcome
+from crossbandit.service.contents import Decided, Outcome
 from crossbandit.service.settings import (
     BidderSettings,
     BudgetSettings,
@@ -23,7 +23,6 @@ from crossbandit.service.settings import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from crossbandit.service.contents import Decided
     from crossbandit.service.node import Node
 
 _STEP = 0.1  # seconds between two rounds of auctions

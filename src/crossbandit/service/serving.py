@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.causes import Refusal
-from crossbandit.service.http import create_app
+from crossbandit.service.http import Access, create_app
 from crossbandit.service.http.access import secret_bytes
 from crossbandit.service.http.handlers import answer_to
 
@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
     from uvicorn.server import ServerState
 
-    from crossbandit.service.http import Access
     from crossbandit.service.node import Node
 
 KEY_VARIABLE = "CROSSBANDIT_KEY"

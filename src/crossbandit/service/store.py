@@ -8,17 +8,15 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import psycopg
 
 from crossbandit.core.validation import reject, verbatim
 from crossbandit.service.causes import LockedError, StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 LEASE = 5.0  # how many seconds a lease lasts by default
 _KEPT = 2  # the number of checkpoints that are kept

@@ -21,7 +21,7 @@ import numpy as np
 
 from crossbandit.algorithms.learners.tokens import checked_key, to_text, token_bytes
 from crossbandit.applications.bidding.bids import Bid, Bids
-from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.applications.money import Flag, Money, amount_of, flag_of
 from crossbandit.core.forks import know
 from crossbandit.core.validation import integer, number, reject, verbatim
 from crossbandit.errors import (
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.applications.money import Flag, Money
     from crossbandit.laws.levels import Label
 
 _Given = ParamSpec("_Given")

@@ -10,16 +10,14 @@ import re
 import stat
 import time
 import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from crossbandit.errors import InvalidParameterError
 from crossbandit.service.causes import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 Role = Literal["decide", "report", "admin"]  # the roles of access tokens
 

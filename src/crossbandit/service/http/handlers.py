@@ -30,19 +30,17 @@ from crossbandit.service.causes import (
     Refusal,
     cause_of,
 )
-from crossbandit.service.client.client import Transport, bidder_path
+from crossbandit.service.client.client import Response, Transport, bidder_path
 from crossbandit.service.contents import Decided, Outcome, Reported
 from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
-from crossbandit.service.http.metrics import metrics_text, node_families
+from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from crossbandit.service.log_lines import request_id
 from crossbandit.service.settings import BidderSettings, Budgets, Targets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 
-    from crossbandit.service.client.client import Response
-    from crossbandit.service.http.metrics import RequestMetrics
     from crossbandit.service.node import Node
 
 

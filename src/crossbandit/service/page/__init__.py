@@ -18,22 +18,20 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from crossbandit.core.report import Chart, Series, render
 from crossbandit.core.report.text import MISSING, count, decimals, number, percent
 from crossbandit.errors import CrossbanditError
-from crossbandit.service.figures import lateness
+from crossbandit.service.figures import BidderFigures, LimitFigures, ShadingFigures, lateness
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.service.figures import BidderFigures, LimitFigures, ShadingFigures
     from crossbandit.service.node import Node
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
