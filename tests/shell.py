@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SERVICE = "tests/service/test_service_pages.py"
 # Pages whose commands another test runs, one after the other.
 RUN_BY = {
-    "docs/tutorials/serve.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
+    "docs/tutorials/service.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
     "docs/how-to/operate.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
 }
 # Commands that no test runs as they stand, by how they begin, and why.

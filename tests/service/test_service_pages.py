@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OPERATE = ROOT / "docs/how-to/operate.md"
-TUTORIAL = ROOT / "docs/tutorials/serve.md"
+TUTORIAL = ROOT / "docs/tutorials/service.md"
 HOW_TO = [ROOT / f"docs/how-to/{name}.md" for name in ("deploy", "operate")]
 
 

@@ -314,7 +314,7 @@ def anchored_as(algorithm: Algorithm, *, helps: bool) -> Algorithm:
     """Return `algorithm`, with anchors if they help and it leaves the choice to the application.
 
     They help where a play reveals the next amount as well, such as a higher bid: neighbouring
-    amounts mostly win and lose together. See docs/explanation/the-adaptive-learner.md.
+    amounts mostly win and lose together. See docs/contributors/algorithms-compared.md.
     """
     if isinstance(algorithm, algorithms.CrossGraphAdaptive) and algorithm.anchored is None:
         return replace(algorithm, anchored=helps)
