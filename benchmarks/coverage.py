@@ -145,7 +145,7 @@ def _outcomes(
     result: Evaluation, world: World, method: str, fractions: Iterable[float] = SHADINGS
 ) -> Iterator[tuple[bool, float, float]]:
     for fraction in fractions:
-        estimate = result[f"shading {fraction:.2f}"].estimate(method)
+        estimate = result[f"{100 * fraction:.15g} % of value"].estimate(method)
         truth = _truth(world, fraction)
         if estimate is not None and truth > 0:
             half = (estimate.high - estimate.low) / 2

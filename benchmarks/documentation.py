@@ -16,13 +16,13 @@ from crossbandit.logs.replay import make_log, replay
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 # Text stays text, and the same picture is the same file.
-SHADED = "shading 0.50"
+SHADED = "50 % of value"
 STRATEGIES = {
-    "price law": "price law",
+    "price distribution": "price distribution",
     "cross-graph-adaptive": "adaptive learner",
     "best response": "best response",
     SHADED: "half of the value",
-    "shading 0.70": "0.7 of the value",
+    "70 % of value": "70 % of the value",
     "truthful": "the value",
 }
 # Ink, lines, what is compared with, and two learners: the colours of report/assets/page.css.
@@ -54,7 +54,7 @@ def draw_start() -> None:
     earned = result.table().set_index("strategy")["surplus"]
     curves = result.bid_curves()
     for theme, (ink, line, muted, first, second) in THEMES.items():
-        colors = {"price law": first, "cross-graph-adaptive": second}
+        colors = {"price distribution": first, "cross-graph-adaptive": second}
         style: dict[Any, Any] = {"text.color": ink, "axes.labelcolor": ink, "axes.edgecolor": line}
         with mpl.rc_context({**style, "xtick.color": ink, "ytick.color": ink}):
             figure, (bars, bids) = plt.subplots(

@@ -344,7 +344,7 @@ def test_the_first_commands_run_where_the_wheel_is_installed(
         result = run(complete.with_name(program), *fewer, cwd=tmp_path, env=ENVIRONMENT)
         assert result.returncode == 0, result.stderr
         said.append(result.stdout)
-    assert "price law" in said[-1]
+    assert "price distribution" in said[-1]
     assert (tmp_path / "results/replay/index.html").exists()
 
 

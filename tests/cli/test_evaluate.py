@@ -59,7 +59,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     text = run(log, *COLUMNS, *options, *shadings, *bidders, "--out", str(out))
     assert "The price is known where you lost" in text
     assert "doubly robust" in text
-    assert "shading 0.25 (open:" in text
+    assert "25 % of value (open:" in text
     assert "mine" in text
     assert sorted(path.name for path in out.iterdir()) == [
         "evaluation.json",
@@ -182,6 +182,6 @@ def test_names_are_whole_in_narrow_terminals_and_guesses_are_said(
     monkeypatch.setenv("COLUMNS", "80")
     frame(200).to_csv(tmp_path / "log.csv", index=False)
     text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
-    assert "shading 0.50" in text
+    assert "50 % of value" in text
     assert "column 'min_bid_to_win' (guessed by name)" in " ".join(text.split())
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
