@@ -194,11 +194,13 @@ def cut_out(printed: str) -> dict[str, str]:
         if line.startswith("strategy "):
             tables.append([])
             within = True
-        elif re.match(r"±|95 %|Difference|Wrote|Open", line):  # an explanation, of several lines
+        elif re.match(
+            r"±|95 % int|Difference|Wrote|Open", line
+        ):  # an explanation, of several lines
             within = False
         if within:
             tables[-1].append(line)
-    seldom = r"(10|20|30|40|60|80|90|95) % of value"
+    seldom = r"(10|20|30|40|60|80|95) % of value"
     strategies = [line for line in tables[0] if not re.match(seldom, line)]
     [note] = [line for line in lines if line.startswith("Prices are correlated with values")]
     found = {"strategies": strategies, "note": [note], "differences": tables[1]}
