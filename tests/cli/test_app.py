@@ -202,3 +202,14 @@ def test_too_little_memory_is_a_sentence(
     assert ended.value.code == 1
     expected = "Error: There is not enough memory for this. Unable to allocate 8 EiB\n"
     assert capsys.readouterr().err == expected
+
+
+def test_every_command_is_in_a_group_and_has_an_example_that_it_takes() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    examples = [one for group in COMMANDS.values() for one in group.values()]
+    assert sorted(commands) == sorted(one.split()[0] for one in examples)
+    for example in examples:
+        name, *words = example.split()
+        command = commands[name]
+        assert command.epilog == f"Example: crossbandit {example}"
+        command.make_context(name, words).close()

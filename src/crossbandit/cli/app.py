@@ -20,17 +20,31 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-app.command()(reproduce)
-app.command()(run)
-app.command()(new_study)
-app.command("list")(list_names)
-app.command()(report)
-app.command()(export)
-app.command()(verify)
-app.command()(replay)
-app.command()(evaluate)
-app.command()(make_log)
-app.command()(serve)
+# The commands of each group, with an example.
+COMMANDS = {
+    "Auctions": {
+        replay: "replay log.csv --feedback after-loss --bid-column our_bid",
+        evaluate: "evaluate log.csv --bid-column our_bid --won-column won --shading 0.6",
+        make_log: "make-log log.csv --auctions 100000 --correlation 0.5 --seed 1",
+        serve: "serve bidders.toml --store bidders.db --port 8000",
+    },
+    "Studies": {
+        new_study: "new-study my-study.toml",
+        list_names: "list algorithms",
+        run: "run my-study.toml --jobs 4",
+        report: "report results/my-study",
+        export: "export results/my-study --to csv",
+    },
+    "The paper": {
+        reproduce: "reproduce --quick",
+        verify: "verify --quick",
+    },
+}
+for _group, _commands in COMMANDS.items():
+    for _command, _example in _commands.items():
+        app.command(
+            _example.split()[0], rich_help_panel=_group, epilog=f"Example: crossbandit {_example}"
+        )(_command)
 
 
 def _print_version(wanted: bool) -> None:
