@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from typer.testing import CliRunner
 
 import crossbandit
-from crossbandit.cli.app import app, run_command
+from crossbandit.cli.app import COMMANDS, app, run_command
 from crossbandit.cli.study import _study
 from tests.studies.helpers import SMALL, mischief, start
 

@@ -71,6 +71,9 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     roles = {"bid": "bid", "won": "won", "propensity": "q"}
     read = read_censored(AuctionLog(data, columns=roles, classes=["site"]))
     expected = evaluate(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
+    first = max(expected.results[1:], key=lambda one: one.best.value)
+    assert expected.results[0].kind == "own"
+    assert f"Of these strategies, {first.strategy} would have earned most: " in text
     written = json.loads((out / "evaluation.json").read_text())
     assert written["strategies"] == json.loads(json.dumps(expected.to_json()["strategies"]))
     assert written["bad_lines"] == 0

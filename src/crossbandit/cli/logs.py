@@ -618,8 +618,9 @@ def evaluate(
 
 def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
     from crossbandit.core.report.terminal import show
-    from crossbandit.logs.evaluate.page import by_propensities, earned
+    from crossbandit.logs.evaluate.page import answer, by_propensities, earned
 
+    say(answer(result))
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):

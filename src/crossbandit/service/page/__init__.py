@@ -48,12 +48,20 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _FIGURES = (
-    ("bids", "Bids by value", "The median bid at each value. The band has the middle 80 % of bids."),
+    (
+        "bids",
+        "Bids by value",
+        "The median bid at each value. Bands: the middle 80 % of bids.",
+    ),
     ("law", "Price distribution", "The probability that a bid wins. Bands: two standard errors."),
     ("surplus", "Surplus", "The values won less the money spent, since the start."),
     ("spend", "Spend", "The money spent. With a budget: in its present period, and the plan."),
     ("wins", "Win rate", "The share of auctions won, by the time at which outcomes arrived."),
-    ("exploration", "Exploration", "The cost of random bids per auction, by the price distribution."),
+    (
+        "exploration",
+        "Exploration",
+        "What random bids cost per auction, by the price distribution.",
+    ),
     ("multiplier", "Multiplier", "Values are divided by it before bidding, to keep the limits."),
 )
 _SAMPLES = 300  # five minutes, with one sample per second
