@@ -134,9 +134,7 @@ class ShadingCurve:
         )
 
     def _repr_html_(self) -> str:
-        facts = [
-            (counted(self.values.size, "value"), "gray lines: the middle 80 % of bids")
-        ]
+        facts = [(counted(self.values.size, "value"), "gray lines: the middle 80 % of bids")]
         return card("ShadingCurve", facts, self.picture())
 
     def save(self, path: str | os.PathLike[str]) -> None:
