@@ -91,7 +91,11 @@ class Application(ABC):
 
     def __repr__(self) -> str:
         counts = f"{self.rounds} decisions made, {self.pending} pending"
-        return f"{type(self).__name__}({counts}, {self.learner.decider_name})"
+        return f"{type(self).__name__}({self._scope()}{counts}, {self.learner.decider_name})"
+
+    def _scope(self) -> str:
+        """Return what an application takes, for its text."""
+        return ""
 
     def _repr_html_(self) -> str:
         facts = [
