@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
 
-from benchmarks.gallery import darkened
+from benchmarks import gallery
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.logs.replay import make_log, replay
 
@@ -42,9 +42,10 @@ def draw_shading() -> None:
         won = float(bid) >= price
         bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
     light = FOLDER / "shading-light.svg"
-    bidder.shading_curve().save(light)
-    text = light.read_text(encoding="utf-8")
-    (FOLDER / "shading-dark.svg").write_text(darkened(text), encoding="utf-8")
+    with mpl.rc_context(gallery.STYLE):
+        bidder.shading_curve().save(light)
+    dark = gallery.darkened(light.read_text(encoding="utf-8"))
+    (FOLDER / "shading-dark.svg").write_text(dark, encoding="utf-8")
 
 
 def draw_start() -> None:
