@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 # The commands of each group, with an example.
-COMMANDS = {
+COMMANDS: dict[str, dict[Callable[..., None], str]] = {
     "Auctions": {
         replay: "replay log.csv --feedback after-loss --bid-column our_bid",
         evaluate: "evaluate log.csv --bid-column our_bid --won-column won --shading 0.6",
