@@ -132,7 +132,7 @@ def _parameters(owner: Any) -> Iterator[Parameter]:
             found = [x for hint in (whole, *get_args(whole)) for x in getattr(hint, _EXTRAS, ())]
             least, most = (*found, Within())[0]
             said: Any = {
-                "metavar": takes,
+                "metavar": "" if annotation is bool else takes,
                 "help": words.replace("[", "\\["),
                 "min": least,
                 "max": most,
