@@ -35,6 +35,7 @@ Local Notation value := (value nu G loss eta gamma rho beta n pi).
 Local Notation inv := (inv nu G eta gamma rho beta n iota).
 Local Notation fail := (fail A iota).
 
+(** The cost of a failure is not negative. *)
 Lemma fail_ge0 : 0 <= fail.
 Proof. by apply: Rmult_le_pos; [have := pos_INR #|A|; lra | exact: Rlt_le (exp_pos _)]. Qed.
 
@@ -84,6 +85,7 @@ Definition warmed W j wh mh i : memory C A :=
     0) (fun=> 0) 2 0
   else mem z z z W j (addw wh) (addm mh) 1 i.+1.
 
+(** What the last pair of the warm-up leaves. *)
 Lemma close_warm W j wh mh i h cf cl :
   close G eta gamma rho n (Memory z z z W j wh mh 1 i h) cf cl z = warmed W j wh mh i.
 Proof. by []. Qed.
@@ -122,12 +124,14 @@ have -> : INR (2 * m.+2) = 2 + INR (2 * m.+1).
 lra.
 Qed.
 
+(** Uniform play adds the same mass for each pair, *)
 Lemma iter_addm k x a : iter k addm x a = x a + INR k * (2 * r0 a / INR (2 * n)).
 Proof.
 elim: k => [|k IH]; first by rewrite /= /INR; ring.
 by rewrite iterS {1}/addm IH S_INR; ring.
 Qed.
 
+(** and the same frequency. *)
 Lemma fold_addw s x : foldl (add_frequency G eta rho n z) x s = iter (size s) addw x.
 Proof. by elim: s x => [|c s IH] x //=; rewrite IH -iterSr. Qed.
 

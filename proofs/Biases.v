@@ -49,7 +49,9 @@ Definition away (x : A -> R) := if j is Some i then (1 - x i) / u i else 0.
 Let Ep a := E0 (fun d => p d a).
 Let Ef a := E0 (fun d => phi d a).
 
+(** Population denominators are positive, *)
 Lemma u0 a : 0 < u a. Proof. by rewrite /u; have := w0 a; lra. Qed.
+(** and so are their inverses. *)
 Lemma iu a : 0 < / u a. Proof. by apply: Rinv_0_lt_compat; exact: u0. Qed.
 
 (** The expectation of a sum. *)
@@ -66,13 +68,16 @@ rewrite big_cons; case: ifP => Pa.
 by rewrite -IH; apply: E_ext => d; rewrite big_cons Pa.
 Qed.
 
+(** The mean probability of an arm lies between 0 *)
 Lemma Ep0 a : 0 <= Ep a.
 Proof. by rewrite -(E_const 0); apply: E_le => d; exact: (proj1 (dp d)). Qed.
+(** and 1. *)
 Lemma Ep1 a : Ep a <= 1.
 Proof.
 rewrite -[1](E_const 1); apply: E_le => d; rewrite -(proj2 (dp d)).
 by apply: (rsum_ge1 (P := xpredT)) => // i _; exact: (proj1 (dp d)).
 Qed.
+(** An indicator is 0 or 1. *)
 Lemma one01 a : 0 <= one a <= 1. Proof. by rewrite /one; case: ifP => _; lra. Qed.
 
 (** The mean input of a regular arm is at most 2, that of the special arm at most beta / gamma. *)
@@ -85,6 +90,7 @@ apply: (Rle_trans _ (2 * u a * / u a)); first by apply: Rmult_le_compat_r; lra.
 by apply: Req_le; field; have := u0 a; lra.
 Qed.
 
+(** What the special arm is fed on average is bounded. *)
 Lemma g_special i : j = Some i -> 0 <= g i <= beta / gamma.
 Proof.
 move=> ji; rewrite /g /b ji eqxx; have ii := iu i; have [l0 l2] := lam02 i; have wi := w0 i.
@@ -142,6 +148,7 @@ rewrite (rsum_eql (P := fun a => a != i) (Q := reg)); first by ring.
 by move=> a; rewrite /reg ji eq_sym.
 Qed.
 
+(** The mean quadratic error of the special arm, by the mass away from it. *)
 Lemma E_Qaway : E0 (fun d => Qaway pt (phi d) j) <= gamma * away pt.
 Proof.
 rewrite /Qaway /away; case ji: j => [i|]; last first.

@@ -116,6 +116,7 @@ Lemma loss01 t c a : 0 <= loss t c a <= 1.
 Proof. by have := loss_top t c a; have := top1 t; lra. Qed.
 
 
+(** Leaders are distributions. *)
 Lemma q_dist t h c : (t < N)%N -> size h = N -> dist (q t h c).
 Proof.
 move=> tN sh; have [s0 s1] := softmax_dist a0 (eta t h) (cum (Y h c) t).
@@ -123,9 +124,11 @@ split=> [a|]; first by rewrite leader.
 by rewrite -[RHS]s1; apply: rsum_eqr => a _; rewrite leader.
 Qed.
 
+(** Expectations depend on paths of full length only. *)
 Lemma E_ext f g : (forall h, size h = N -> f h = g h) -> E f = E g.
 Proof. by move=> fg; apply: EP_ext => e se; exact: fg. Qed.
 
+(** They are monotone. *)
 Lemma E_le f g : (forall h, size h = N -> f h <= g h) -> E f <= E g.
 Proof. by move=> fg; apply: EP_le => // e se; exact: fg. Qed.
 
@@ -154,6 +157,7 @@ Qed.
 (** The leader less the comparator. *)
 Definition ahead t h c a := q t h c a - (if a == pi c then 1 else 0).
 
+(** The comparator's loss is subtracted. *)
 Lemma ahead_sum t h c (x : A -> R) : \rsum_a (ahead t h c a * x a) = ip (q t h c) x - x (pi c).
 Proof.
 rewrite (eq_bigr (fun a => q t h c a * x a - (if a == pi c then x a else 0))); last first.
@@ -181,7 +185,8 @@ rewrite (@E_ext _ (fun h => (if G t (context h t) (arm h t) a then g h * Z t h a
 rewrite EP_add EP_sub left_fair //.
 rewrite (swap d nu_dist pol_dist
   (F := fun h c' v => if G t c' (act v) a then g h * Z t h a else 0)) //; last first.
-  move=> c' v h h' sh sh' ag; case: (G t c' _ a) => //; rewrite (gs _ _ sh sh' (known lt sh sh' ag)).
+  move=> c' v h h' sh sh' ag; case: (G t c' _ a) => //.
+  rewrite (gs _ _ sh sh' (known lt sh sh' ag)).
   by congr Rmult; apply: rsum_eqr => j _; exact: B_round.
 rewrite (@E_ext _ (fun h => g h * (w t h a * Z t h a))); last first.
   move=> h _; rewrite [RHS](_ : _ = w t h a * (g h * Z t h a)); last by ring.
@@ -214,9 +219,9 @@ rewrite -Rmult_plus_distr_l; apply: Rmult_le_compat_l; first exact: (proj1 nu_di
 have [q0 q1] := q_dist c tN sh.
 rewrite rsum_sub (ahead_sum t h c (fun a => loss t c a - m0 t h c)).
 have -> : ip (q t h c) (fun a => loss t c a - m0 t h c) = ip (q t h c) (loss t c) - m0 t h c.
-  rewrite /ip (eq_bigr (fun a => q t h c a * loss t c a - q t h c a * m0 t h c)); last by move=> a _;
-    ring.
-  by rewrite rsum_sub -rsum_mulr q1; ring.
+  rewrite /ip (eq_bigr (fun a => q t h c a * loss t c a - q t h c a * m0 t h c)).
+    by rewrite rsum_sub -rsum_mulr q1; ring.
+  by move=> a _; ring.
 set S := (X in _ - X + _).
 suff : S <= ip (q t h c) (rest t h) by rewrite -/(ip (q t h c) (rest t h)); lra.
 apply: rsum_le => a _; have r0 := rest_ge0 a lt sh; have [l0 l1] := loss01 t c a; have q0' := q0 a.
@@ -279,6 +284,7 @@ Qed.
 
 (** The regret of a path. *)
 Definition arms (h : path C V) : path C A := [seq (x.1, act x.2) | x <- h].
+(** It is a sum over rounds. *)
 Lemma regret_path h t : regret loss pi t (arms h) =
   \rsum_(i < size h) (loss (t + i) (context h i) (arm h i)
     - loss (t + i) (context h i) (pi (context h i))).
@@ -288,11 +294,13 @@ rewrite big_ord_recl /= IH addn0 /context /Paths.arm /=; congr (_ + _).
 by apply: rsum_eqr => i _; rewrite /bump /= addnA addn1 addSn.
 Qed.
 
+(** The regret is at most the certificate, in the mean. *)
 Theorem regret_le_certificate : E (fun h => regret loss pi 0 (arms h)) <= E certificate.
 Proof.
 have [nu0 nu1] := nu_dist.
 pose x t h c := \rsum_v (pol (take t h) c v * loss t c (act v)) - loss t c (pi c).
-have -> : E (fun h => regret loss pi 0 (arms h)) = \rsum_(t < N) E (fun h => \rsum_c (nu c * x t h c)).
+have -> : E (fun h => regret loss pi 0 (arms h)) =
+    \rsum_(t < N) E (fun h => \rsum_c (nu c * x t h c)).
   rewrite -EP_sum (@E_ext _ (fun h => \rsum_(t < N) (loss t (context h t) (arm h t)
       - loss t (context h t) (pi (context h t))))); last by move=> h sh; rewrite regret_path sh.
   rewrite !EP_sum; apply: rsum_eqr => t _.
@@ -376,14 +384,3 @@ set K := \rsum_(u < N) costs u; set U := \rsum_(t < N | ~~ learned t) top t; set
 by move=> all; clear -all; lra.
 Qed.
 End Certificate.
-
-(** The weights of a chain of [n] contexts are the products so far, where [x k] is the probability
-    that its [k]-th context does not show the arm. What is left out is the last product. *)
-Lemma chain_rest (x : nat -> R) n :
-  1 - \rsum_(k < n) (\big[Rmult/1]_(i < k) x i * (1 - x k)) = \big[Rmult/1]_(i < n) x i.
-Proof.
-elim: n => [|n IH]; first by rewrite !big_ord0; ring.
-rewrite (rsum_recr n (fun k => \big[Rmult/1]_(i < k) x i * (1 - x k))) big_ord_recr /=.
-move: IH; set S := \rsum_(k < n) _; set P := \big[_/_]_(i < n) _ => IH.
-by rewrite -IH; ring.
-Qed.

@@ -20,16 +20,19 @@ Fixpoint Ei (n : nat) (f : seq I -> R) : R :=
 Definition ssum (g : I -> R) (s : seq I) : R := foldr (fun i x => g i + x) 0 s.
 Definition mu (g : I -> R) := ip w g.
 
+(** Expectations of equal functions are equal. *)
 Lemma Ei_ext n f g : (forall s, f s = g s) -> Ei n f = Ei n g.
 Proof. by elim: n f g => [|n IH] f g h //=; apply: rsum_eqr => i _;
   rewrite (IH _ (fun s => g (i :: s))). Qed.
 
+(** They are monotone, *)
 Lemma Ei_le n f g : (forall s, f s <= g s) -> Ei n f <= Ei n g.
 Proof.
 elim: n f g => [|n IH] f g h //=; apply: rsum_le => i _.
 by apply: Rmult_le_compat_l; [exact: (proj1 dw) | exact: IH].
 Qed.
 
+(** also if the functions are compared on samples of the right size only. *)
 Lemma Ei_le_size n f g : (forall s, size s = n -> f s <= g s) -> Ei n f <= Ei n g.
 Proof.
 elim: n f g => [|n IH] f g h /=; first exact: h.
@@ -37,15 +40,18 @@ apply: rsum_le => i _; apply: Rmult_le_compat_l; first exact: (proj1 dw).
 by apply: IH => s ss; apply: h; rewrite /= ss.
 Qed.
 
+(** A constant is its mean. *)
 Lemma Ei_const n a : Ei n (fun=> a) = a.
 Proof. by elim: n => //= n ->; rewrite -(dist_const a dw). Qed.
 
+(** Expectations add up. *)
 Lemma Ei_add n f g : Ei n (fun s => f s + g s) = Ei n f + Ei n g.
 Proof.
 elim: n f g => [|n IH] f g //=; rewrite -rsum_split; apply: rsum_eqr => i _.
 by rewrite (IH (fun s => f (i :: s)) (fun s => g (i :: s))); ring.
 Qed.
 
+(** A factor moves out of an expectation. *)
 Lemma Ei_scale n a f : Ei n (fun s => a * f s) = a * Ei n f.
 Proof.
 elim: n f => [|n IH] f //=; rewrite rsum_mull; apply: rsum_eqr => i _.
@@ -105,6 +111,7 @@ Qed.
 
 (** ** Tail bounds *)
 Definition ind (b : bool) : R := if b then 1 else 0.
+(** An indicator is not negative. *)
 Lemma ind_ge0 b : 0 <= ind b. Proof. by case: b; rewrite /ind; lra. Qed.
 
 (** The probability of an event. *)
@@ -271,6 +278,7 @@ rewrite (_ : - (lam * mean h) - lam ^ 2 * second h = - (lam * mean h + lam ^ 2 *
 set y := lam * mean h + _; have := exp_ineq1_le y; have := exp_pos (- y); have := exp_opp y; nra.
 Qed.
 
+(** Markov's step: where the sum exceeds its bound, the exponential is at least 1. *)
 Lemma exceeds_le h : exceeds h -> 1 <= delta * exp (lam * excess h).
 Proof.
 rewrite /exceeds /geb; case: Rle_dec => // le _; have d0 : 0 < delta by lra.

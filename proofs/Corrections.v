@@ -25,6 +25,7 @@ Let Delta := \rsum_c (nu c * ((p c - pi c) * l c)).
 Let drift := \rsum_c (nu c * (p c - pi c)).
 Let U := \rsum_c (nu c * (1 - p c)).
 
+(** With a factor of 2, the sign relations of Lemma 15 hold. *)
 Lemma lemma15_signs : Rmax 0 Delta <= 2 * (Rmax 0 drift + U) /\ Rmax 0 (- Delta) <=
   2 * U /\ Rmax 0 (- drift) <= U.
 Proof.

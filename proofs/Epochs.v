@@ -30,6 +30,7 @@ Hypothesis dwl : dist pair_law.
 Fixpoint pathv (V : Y -> R) (y : Y) (ls : seq I) : R :=
   if ls is l :: ls' then cost y + pathv V (step y l) ls' else V y.
 
+(** The ideal trajectory is a mean over pairs that are drawn independently. *)
 Lemma ideal_path (Vend : X -> Y -> R) i x y :
   ideal pair_law step cost Vend i x y = Ei pair_law i (pathv (Vend x) y).
 Proof.
@@ -38,6 +39,7 @@ rewrite [cost y in LHS](dist_const _ dwl) -rsum_split; apply: rsum_eqr => l _.
 by rewrite IH (Ei_add pair_law i (fun=> cost y)) Ei_const //; ring.
 Qed.
 
+(** A mean over contexts moves into the value of a path. *)
 Lemma pathv_mean m (V : seq C -> Y -> R) y ls :
   Ei nu m (fun s => pathv (V s) y ls) = pathv (fun y' => Ei nu m (fun s => V s y')) y ls.
 Proof.
@@ -69,6 +71,7 @@ Lemma value_S N t s : value N.+1 t s =
     (value N t.+1)))).
 Proof. by apply: play_S => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
+(** Regret is at most 1 in each round. *)
 Lemma value_le N t s : value N t s <= INR N.
 Proof. by apply: run_le => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
@@ -97,6 +100,7 @@ Definition kept (l : draw) := l.2.
 Definition r_of (F : table C A) c := mix rho (softmax eta (F c)).
 Definition pair_law (F0 : table C A) (l : draw) := / 4 * (nu (ctx l) * r_of F0 (ctx l) (arm l)).
 
+(** Mixed policies are distributions. *)
 Lemma r_of_dist F c : dist (r_of F c).
 Proof. by apply: mix_dist => //; exact: softmax_dist. Qed.
 
@@ -111,6 +115,7 @@ rewrite -rsum_split rsum_mull; apply: rsum_eqr => a _.
 by rewrite !rsum_bool /pair_law /ctx /arm /=; ring.
 Qed.
 
+(** So is the law of a pair. *)
 Lemma pair_law_dist F0 : dist (pair_law F0).
 Proof.
 have [nn n1] := dnu; split.
@@ -124,6 +129,7 @@ rewrite (rsum_eqr (G := r_of F0 c)); first by rewrite r1; ring.
 by move=> a _; field.
 Qed.
 
+(** The law of what is retained, as a sum over arms. *)
 Lemma law_sum s cl f : law eta rho s cl f =
   \rsum_a (r_of (snap s) cl a * (/ 2 * (f (Some a) + f None))).
 Proof.
@@ -165,6 +171,7 @@ Definition add_frequency (F1 : table C A) (x : A -> R) (c : C) a := x a + \rsum_
 (** The memory between pairs. *)
 Definition mem F F0 F1 W j wh mh ep i : memory C A := Memory F F0 F1 W j wh mh ep i None.
 
+(** After the warm-up, the policy is that of the paper's q. *)
 Lemma q_ofE F F0 F1 W j wh mh ep i c : (1 < ep)%N -> q eta rho (mem F F0 F1 W j wh mh ep i) c =
   q_of F0 F c.
 Proof. by move=> h; rewrite /q /= h. Qed.
@@ -177,6 +184,7 @@ Definition actual_end (x : A -> R) (y : ystate) := let '(t, F, mh) := y in
   value N t (mem F F1 F (fun a => x a + 3 / 2 * gamma) (special_arm G mh) (fun=> 0) (fun=> 0) ep.+1
     0).
 
+(** The warm-up is over. *)
 Lemma ep_ne1 : (ep == 1)%N = false.
 Proof. by case: ep ep1 => [|[|]]. Qed.
 
@@ -302,10 +310,13 @@ have [r0 r1] := r_of_dist F c; rewrite /g; split.
 have : \rsum_(v | G v a) r_of F c v <= \rsum_v r_of F c v by apply: rsum_sub_le.
 by rewrite r1; lra.
 Qed.
+(** Observation probabilities are not negative. *)
 Lemma w_ge0 F a : 0 <= w F a.
 Proof. by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half F a c;
   lra]. Qed.
+(** With gamma added they are positive, *)
 Lemma u_gt0 F a : 0 < u F a. Proof. by rewrite /u; have := w_ge0 F a; lra. Qed.
+(** and so are their estimates. *)
 Lemma W_of_gt0 F s a : 0 < W_of F s a.
 Proof.
 have h : 0 <= ssum (g F a) s by elim: s => [|i s IH] /=; [lra | have := g_half F a i; lra].

@@ -5,6 +5,7 @@ Open Scope R_scope.
 
 Definition other : rel bool := fun v a => v != a.
 
+(** No two arms of the example are independent. *)
 Lemma alpha_other : alpha other = 1%N.
 Proof.
 apply/eqP; rewrite eqn_leq; apply/andP; split.

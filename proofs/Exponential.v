@@ -5,18 +5,23 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** exp is monotone. *)
 Lemma exp_le x y : x <= y -> exp x <= exp y.
 Proof. by case=> [h|->]; [apply: Rlt_le; exact: exp_increasing | lra]. Qed.
 
+(** exp (- x) is the inverse of exp x. *)
 Lemma exp_opp x : exp (- x) * exp x = 1.
 Proof. by rewrite -exp_plus -exp_0; congr exp; ring. Qed.
 
+(** ln is monotone. *)
 Lemma ln_mono x y : 0 < x -> x <= y -> ln x <= ln y.
 Proof. by move=> x0 [h|->]; [apply: Rlt_le; exact: ln_increasing | lra]. Qed.
 
+(** The logarithm of a ratio. *)
 Lemma ln_div x y : 0 < x -> 0 < y -> ln (x / y) = ln x - ln y.
 Proof. by move=> x0 y0; rewrite /Rdiv ln_mult // ?ln_Rinv //; exact: Rinv_0_lt_compat. Qed.
 
+(** ln lies below its tangent at 1. *)
 Lemma ln_le_sub1 x : 0 < x -> ln x <= x - 1.
 Proof. by move=> x0; have := exp_ineq1_le (ln x); rewrite exp_ln //; lra. Qed.
 
@@ -32,25 +37,30 @@ have h1 : exp (y * d) * (1 + (y - y * d)) <= exp y.
 by nra.
 Qed.
 
+(** Powers of exp. *)
 Lemma pow_exp x n : exp x ^ n = exp (INR n * x).
 Proof.
 elim: n => [|n IH]; first by rewrite /INR Rmult_0_l exp_0.
 by rewrite -tech_pow_Rmult IH -exp_plus S_INR; congr exp; ring.
 Qed.
 
+(** A bound of exp x gives one of exp (2 x). *)
 Lemma exp_double x b : exp x <= b -> exp (2 * x) <= b * b.
 Proof. by move=> h; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
   Qed.
 
+(** A numerical bound. *)
 Lemma exp_64th : exp (/ 64) <= 64 / 63.
 Proof. by have := exp_ineq1_le (- / 64); have := exp_pos (/ 64); have := exp_opp (/ 64); nra. Qed.
 
+(** A numerical bound of exp (4 kappa) for kappa = 1/8. *)
 Lemma exp_half : exp (/ 2) <= 5 / 3.
 Proof.
 have h := exp_64th; do 5 move/exp_double: h => h.
 by rewrite (_ : / 2 = 2 * (2 * (2 * (2 * (2 * / 64))))); lra.
 Qed.
 
+(** A numerical bound of e. *)
 Lemma exp1_ub : exp 1 <= 11 / 4.
 Proof.
 have h := exp_64th; do 6 move/exp_double: h => h.

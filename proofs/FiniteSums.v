@@ -9,17 +9,29 @@ Open Scope R_scope.
 Global Arguments pow : simpl never.
 Global Arguments INR : simpl never.
 
+(** Addition and multiplication have the laws that sums over finite sets need. *)
 Lemma RplusA : associative Rplus. Proof. by move=> x y z; ring. Qed.
+(** Addition commutes. *)
 Lemma RplusC : commutative Rplus. Proof. by move=> x y; ring. Qed.
+(** Zero is neutral on the left, *)
 Lemma Rplus0l : left_id 0 Rplus. Proof. by move=> x; ring. Qed.
+(** and on the right. *)
 Lemma Rplus0r : right_id 0 Rplus. Proof. by move=> x; ring. Qed.
+(** Multiplication is associative. *)
 Lemma RmultA : associative Rmult. Proof. by move=> x y z; ring. Qed.
+(** It commutes. *)
 Lemma RmultC : commutative Rmult. Proof. by move=> x y; ring. Qed.
+(** One is neutral on the left, *)
 Lemma Rmult1l : left_id 1 Rmult. Proof. by move=> x; ring. Qed.
+(** and on the right. *)
 Lemma Rmult1r : right_id 1 Rmult. Proof. by move=> x; ring. Qed.
+(** Zero absorbs on the left, *)
 Lemma Rmult0l : left_zero 0 Rmult. Proof. by move=> x; ring. Qed.
+(** and on the right. *)
 Lemma Rmult0r : right_zero 0 Rmult. Proof. by move=> x; ring. Qed.
+(** Multiplication distributes from the right, *)
 Lemma RmultDl : left_distributive Rmult Rplus. Proof. by move=> x y z; ring. Qed.
+(** and from the left. *)
 Lemma RmultDr : right_distributive Rmult Rplus. Proof. by move=> x y z; ring. Qed.
 
 Canonical Rplus_monoid := Monoid.Law RplusA Rplus0l Rplus0r.
@@ -40,18 +52,23 @@ Section Sums.
 Variable I : finType.
 Implicit Types (P : pred I) (F G : I -> R).
 
+(** Sums are monotone. *)
 Lemma rsum_le P F G : (forall i, P i -> F i <= G i) -> \rsum_(i | P i) F i <= \rsum_(i | P i) G i.
 Proof. by move=> h; elim/big_ind2: _ => //; [lra | move=> *; lra]. Qed.
 
+(** A sum of numbers that are not negative is not negative. *)
 Lemma rsum_ge0 P F : (forall i, P i -> 0 <= F i) -> 0 <= \rsum_(i | P i) F i.
 Proof. by move=> h; elim/big_ind: _ => //; [lra | move=> *; lra]. Qed.
 
+(** One term is taken out of a sum. *)
 Lemma rsum_D1 P F i0 : P i0 -> \rsum_(i | P i) F i = F i0 + \rsum_(i | P i && (i != i0)) F i.
 Proof. exact: bigD1. Qed.
+(** A sum is split by a condition. *)
 Lemma rsum_ID P (Q : pred I) F :
   \rsum_(i | P i) F i = \rsum_(i | P i && Q i) F i + \rsum_(i | P i && ~~ Q i) F i.
 Proof. exact: bigID. Qed.
 
+(** A sum of positive numbers is positive if there is one. *)
 Lemma rsum_gt0 P F i0 : P i0 -> (forall i, P i -> 0 < F i) -> 0 < \rsum_(i | P i) F i.
 Proof.
 move=> Pi0 h; rewrite (bigD1 i0) //=.
@@ -60,17 +77,22 @@ have : 0 <= \rsum_(i | P i && (i != i0)) F i by apply: rsum_ge0 => i /andP[/h hi
 lra.
 Qed.
 
+(** A factor on the left moves into a sum, *)
 Lemma rsum_mull P F (a : R) : a * \rsum_(i | P i) F i = \rsum_(i | P i) (a * F i).
 Proof. exact: big_distrr. Qed.
+(** and one on the right. *)
 Lemma rsum_mulr P F (a : R) : (\rsum_(i | P i) F i) * a = \rsum_(i | P i) (F i * a).
 Proof. exact: big_distrl. Qed.
+(** A sum of sums. *)
 Lemma rsum_split P F G : \rsum_(i | P i) (F i + G i) = \rsum_(i | P i) F i + \rsum_(i | P i) G i.
 Proof. exact: big_split. Qed.
+(** The sum of negatives. *)
 Lemma rsum_opp P F : \rsum_(i | P i) (- F i) = - \rsum_(i | P i) F i.
 Proof.
 rewrite (eq_bigr (fun i => (-1) * F i)); last by move=> i _; ring.
 by rewrite -rsum_mull; ring.
 Qed.
+(** A sum of differences. *)
 Lemma rsum_sub P F G : \rsum_(i | P i) (F i - G i) = \rsum_(i | P i) F i - \rsum_(i | P i) G i.
 Proof. by rewrite rsum_split rsum_opp. Qed.
 
@@ -84,12 +106,15 @@ have : 0 <= \rsum_(i | Q i && ~~ P i) F i by apply: rsum_ge0 => i /andP[/F0].
 lra.
 Qed.
 
+(** Equal index sets give equal sums, *)
 Lemma rsum_eql P (Q : pred I) F : (forall i, P i = Q i) -> \rsum_(i | P i) F i =
   \rsum_(i | Q i) F i.
 Proof. by move=> h; exact: eq_bigl. Qed.
+(** and so do equal terms. *)
 Lemma rsum_eqr P F G : (forall i, P i -> F i = G i) -> \rsum_(i | P i) F i = \rsum_(i | P i) G i.
 Proof. exact: eq_bigr. Qed.
 
+(** A condition moves into the terms. *)
 Lemma rsum_mkcondr P (Q : pred I) F :
   \rsum_(i | P i && Q i) F i = \rsum_(i | P i) (if Q i then F i else 0).
 Proof. exact: big_mkcondr. Qed.
@@ -102,6 +127,7 @@ have : 0 <= \rsum_(i | P i && (i != i0)) F i by apply: rsum_ge0 => i /andP[/h hi
 lra.
 Qed.
 
+(** The sum of a constant. *)
 Lemma rsum_const P (a : R) : \rsum_(i | P i) a = INR #|[pred i | P i]| * a.
 Proof.
 rewrite big_const; elim: #|_| => [|n IH]; first by rewrite /= /INR; lra.
@@ -109,12 +135,15 @@ by rewrite iterS IH S_INR; lra.
 Qed.
 End Sums.
 
+(** The order of two sums does not matter. *)
 Lemma rsum_exchange (I J : finType) (P : pred I) (Q : pred J) (F : I -> J -> R) :
   \rsum_(i | P i) \rsum_(j | Q j) F i j = \rsum_(j | Q j) \rsum_(i | P i) F i j.
 Proof. exact: exchange_big. Qed.
 
+(** A sum over two values. *)
 Lemma rsum_bool (g : bool -> R) : \rsum_(b : bool) g b = g true + g false.
 Proof. exact: big_bool. Qed.
+(** The last term of a sum. *)
 Lemma rsum_recr n (F : nat -> R) : \rsum_(i < n.+1) F i = \rsum_(i < n) F i + F n.
 Proof. exact: big_ord_recr. Qed.
 
@@ -124,6 +153,7 @@ Variable I : finType.
 (** The inner product. *)
 Definition ip (p x : I -> R) := \rsum_i (p i * x i).
 
+(** A constant is its mean. *)
 Lemma dist_ip_const (p : I -> R) a : dist p -> ip p (fun=> a) = a.
 Proof. by case=> _ h; rewrite /ip -rsum_mulr h; lra. Qed.
 

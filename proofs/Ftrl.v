@@ -16,14 +16,18 @@ Hypothesis eta0 : 0 < eta.
 Definition wexp (c : A -> R) (a : A) := exp (- eta * c a).
 Definition norm (c : A -> R) := \rsum_a wexp c a.
 Local Notation softmax := (@softmax A eta).
+(** The softmax is a weight over the sum of weights. *)
 Lemma softmaxE (c : A -> R) a : softmax c a = wexp c a / norm c. Proof. by []. Qed.
 
+(** The sum of weights is positive. *)
 Lemma norm_gt0 c : 0 < norm c.
 Proof. by apply: (rsum_gt0 (i0 := a0)) => // i _; exact: exp_pos. Qed.
 
+(** Every arm has a positive probability. *)
 Lemma softmax_gt0 c a : 0 < softmax c a.
 Proof. by apply: Rdiv_lt_0_compat; [exact: exp_pos | exact: norm_gt0]. Qed.
 
+(** The softmax is a distribution. *)
 Lemma softmax_dist c : dist (softmax c).
 Proof.
 split=> [a|]; first exact: Rlt_le (softmax_gt0 c a).
@@ -115,21 +119,25 @@ Variable z : nat -> R.
 Definition cum (t : nat) (a : A) := \rsum_(s < t) y s a.
 Definition p (t : nat) := softmax (cum t).
 
+(** Before the first input, all weights are 1. *)
 Lemma norm0 : norm (cum 0) = INR #|A|.
 Proof.
 rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp /cum big_ord0 Rmult_0_r exp_0.
 by rewrite rsum_const Rmult_1_r.
 Qed.
 
+(** One more input. *)
 Lemma cumS t a : cum t.+1 a = cum t a + y t a.
 Proof. by rewrite /cum big_ord_recr. Qed.
 
 (** The Kullback-Leibler divergence from the uniform distribution. *)
 Definition klu (v : A -> R) := \rsum_a (v a * ln (v a * INR #|A|)).
 
+(** There is an arm. *)
 Lemma card_gt0 : 0 < INR #|A|.
 Proof. by apply: lt_0_INR; apply/ltP; apply/card_gt0P; exists a0. Qed.
 
+(** The divergence from the uniform distribution, by the entropy. *)
 Lemma klu_negent v : dist v -> klu v = negent v + ln (INR #|A|).
 Proof.
 move=> [v0 v1]; have K0 := card_gt0.

@@ -11,6 +11,7 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** One more term of a sum over a list. *)
 Lemma ssum_cons (I : finType) (f : I -> R) i s : ssum f (i :: s) = f i + ssum f s.
 Proof. by []. Qed.
 
@@ -38,6 +39,7 @@ Let ig : 0 < / gamma. Proof. exact: Rinv_0_lt_compat. Qed.
 (** Consequences of the conditions on the parameters. *)
 Lemma gamma_n : 2 / INR n <= gamma.
 Proof. by apply: (Rmult_le_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra. Qed.
+(** The bound of a path, from below. *)
 Lemma B0_ge : 2 + beta <= B0 * gamma /\ 4 * INR n <= B0.
 Proof.
 have Bg : B0 * gamma = 2 * iota + INR n * beta by rewrite /B0; field; lra.
@@ -45,8 +47,10 @@ have n1 : 1 <= INR n by lra.
 rewrite Bg; split; first by nra.
 by apply: (Rmult_le_reg_r gamma) => //; rewrite Bg; nra.
 Qed.
+(** It is small in units of the learning rate, *)
 Lemma kappa8 : 0 <= eta * B0 <= / 8.
 Proof. by have [_ h] := B0_ge; split=> //; apply: Rmult_le_pos; lra. Qed.
+(** and so are the inputs of a pair. *)
 Lemma eta_shift : eta * (2 * ((2 + beta) / gamma)) <= 3.
 Proof.
 have [h _] := B0_ge; have : (2 + beta) / gamma <= B0.
@@ -80,6 +84,7 @@ have ln0 : 0 <= ln (INR #|A| / rho).
 by have := alpha_ge1 a0 G; nra.
 Qed.
 
+(** The bound of a pair is not negative. *)
 Lemma pair_bound_ge0 : 0 <= pair_bound.
 Proof.
 have g0 := graph_sum_ge0; have [k0 _] := kappa8; rewrite /OnePair.pair_bound /graph_bound /D.
@@ -112,6 +117,7 @@ by apply: rsum_le => a _; apply: Rmult_le_compat_l => //; have := dd t c a; have
   lra.
 Qed.
 
+(** The potential is not negative. *)
 Lemma Phi_ge0 (H : table C A) : 0 <= Phi H.
 Proof. by apply: rsum_ge0 => c _; apply: Rmult_le_pos; [exact: (proj1 dnu) | exact: Phi1_ge0]. Qed.
 
@@ -129,6 +135,7 @@ Let dwl : dist pair_law := pair_law_dist a0 eta dnu rho1 F0.
 
 (** The ideal input is still below [B0]. *)
 Definition okY (Y : table C A) : bool := [forall c, [forall a, geb B0 (Y c a)]].
+(** The test of a path is exact. *)
 Lemma okYP Y : reflect (forall c a, Y c a <= B0) (okY Y).
 Proof.
 apply: (iffP forallP) => [h c a|h c].
@@ -144,6 +151,7 @@ Fixpoint stopped (sq : seq C) (y : ystate C A) (ls : seq (draw C A)) : R :=
                  else Phi (scaled F (theta sq) Y))
   else Phi (scaled F (theta sq) Y).
 
+(** Ideal inputs are not negative. *)
 Lemma y_ideal_ge0 t l c a : 0 <= y_ideal t l c a.
 Proof.
 have h := y_ideal_bd G eta dnu loss01 gamma0 rho1 beta4 F0 j t c l a.
@@ -216,6 +224,7 @@ Qed.
 (** The state at the end of a path. *)
 Definition final (y : ystate C A) ls := foldl ideal_step y ls.
 
+(** So what was fed only grows. *)
 Lemma Y_mono ls y c a : y.1.2 c a <= (final y ls).1.2 c a.
 Proof.
 elim: ls y => [|l ls IH] y; first exact: Rle_refl.
@@ -256,6 +265,7 @@ have -> : (2 * (obs a l + ssum (obs a) ls) + (INR (size ls) + 1) * b a) / u a
 by lra.
 Qed.
 
+(** The estimated mass at the end of an epoch. *)
 Lemma final_m ls y a : (final y ls).2 a = y.2 a + ssum (fun l => r_of F (ctx l) a) ls / INR n.
 Proof.
 elim: ls y => [|l ls IH] y; first by rewrite /= /Rdiv; ring.
@@ -280,6 +290,7 @@ Definition loss_m a (l : draw C A) := 1 - r_of F (ctx l) a.
 Definition badS (ls : seq (draw C A)) := if [pick a | heavy a] is Some a then
   geb (ssum (loss_m a) ls) (4 / 3 * (INR n * mu pair_law (loss_m a)) + iota / / 2) else false.
 
+(** Mixed policies are probabilities. *)
 Lemma r_of01 (H : table C A) c a : 0 <= r_of H c a <= 1.
 Proof. by have [r0 r1] := r_of_dist a0 eta rho1 H c; split=> //; rewrite -r1;
   apply: (rsum_ge1 (P := xpredT)). Qed.
@@ -288,12 +299,14 @@ Proof. by have [r0 r1] := r_of_dist a0 eta rho1 H c; split=> //; rewrite -r1;
 Lemma P_F : Pr nu n badF <= INR #|A| * exp (- iota).
 Proof. by apply: union_bound => // a; apply: chernoff_lo => // c; exact: g_half. Qed.
 
+(** The loss event fails rarely. *)
 Lemma P_L : Pr pair_law n badL <= INR #|A| * exp (- iota).
 Proof.
 apply: union_bound => // a; apply: chernoff_up => //; [|lra|have := exp1_ub; lra].
 by move=> l; rewrite /obs; case: ifP => _; lra.
 Qed.
 
+(** So does the event of the selector. *)
 Lemma P_S : Pr pair_law n badS <= exp (- iota).
 Proof.
 rewrite /badS; case: pickP => [a _|_]; last by rewrite /Pr Ei_const //; exact: Rlt_le (exp_pos _).
@@ -322,6 +335,7 @@ by apply: (Rmult_le_reg_r (W_of G eta gamma rho n F0 sq a)) => //;
   rewrite /ratio /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
 
+(** The mean of an observation is its probability. *)
 Lemma mu_obs a : mu pair_law (obs a) = w a.
 Proof.
 rewrite /mu /ip (obs_mean nu G eta rho F0 a (fun=> 1)); last by field.
@@ -345,9 +359,11 @@ have -> : B0 * u a = B0 * w a + (2 * iota + INR n * beta) by rewrite /Epochs.u R
 by have [_ B4] := B0_ge; have := Rmult_le_compat_r _ _ _ wa B4; lra.
 Qed.
 
+(** An arm without self-loop is observed if another one is played. *)
 Lemma w_m a : ~~ G a a -> Epochs.w nu G eta rho F a = (1 - mm a) / 2.
 Proof. by move=> na; have := w_noself a0 eta dnu so rho1 F na; rewrite w_known -/mm; lra. Qed.
 
+(** The mean of what the selector counts. *)
 Lemma mu_loss_m a : mu pair_law (loss_m a) = 1 - mm a.
 Proof.
 have [_ n1] := dnu.

@@ -15,10 +15,12 @@ Variable G : rel A.            (* G i j : an edge from i to j *)
 Local Notation indep := (indep G).
 Local Notation alpha := (alpha G).
 
+(** No independent set has more than alpha arms. *)
 Lemma indep_le S : indep S -> (#|S| <= alpha)%N.
 Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h).
   Qed.
 
+(** The Boolean test for independent sets. *)
 Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j)
   (indep S).
 Proof.

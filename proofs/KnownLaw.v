@@ -53,12 +53,16 @@ Local Notation estimate := (estimate nu G eta gamma rho).
 Local Notation alg := (algorithm1 nu G eta gamma rho beta).
 Implicit Type L : cumul C A.
 
+(** There is an arm. *)
 Lemma K0 : 0 < K. Proof. exact: card_gt0 a0. Qed.
+(** Every arm is explored. *)
 Lemma rK0 : 0 < rho / K. Proof. by apply: Rdiv_lt_0_compat; [lra | exact: K0]. Qed.
 
+(** FTRL iterates are distributions. *)
 Lemma ftrl_dist L c : dist (ftrl L c).
 Proof. exact: softmax_dist. Qed.
 
+(** Mixed policies are at least the share of exploration. *)
 Lemma mixed_ge L c a : rho / K <= mixed L c a.
 Proof.
 have [p0 _] := ftrl_dist L c; have := p0 a; rewrite /KnownLaw.mixed => h.
@@ -78,12 +82,14 @@ Qed.
 (** The population average of the iterates. *)
 Definition pbar L a := \rsum_c (nu c * ftrl L c a).
 
+(** The mean of mixed policies is the mixed mean. *)
 Lemma m_pbar L a : m L a = (1 - rho) * pbar L a + rho / K.
 Proof.
 rewrite /KnownLaw.m /pbar rsum_mull [rho / K in RHS](dist_const _ nu_dist) -rsum_split.
 by apply: eq_bigr => c _; rewrite /KnownLaw.mixed; ring.
 Qed.
 
+(** It is a distribution, *)
 Lemma m_dist L : dist (m L).
 Proof.
 have [n0 n1] := nu_dist; split=> [a|].
@@ -92,12 +98,14 @@ rewrite /KnownLaw.m rsum_exchange -n1; apply: eq_bigr => c _.
 by rewrite -rsum_mull (proj2 (mixed_dist L c)); ring.
 Qed.
 
+(** and every arm has its share of exploration. *)
 Lemma m_ge L a : rho / K <= m L a.
 Proof.
 have [n0 n1] := nu_dist; rewrite -[rho / K]Rmult_1_l -n1 rsum_mulr.
 by apply: rsum_le => c _; apply: Rmult_le_compat_l => //; exact: mixed_ge.
 Qed.
 
+(** The mean iterate is at most the mean of mixed policies, enlarged. *)
 Lemma pbar_le L a : pbar L a <= m L a / (1 - rho).
 Proof.
 have := m_pbar L a; have := rK0 => k0 h.
@@ -106,15 +114,18 @@ have -> : (1 - rho) * (m L a / (1 - rho)) = m L a by field; lra.
 by lra.
 Qed.
 
+(** Observation probabilities, by the mean policy. *)
 Lemma w_m L a : w L a = \rsum_(v | G v a) m L v.
 Proof.
 rewrite /KnownLaw.m rsum_exchange /KnownLaw.w; apply: eq_bigr => c _.
 by rewrite rsum_mull.
 Qed.
 
+(** They are not negative. *)
 Lemma w_ge0 L a : 0 <= w L a.
 Proof. by rewrite w_m; apply: rsum_ge0 => v _; exact: (proj1 (m_dist L)). Qed.
 
+(** With gamma added they are positive. *)
 Lemma u_gt0 L a : 0 < u L a.
 Proof. by rewrite /KnownLaw.u; have := w_ge0 L a; lra. Qed.
 
@@ -158,12 +169,14 @@ Definition reg L a := special_arm G (m L) != Some a.
 (** ** The graph sum *)
 Definition Gsum := graph_sum (INR #|A|) (INR (alpha G)) rho + 2.
 
+(** One arm is an independent set. *)
 Lemma alpha_ge1 : 1 <= INR (alpha G).
 Proof.
 rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; rewrite -(cards1 a0).
 by apply: indep_le; apply/indepP => a b; rewrite !inE => /eqP-> /eqP->; rewrite eqxx.
 Qed.
 
+(** The share of exploration is at most 1. *)
 Lemma rK1 : rho / K <= 1.
 Proof.
 have [_ m1] := m_dist (fun _ _ => 0); rewrite -m1.
@@ -261,12 +274,14 @@ Let l := loss t c.
 Let y v a := estimate L (see G loss t v) c a + bonus L a.
 Let z v := if special_arm G (m L) is Some j then y v j else 0.
 
+(** The correction is not negative. *)
 Lemma bonus_ge0 a : 0 <= bonus L a.
 Proof.
 rewrite /KnownLaw.bonus; case: ifP => _; last by lra.
 by apply: Rmult_le_pos; [lra | apply: Rlt_le; apply: Rinv_0_lt_compat; exact: u_gt0].
 Qed.
 
+(** An estimate is at most the inverse of its denominator. *)
 Lemma est_bd v a : 0 <= estimate L (see G loss t v) c a <= / u L a.
 Proof.
 have u0 := u_gt0 L a; have i0 := Rinv_0_lt_compat _ u0; have [l0 l1] := loss01 t c a.
@@ -274,9 +289,11 @@ rewrite /KnownLaw.estimate /see; case: (G v a); last by lra.
 by rewrite /Rdiv; nra.
 Qed.
 
+(** Inputs are not negative. *)
 Lemma y_ge0 v a : 0 <= y v a.
 Proof. by rewrite /y; have := bonus_ge0 a; have := est_bd v a; lra. Qed.
 
+(** The shift of an input is bounded. *)
 Lemma z_bd v : 0 <= z v <= (1 + beta) / gamma.
 Proof.
 have ig := Rinv_0_lt_compat _ gamma0.

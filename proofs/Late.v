@@ -49,9 +49,12 @@ Definition copy (k t : nat) (update : prog (state l)) := E update (V (own t) k 0
 Fixpoint copies (n t i : nat) (line : seq (prog (state l))) : R :=
   if line is update :: line' then copy (share i n) t update + copies n t.+1 i.+1 line' else 0.
 
+(** No copy has a round when none is left. *)
 Lemma share0 i : (i <= D)%N -> share i 0 = 0%N.
 Proof. by move=> iD; rewrite /share add0n divn_small // ltnS leq_subr. Qed.
+(** The next copy has the share that is left, *)
 Lemma shareS i n : share i.+1 n.+1 = share i n. Proof. by rewrite /share addSn subSS. Qed.
+(** and the first one has one round more. *)
 Lemma share_first n : share 0 n.+1 = (share D n).+1.
 Proof. by rewrite /share subn0 addnK addSnnS divnDr ?dvdnn // divnn addn1. Qed.
 
@@ -63,8 +66,10 @@ elim: k t s => //= k IH t s; congr Draw; apply: functional_extensionality => c; 
 apply: functional_extensionality => a; congr bind; apply: functional_extensionality => s';
   by rewrite IH.
 Qed.
+(** Regret from the next round on is that of shifted losses. *)
 Lemma regret_shift ls t h : regret ls pi t.+1 h = regret (fun r => ls r.+1) pi t h.
 Proof. by elim: h t => [|[c a] h IH] t //=; rewrite IH. Qed.
+(** The value of a copy does not depend on when it starts. *)
 Lemma V_shift t k s : V (own t) k 1 s = V (own (t + D.+1)) k 0 s.
 Proof.
 have e : (fun r => own t r.+1) = own (t + D.+1).
@@ -72,6 +77,7 @@ have e : (fun r => own t r.+1) = own (t + D.+1).
 by rewrite /V play_shift -e; apply: E_ext => h; rewrite regret_shift.
 Qed.
 
+(** A new update joins the line. *)
 Lemma copies_rcons n t i line update :
   copies n t i (rcons line update) = copies n t i line + copy (share (i + size line) n)
     (t + size line) update.
@@ -79,8 +85,10 @@ Proof.
 elim: line t i => [|u line IH] t i /=; first by rewrite !addn0; ring.
 by rewrite IH !addnS !addSn; ring.
 Qed.
+(** After a round, the copies move up. *)
 Lemma copiesS n t i line : copies n.+1 t i.+1 line = copies n t i line.
 Proof. by elim: line t i => //= u line IH t i; rewrite shareS IH. Qed.
+(** Nothing is left when no round is. *)
 Lemma copies0 t i line : (i + size line <= D.+1)%N -> copies 0 t i line = 0.
 Proof.
 elim: line t i => //= u line IH t i; rewrite addnS -addSn => h; rewrite IH // share0; last first.
@@ -88,6 +96,7 @@ elim: line t i => //= u line IH t i; rewrite addnS -addSn => h; rewrite IH // sh
 by rewrite /copy /V /= (E_ext _ (g := fun x => 0 * 0)) ?E_scale; [ring | move=> s; ring].
 Qed.
 
+(** Runs with late feedback are valid. *)
 Lemma late_valid n t line : (forall i, (i < size line)%N -> valid (nth (Ret (start l)) line i)) ->
   valid (play_late nu G loss n t line).
 Proof.
@@ -97,6 +106,7 @@ split=> // c; split=> // a; apply: bind_valid => //; apply: IH => i;
 by case: ltngtP le => // lt _; exact: (h i.+1).
 Qed.
 
+(** A run with late feedback is one run for each copy. *)
 Theorem late_split n t line : size line = D.+1 -> (forall i, (i < size line)%N ->
   valid (nth (Ret (start l)) line i)) ->
   E (play_late nu G loss n t line) (regret loss pi t) = copies n t 0 line.
@@ -167,6 +177,7 @@ have [] := @late C A nu G (algorithm1 nu G eta gamma rho beta) D T B dn _ _ h lo
 exact: (mixed_dist a0 eta r1).
 Qed.
 
+(** The theorem for Algorithm 2. *)
 Corollary late2 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (n D T : nat)
   (B : R) :
   dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm2 C G eta gamma rho beta n)

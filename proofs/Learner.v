@@ -1,7 +1,7 @@
-(** The certified learner as a program. It groups rounds into blocks, weighs what a block has seen by
-    chains of contexts, plays a softmax with a measured rate, and computes its own certificate.
+(** The certified learner as a program. It groups rounds into blocks, weighs what a block has seen
+    by chains of contexts, plays a softmax with a measured rate, and computes its certificate.
 
-    The definition is literal: what it adds, and what this costs, is computed from all rounds so far.
+    The definition is literal: what it adds, and its cost, is computed from all rounds so far.
     Everything that is known when a block begins may be chosen freely: [decide] is a parameter. The
     library's choice stands at the end. *)
 From mathcomp Require Import div.
@@ -72,7 +72,7 @@ Definition pos (x : R) : bool := ~~ geb 0 x.
 Definition mass (b : block) (t : nat) (c : C) (a : A) := \rsum_(v | G t c v a) play b c v.
 
 (** The chain of round [t] of block [b] for an arm; [x] tells the contexts of all rounds. First the
-    contexts of the block itself, then [n] later ones: the sum of weights, their product, and whether
+    contexts of the block itself, then [n] later ones: the sum of weights, the product, and whether
     the chain goes on. *)
 Section Chains.
 Variables (b : block) (t : nat) (x : nat -> C) (a : A).
@@ -162,7 +162,8 @@ Record ledger := Ledger { past : seq round; cur : block }.
 Definition step (s : ledger) (c : C) (a : A) (drawn : bool) (o : C -> A -> option R) : ledger :=
   let past' := rcons (past s) (Round (cur s) c a drawn o) in
   Ledger past' (if stop (cur s) == size past' then next past' (cur s) else cur s).
-Definition certified : learner C A := Learner (Ledger [::] (empty_block (decide [::]))) (fun s => play (cur s))
+Definition certified : learner C A := Learner (Ledger [::] (empty_block (decide [::])))
+  (fun s => play (cur s))
   (fun s c a o => Draw (coin (/ every (how (cur s)))) (fun drawn => Ret (step s c a drawn o))).
 
 (** What it has measured: at least its regret, in the mean. *)

@@ -44,6 +44,7 @@ Qed.
 (** The draws of a pair have a law. *)
 Lemma pair_law1 : \rsum_l pair_law l = 1.
 Proof. by have [_] := pair_law_dist a0 eta dnu rho1 F0. Qed.
+(** Probabilities of pairs are not negative. *)
 Lemma pair_law_ge0 l : 0 <= pair_law l.
 Proof. by have [h _] := pair_law_dist a0 eta dnu rho1 F0; exact: h. Qed.
 
@@ -74,6 +75,7 @@ Hypothesis dp : dist p.
 Let y l a := th a * y_ideal t l c a.
 Let z l := if j is Some b then y l b else 0.
 
+(** The correction is bounded, *)
 Lemma b_bd a : 0 <= b a <= beta.
 Proof. by rewrite /b; case: ifP => _; lra. Qed.
 
@@ -89,8 +91,10 @@ split; first by apply: Rmult_le_pos; lra.
 by apply: Rmult_le_compat; lra.
 Qed.
 
+(** inputs are bounded, *)
 Lemma y_bd l a : 0 <= y l a <= 2 * ((2 + beta) / gamma).
 Proof. by rewrite /y; have := th2 a; have := y_ideal_bd l a; nra. Qed.
+(** and so are their shifts. *)
 Lemma z_bd l : 0 <= z l <= 2 * ((2 + beta) / gamma).
 Proof. by rewrite /z; case: j => [b'|]; [exact: y_bd | have := y_bd l a0; lra]. Qed.
 

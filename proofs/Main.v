@@ -18,17 +18,20 @@ Lemma valid1 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma 
   valid (run nu G loss (algorithm1 nu G eta gamma rho beta) T).
 Proof. by move=> dn r1; apply: play_valid => // L c; exact: (mixed_dist a0 eta r1). Qed.
 
+(** Runs of Algorithm 2 are valid. *)
 Lemma valid2 (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) loss (eta gamma rho beta : R) n T :
   dist nu -> 0 < rho < 1 ->
   valid (run nu G loss (algorithm2 C G eta gamma rho beta n) T).
 Proof. by move=> dn r1; apply: play_valid => // *; [exact: policy2_dist | exact: learn2_valid]. Qed.
 
+(** Proposition 2 for all parameters that meet its conditions. *)
 Theorem proposition2_explicit : Proposition2_explicit.
 Proof.
 move=> C A nu G T eta gamma rho beta dn so e0 g0 r1 bg es loss pi l01; have a0 := some_arm pi dn.
 split; [exact: valid1 | exact: known_explicit].
 Qed.
 
+(** Proposition 2, closed form. *)
 Theorem proposition2 : Proposition2.
 Proof.
 move=> C A nu G T dn so s x loss pi l01; have a0 := some_arm pi dn; split; last exact: known_rate.
@@ -37,12 +40,14 @@ apply: valid1 => //; split; first by apply: Rinv_0_lt_compat; lra.
 by rewrite -Rinv_1; apply: Rinv_lt_contravar; lra.
 Qed.
 
+(** Theorem 1 for all parameters that meet its conditions. *)
 Theorem theorem1_explicit : Theorem1_explicit.
 Proof.
 move=> C A nu G T n m eta gamma rho beta iota dn so n0 Tm e0 g0 r1 b4 i1 ig ng inn k8 loss pi l01.
 have a0 := some_arm pi dn; split; [exact: valid2 | exact: explicit_rate].
 Qed.
 
+(** Theorem 1, closed form. *)
 Theorem theorem1 : Theorem1.
 Proof.
 move=> C A nu G T dn so T0 K al iota n gamma loss pi l01; have a0 := some_arm pi dn; split;

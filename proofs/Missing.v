@@ -60,18 +60,22 @@ Let d (ls : nat -> C -> A -> R) t c a := ls t c a - ls t c (pi c).
 Let V xi n t s := E (play nu G (mask xi) (l := l) n t s) (regret (mask xi) pi t).
 Let VM n t s := E (play_missing nu G loss delta (l := l) n t s) (regret loss pi t).
 
+(** Feedback is lost or is not. *)
 Lemma coin_valid : dist (coin delta). Proof. by apply: coin_dist; lra. Qed.
 
+(** One round of a run with masked losses. *)
 Lemma V_S xi n t s : V xi n.+1 t s = \rsum_c (nu c * \rsum_a (policy s c a *
   (d (mask xi) t c a + E (learn s c a (see G (mask xi) t a)) (V xi n t.+1)))).
 Proof. exact: play_S. Qed.
 
+(** Runs with missing feedback are valid. *)
 Lemma VM_valid n t s : valid (play_missing nu G loss delta (l := l) n t s).
 Proof.
 elim: n t s => //= n IH t s; split=> // c; split=> // a; split=> [|b]; first exact: coin_valid.
 by apply: bind_valid => // s'; exact: bind_valid.
 Qed.
 
+(** One round of such a run. *)
 Lemma VM_S n t s : VM n.+1 t s = \rsum_c (nu c * \rsum_a (policy s c a * (d loss t c a +
   \rsum_b (coin delta b * E (learn s c a (if b then fun _ _ => None else see G loss t a))
     (VM n t.+1))))).
@@ -87,6 +91,7 @@ Fixpoint Exi (n t : nat) (xi : nat -> bool) (f : (nat -> bool) -> R) : R :=
   if n is n'.+1 then \rsum_b (coin delta b * Exi n' t.+1 (fun r => if r == t then b else xi r) f)
     else f xi.
 
+(** The mean over masks is at most a bound of all of them. *)
 Lemma Exi_le n t xi f B : (forall xi, f xi <= B) -> Exi n t xi f <= B.
 Proof.
 move=> h; elim: n t xi => [|n IH] t xi //=; rewrite [X in _ <= X](dist_const _ coin_valid).
@@ -102,10 +107,12 @@ apply: rsum_eqr => b _; congr Rmult; apply: IH => xi' hx; apply: h => r rt.
 by rewrite hx ?(ltn_eqF rt) //; exact: ltnW.
 Qed.
 
+(** A constant is its mean. *)
 Lemma Exi_const n t xi a : Exi n t xi (fun=> a) = a.
 Proof. by elim: n t xi => //= n IH t xi; rewrite [RHS](dist_const _ coin_valid);
   apply: rsum_eqr => b _; rewrite IH. Qed.
 
+(** The mean over masks moves into sums. *)
 Lemma Exi_sum (I : finType) (w : I -> R) n t xi (f : I -> (nat -> bool) -> R) :
   Exi n t xi (fun x => \rsum_i (w i * f i x)) = \rsum_i (w i * Exi n t xi (f i)).
 Proof.
@@ -117,12 +124,14 @@ by move=> b _; rewrite IH rsum_mull; apply: rsum_eqr => i _;
   rewrite -!Rmult_assoc [coin _ _ * _]Rmult_comm.
 Qed.
 
+(** It is linear. *)
 Lemma Exi_add n t xi f g : Exi n t xi (fun x => f x + g x) = Exi n t xi f + Exi n t xi g.
 Proof.
 elim: n t xi => //= n IH t xi; rewrite -rsum_split; apply: rsum_eqr => b _.
 by rewrite IH; ring.
 Qed.
 
+(** It moves into expectations of programs. *)
 Lemma Exi_E X (m : prog X) n t xi (f : (nat -> bool) -> X -> R) :
   Exi n t xi (fun x => E m (f x)) = E m (fun y => Exi n t xi (fun x => f x y)).
 Proof. by elim: m => //= I w k IH; rewrite Exi_sum; apply: rsum_eqr => i _; rewrite IH. Qed.
@@ -160,6 +169,7 @@ congr Rmult; rewrite !rsum_mull -rsum_split; apply: rsum_eqr => a _.
 by rewrite rsum_bool; ring.
 Qed.
 
+(** The bound for masked losses gives one for missing feedback. *)
 Theorem missing_le T B : (forall xi, Reg nu G (mask xi) l T pi <= B) ->
   valid (play_missing nu G loss delta T 0 (start l)) /\ Reg_missing nu G loss delta l T pi <=
     B / (1 - delta).
@@ -171,11 +181,13 @@ by rewrite -/(VM T 0 (start l)) -(average T 0 (fun=> false) (alike_refl (start l
 Qed.
 End Proof.
 
+(** What reveals nothing counts as a loss of 0. *)
 Lemma shown (f : R -> R) (o o' : option R) : f 0 = 0 -> odflt 0 o = odflt 0 o' ->
   (if o is Some x then f x else 0) = (if o' is Some x then f x else 0).
 Proof. by move=> f0; case: o => [x|]; case: o' => [x'|] //=; [move=> -> | move=> -> | move=> <-].
   Qed.
 
+(** Masked losses are in [0, 1]. *)
 Lemma mask01 (C A : finType) (loss : nat -> C -> A -> R) xi :
   (forall t c a, 0 <= loss t c a <= 1) -> forall t c a, 0 <= mask loss xi t c a <= 1.
 Proof. by move=> l01 t c a; rewrite /mask; case: ifP => _; [lra | exact: l01]. Qed.
@@ -211,9 +223,11 @@ Definition alike2 (s s' : memory C A) := alike_half (half s) (half s') /\
   s' = Memory (total s) (snap s) (snap_next s) (W s) (special s) (w_hat s) (m_hat s) (epoch s)
     (pairs s) (half s').
 
+(** A state is like itself. *)
 Lemma alike2_refl s : alike2 s s.
 Proof. by split; [case: (half s) => [[[c a] o]|] | case: s]. Qed.
 
+(** Estimates do not tell feedback that is missing from losses of 0. *)
 Lemma estimate_same (s : memory C A) kept o o' : same o o' -> estimate2 s kept o =
   estimate2 s kept o'.
 Proof.
@@ -223,6 +237,7 @@ case: kept => //; apply: (@shown (fun x => 2 * x / W s a)) (so c a); rewrite /Rd
 Qed.
 
 Local Arguments estimate2 : simpl never.
+(** Neither does the learner. *)
 Lemma learn2_alike s s' c a o o' (f f' : memory C A -> R) : alike2 s s' -> same o o' ->
   (forall x x', alike2 x x' -> f x = f' x') ->
   E (learn2 G eta gamma rho beta n s c a o) f = E (learn2 G eta gamma rho beta n s' c a o') f'.
@@ -237,6 +252,7 @@ by rewrite !rsum_bool /= !fE !(estimate_same _ _ so) !(estimate_same _ _ so1).
 Qed.
 End Missing2.
 
+(** The theorem for Algorithm 2. *)
 Theorem missing2 (C A : finType) (nu : C -> R) (G : rel A) (eta gamma rho beta : R) (n T : nat)
   (B : R) :
   dist nu -> 0 < rho < 1 -> regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T B ->

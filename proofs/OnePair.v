@@ -111,6 +111,7 @@ Variables (Y : table C A).
 Hypothesis YB : forall c a, 0 <= Y c a <= B0.
 (** The proxy and the ideal input, after ideal inputs [Y] that are at most [B0]. *)
 Definition proxy sq := scaled F (theta sq) Y.
+(** The proxy stays near the snapshot's input. *)
 Lemma proxy_bd sq c a : 0 <= proxy sq c a - F0 c a <= 4 * B0.
 Proof.
 rewrite /proxy /scaled; have h1 := inv1 c a; have h2 := theta_bd sq a; have h3 := YB c a.
@@ -119,11 +120,14 @@ have : theta sq a * Y c a <= 2 * B0 by apply: Rmult_le_compat; lra.
 lra.
 Qed.
 Let ideal_input : table C A := fun c a => F c a + Y c a.
+(** So does the ideal input. *)
 Lemma ideal_input_bd c a : 0 <= ideal_input c a - F0 c a <= 4 * B0.
 Proof. by rewrite /ideal_input; have h1 := inv1 c a; have h3 := YB c a; lra. Qed.
 
 Let phi sq a := RandomDenominators.phi nu (g G eta rho F0 a) gamma n sq.
+(** The error of a ratio that was clipped. *)
 Lemma phi_th sq a : phi sq a = 1 - theta sq a. Proof. by []. Qed.
+(** It is at most 1. *)
 Lemma phi1 sq a : Rabs (phi sq a) <= 1.
 Proof. by apply: Rabs_le; rewrite phi_th; have := theta_bd sq a; lra. Qed.
 
@@ -141,6 +145,7 @@ congr (softmax eta _ a); apply: functional_extensionality => a'.
 by rewrite /proxy /scaled /ideal_input phi_th; ring.
 Qed.
 
+(** What a wrong denominator changes is small. *)
 Lemma z_small sq a : Rabs (eta * (phi sq a * Y c a)) <= kap * Rabs (phi sq a).
 Proof.
 have [G0 G1] := YB c a; rewrite !Rabs_mult (Rabs_pos_eq eta); last by lra.

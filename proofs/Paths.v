@@ -20,6 +20,7 @@ Fixpoint EP (n : nat) (h : path) (f : path -> R) : R :=
 Fixpoint EC (n : nat) (g : seq C -> R) : R :=
   if n is n'.+1 then \rsum_c (nu c * EC n' (fun cs => g (c :: cs))) else g [::].
 
+(** Expectations of functions that agree on all paths are equal. *)
 Lemma EP_ext n h f g : (forall e, size e = n -> f (h ++ e) = g (h ++ e)) -> EP n h f = EP n h g.
 Proof.
 elim: n h => [|n IH] h fg /=; first by have := fg [::] erefl; rewrite cats0.
@@ -27,6 +28,7 @@ apply: rsum_eqr => c _; congr Rmult; apply: rsum_eqr => a _; congr Rmult.
 by apply: IH => e se; rewrite cat_rcons; apply: fg; rewrite /= se.
 Qed.
 
+(** They are monotone. *)
 Lemma EP_le n h f g : (forall e, size e = n -> f (h ++ e) <= g (h ++ e)) -> EP n h f <= EP n h g.
 Proof.
 elim: n h => [|n IH] h fg /=; first by have := fg [::] erefl; rewrite cats0.
@@ -35,6 +37,7 @@ apply: rsum_le => a _; apply: Rmult_le_compat_l; first exact: (proj1 (pol_dist h
 by apply: IH => e se; rewrite cat_rcons; apply: fg; rewrite /= se.
 Qed.
 
+(** They add up. *)
 Lemma EP_add n h f g : EP n h (fun x => f x + g x) = EP n h f + EP n h g.
 Proof.
 elim: n h => [|n IH] h //=; rewrite -rsum_split; apply: rsum_eqr => c _.
@@ -42,6 +45,7 @@ rewrite -Rmult_plus_distr_l -rsum_split; congr Rmult; apply: rsum_eqr => a _.
 by rewrite IH; ring.
 Qed.
 
+(** A factor moves out. *)
 Lemma EP_scale n h a f : EP n h (fun x => a * f x) = a * EP n h f.
 Proof.
 elim: n h => [|n IH] h //=; rewrite rsum_mull; apply: rsum_eqr => c _.
@@ -49,12 +53,14 @@ rewrite (_ : a * _ = nu c * (a * \rsum_a0 (pol h c a0 * EP n (rcons h (c, a0)) f
 by congr Rmult; rewrite rsum_mull; apply: rsum_eqr => b _; rewrite IH; ring.
 Qed.
 
+(** The expectation of a difference. *)
 Lemma EP_sub n h f g : EP n h (fun x => f x - g x) = EP n h f - EP n h g.
 Proof.
 rewrite (@EP_ext n h _ (fun x => f x + (-1) * g x)); last by move=> e _; ring.
 by rewrite EP_add EP_scale; ring.
 Qed.
 
+(** Sums move out of expectations. *)
 Lemma EP_sum (I : finType) (P : pred I) n h (f : I -> path -> R) :
   EP n h (fun x => \rsum_(i | P i) f i x) = \rsum_(i | P i) EP n h (f i).
 Proof.
@@ -64,12 +70,14 @@ rewrite exchange_big /=; apply: rsum_eqr => a _; rewrite -rsum_mull; congr Rmult
 exact: IH.
 Qed.
 
+(** A constant is its mean. *)
 Lemma EP_const n h a : EP n h (fun=> a) = a.
 Proof.
 elim: n h => [|n IH] h //=; rewrite [RHS](dist_const _ nu_dist); apply: rsum_eqr => c _.
 by congr Rmult; rewrite [RHS](dist_const _ (pol_dist h c)); apply: rsum_eqr => b _; rewrite IH.
 Qed.
 
+(** First some rounds, then the others. *)
 Lemma EP_split m n h f : EP (m + n) h f = EP m h (fun h' => EP n h' f).
 Proof.
 elim: m h => [|m IH] h //=.
@@ -97,6 +105,7 @@ Definition agree (t : nat) (h h' : path) :=
 Definition free_of (N t : nat) X (f : path -> X) :=
   forall h h', size h = N -> size h' = N -> agree t h h' -> f h = f h'.
 
+(** A weighted sum moves out of a mean over contexts. *)
 Lemma EC_sum (I : finType) (w : I -> R) n (g : I -> seq C -> R) :
   EC n (fun cs => \rsum_i (w i * g i cs)) = \rsum_i (w i * EC n (g i)).
 Proof.
@@ -131,6 +140,31 @@ rewrite /= [LHS](dist_const _ nu_dist); apply: rsum_eqr => c _; congr Rmult.
 rewrite [LHS](dist_const _ (pol_dist h c)); apply: rsum_eqr => a _; congr Rmult.
 symmetry; apply: EP_contexts => e se; rewrite cat_rcons at_h.
 by apply: rsum_eqr => c' _; congr Rmult; apply: rsum_eqr => a' _; rewrite Fp.
+Qed.
+
+(** The arm of a round is drawn by its policy, given the contexts of all rounds. *)
+Lemma swap_arm N t (F : path -> A -> R) : (t < N)%N ->
+  (forall a h h', size h = N -> size h' = N -> take t h = take t h' ->
+    map fst (drop t h) = map fst (drop t h') -> F h a = F h' a) ->
+  EP N [::] (fun h => F h (arm h t))
+  = EP N [::] (fun h => \rsum_a (pol (take t h) (context h t) a * F h a)).
+Proof.
+move=> tN; have [m ->] : exists m, N = (t + m.+1)%N by exists (N - t.+1)%N;
+  rewrite addnS -addSn subnKC.
+move=> Ff; rewrite !EP_split; apply: EP_ext => h st; rewrite cat0s.
+pose pad c cs := h ++ (c, snd d) :: [seq (c', snd d) | c' <- cs].
+have nth_h x e : nth d (h ++ x :: e) t = x by rewrite nth_cat st ltnn subnn.
+have Fp c a e b : size e = m -> F (h ++ (c, a) :: e) b = F (pad c (map fst e)) b.
+  move=> se; apply: Ff; rewrite /pad ?size_cat /= ?size_map ?st ?se // ?take_size_cat //.
+  rewrite !drop_size_cat //=; congr cons.
+  by rewrite -[RHS]map_comp (eq_map (f2 := id)) ?map_id.
+apply: rsum_eqr => c _; congr Rmult.
+transitivity (EC m (fun cs => \rsum_a (pol h c a * F (pad c cs) a))).
+  rewrite EC_sum; apply: rsum_eqr => a _; congr Rmult.
+  by apply: EP_contexts => e se; rewrite cat_rcons /arm nth_h /=; exact: Fp.
+rewrite [LHS](dist_const _ (pol_dist h c)); apply: rsum_eqr => a _; congr Rmult.
+symmetry; apply: EP_contexts => e se; rewrite cat_rcons take_size_cat // /context nth_h /=.
+by apply: rsum_eqr => b _; rewrite Fp.
 Qed.
 
 (** The same for what needs the context alone. *)

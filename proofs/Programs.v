@@ -6,6 +6,7 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
+(** The expectation of one program after another. *)
 Lemma E_bind X Y (m : prog X) (f : X -> prog Y) g : E (bind m f) g = E m (fun x => E (f x) g).
 Proof. by elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 
@@ -13,6 +14,7 @@ Proof. by elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 Lemma E_ext X (m : prog X) f g : (forall x, f x = g x) -> E m f = E m g.
 Proof. by move=> h; elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 
+(** A constant is its mean. *)
 Lemma E_const X (m : prog X) a : valid m -> E m (fun=> a) = a.
 Proof.
 elim: m => //= I w k IH [dw vk]; rewrite (eq_bigr (fun i => w i * a)); last by move=> i _;
@@ -20,24 +22,29 @@ elim: m => //= I w k IH [dw vk]; rewrite (eq_bigr (fun i => w i * a)); last by m
 exact: (dist_ip_const a dw).
 Qed.
 
+(** Expectations add up. *)
 Lemma E_add X (m : prog X) f g : E m (fun x => f x + g x) = E m f + E m g.
 Proof.
 elim: m => //= I w k IH; rewrite -rsum_split; apply: eq_bigr => i _.
 by rewrite IH; ring.
 Qed.
 
+(** A factor moves out, *)
 Lemma E_scale X (m : prog X) a f : E m (fun x => a * f x) = a * E m f.
 Proof. by elim: m => //= I w k IH; rewrite rsum_mull; apply: rsum_eqr => i _; rewrite IH; ring. Qed.
 
+(** and so does a constant. *)
 Lemma E_addc X (m : prog X) a f : valid m -> E m (fun x => a + f x) = a + E m f.
 Proof. by move=> vm; rewrite E_add E_const. Qed.
 
+(** Expectations are monotone. *)
 Lemma E_le X (m : prog X) f g : valid m -> (forall x, f x <= g x) -> E m f <= E m g.
 Proof.
 move=> vm h; elim: m vm => //= I w k IH [[w0 _] vk]; apply: rsum_le => i _.
 by apply: Rmult_le_compat_l => //; exact: IH.
 Qed.
 
+(** One valid program after another is valid. *)
 Lemma bind_valid X Y (m : prog X) (f : X -> prog Y) :
   valid m -> (forall x, valid (f x)) -> valid (bind m f).
 Proof. by move=> vm vf; elim: m vm => //= I w k IH [dw vk]; split=> // i; exact: IH. Qed.
@@ -128,18 +135,21 @@ Hypothesis pol_dist : forall s c, dist (policy (l := Lr) s c).
 Hypothesis learn_valid : forall s c a o, valid (learn (l := Lr) s c a o).
 Definition padded t c a := if (t < T)%N then loss t c a else 0.
 
+(** Padded rounds cost nothing. *)
 Lemma regret_zero t h : (T <= t)%N -> regret padded pi t h = 0.
 Proof.
 elim: h t => [|[c a] h IH] t Tt //=; rewrite IH; last exact: leqW.
 by rewrite /padded ltnNge Tt /=; ring.
 Qed.
 
+(** Before the padding, feedback is the same. *)
 Lemma see_pad t a : (t < T)%N -> see G padded t a = see G loss t a.
 Proof.
 move=> h; apply: functional_extensionality => c; apply: functional_extensionality => a'.
 by rewrite /see /padded h.
 Qed.
 
+(** So a run has the regret of the padded run. *)
 Lemma pad_run m N t s : (N + t = T)%N ->
   E (play nu G loss (l := Lr) N t s) (regret loss pi t) =
   E (play nu G padded (l := Lr) (N + m) t s) (regret padded pi t).

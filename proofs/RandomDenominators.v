@@ -9,7 +9,9 @@ Open Scope R_scope.
 
 (** Clipping at 2. *)
 Definition clip (x : R) := Rmin 2 x.
+(** Clipped ratios are at most 2, *)
 Lemma clip_le x : clip x <= 2. Proof. exact: Rmin_l. Qed.
+(** and positive. *)
 Lemma clip_gt0 x : 0 < x -> 0 < clip x. Proof. by move=> x0; apply: Rmin_glb_lt; lra. Qed.
 
 (** What clipping costs, in terms of x = W / u. *)
@@ -45,13 +47,18 @@ Let u := w + gamma.
 Definition W (s : seq I) := ssum g s / INR n + 3 / 2 * gamma.
 Definition phi (s : seq I) := 1 - clip (u / W s).
 
+(** There is a sample. *)
 Lemma nR : 0 < INR n. Proof. by apply: lt_0_INR; apply/ltP. Qed.
+(** gamma is positive. *)
 Lemma g0 : 0 < gamma. Proof. have := nR => h; have : 0 < 2 / INR n by apply: Rdiv_lt_0_compat; lra.
   lra. Qed.
+(** Observation probabilities are not negative. *)
 Lemma w_ge0 : 0 <= w.
 Proof. by apply: rsum_ge0 => i _; apply: Rmult_le_pos; [exact: (proj1 dnu) | have := g_half i; lra].
   Qed.
+(** The population's denominator is positive, *)
 Lemma u0 : 0 < u. Proof. by rewrite /u; have := w_ge0; have := g0; lra. Qed.
+(** and so are its estimates, *)
 Lemma W0 s : 0 < W s.
 Proof.
 have h : 0 <= ssum g s by elim: s => [|i s IH] /=; [lra | have := g_half i; lra].
@@ -61,10 +68,13 @@ by rewrite /W; have := g0; lra.
 Qed.
 
 Let x s := W s / u.
+(** and their ratio. *)
 Lemma x0 s : 0 < x s. Proof. by apply: Rdiv_lt_0_compat; [exact: W0 | exact: u0]. Qed.
+(** The other ratio is its inverse. *)
 Lemma ux s : u / W s = / x s.
 Proof. by have h1 := W0 s; have h2 := u0; rewrite /x; field; split; lra. Qed.
 
+(** The ratio differs from 1 by the error of the sample mean and by gamma. *)
 Lemma x_lin s : x s - 1 = / (INR n * u) * (ssum g s - INR n * w) + gamma / (2 * u).
 Proof. have h1 := u0; have h2 := nR; rewrite /x /W /u in h1 *; field; split; lra. Qed.
 
@@ -77,6 +87,7 @@ rewrite (@Ei_ext _ nu n _ (fun s => / (INR n * u) * ssum g s + (gamma / (2 * u) 
 by move=> s; rewrite x_lin; ring.
 Qed.
 
+(** Its mean square error. *)
 Lemma x_sq : Ei nu n (fun s => (x s - 1) ^ 2) <= w / (2 * INR n * u ^ 2) + gamma ^ 2 / (4 * u ^ 2).
 Proof.
 have n1 := nR; have v0 := u0.

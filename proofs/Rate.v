@@ -51,8 +51,11 @@ Let alg := algorithm2 C G eta gamma gamma (4 * gamma) n.
 (** Facts about the parameters. *)
 Lemma K1 : 1 <= K.
 Proof. by rewrite /K (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0. Qed.
+(** alpha is at least 1. *)
 Lemma al1 : 1 <= al. Proof. exact: alpha_ge1. Qed.
+(** There is a round. *)
 Lemma T1 : 1 <= TT. Proof. by rewrite /TT (_ : 1 = INR 1) //; apply: le_INR; apply/leP. Qed.
+(** The factor of the arms is at least 1. *)
 Lemma k1 : 1 <= k.
 Proof. by have : 0 <= ln K; [rewrite -ln_1; apply: ln_mono; [lra | exact: K1] | rewrite /k; lra].
   Qed.
@@ -64,6 +67,7 @@ move=> h; rewrite -[INR r]ln_exp; apply: ln_mono; first exact: exp_pos.
 apply: Rle_trans h; rewrite -[INR r]Rmult_1_r -pow_exp; apply: pow_incr.
 by split; [exact: Rlt_le (exp_pos _) | exact: exp1_ub].
 Qed.
+(** iota is at least 1/2. *)
 Lemma iota_half : / 2 <= iota.
 Proof.
 have h : / 2 <= ln 2 by rewrite -[/ 2]ln_exp; apply: ln_mono; [exact: exp_pos | have := exp_half;
@@ -71,33 +75,40 @@ have h : / 2 <= ln 2 by rewrite -[/ 2]ln_exp; apply: ln_mono; [exact: exp_pos | 
 apply: Rle_trans h _; apply: ln_mono; first by lra.
 by have := K1; have := T1; nra.
 Qed.
+(** The square of the epoch's scale. *)
 Lemma y_sq : y * y * k = al * TT.
 Proof.
 rewrite /y sqrt_sqrt; first by field; have := k1; lra.
 apply: Rmult_le_pos; first by apply: Rmult_le_pos; [have := al1 | have := T1]; lra.
 by apply: Rlt_le; apply: Rinv_0_lt_compat; have := k1; lra.
 Qed.
+(** The scale is positive. *)
 Lemma y_gt0 : 0 < y.
 Proof.
 apply: sqrt_lt_R0; apply: Rdiv_lt_0_compat; last by have := k1; lra.
 by apply: Rmult_lt_0_compat; [have := al1 | have := T1]; lra.
 Qed.
+(** The rate, by the scale. *)
 Lemma sqrtE : sqrt (al * TT * k) = y * k.
 Proof.
 have y0 := y_gt0; have kk := k1; rewrite -y_sq (_ : y * y * k * k = Rsqr (y * k));
   last by rewrite /Rsqr; ring.
 by apply: sqrt_Rsqr; nra.
 Qed.
+(** The epoch length before rounding is positive. *)
 Lemma x_gt0 : 0 < x. Proof. by have := y_gt0; have := iota_half; rewrite /x => h1 h2; nra. Qed.
+(** Rounding up adds at most 1. *)
 Lemma n_bd : x < INR n <= x + 1.
 Proof.
 have [h1 h2] := archimed x; have x0 := x_gt0.
 have up0 : (0 <= up x)%Z by apply: le_IZR; lra.
 by rewrite /n INR_IZR_INZ Z2Nat.id //; lra.
 Qed.
+(** An epoch has a pair. *)
 Lemma n_gt0 : (0 < n)%N.
 Proof. by apply/ltP; apply: INR_lt; have := n_bd; have := x_gt0; rewrite (_ : INR 0 = 0) //; lra.
   Qed.
+(** gamma is a probability, and at most 1/2. *)
 Lemma gamma_bd : 0 < gamma <= / 2.
 Proof.
 split; last exact: Rmin_l.
@@ -122,7 +133,9 @@ have -> : (48 * (y * k * iota)) * (48 * (y * k * iota)) = 2304 * iota ^ 2 * (y *
 rewrite y_sq (_ : 2304 * iota ^ 2 * (al * TT) * k = 2304 * iota ^ 2 * al * k * TT); last by ring.
 by apply: Rmult_lt_reg_r; lra.
 Qed.
+(** The product of both is at least 1. *)
 Lemma ak1 : 1 <= al * k. Proof. by have := al1; have := k1; nra. Qed.
+(** If the bound says something, the horizon is long. *)
 Lemma T_iota r : 0 <= r -> r <= iota -> 2304 * r ^ 2 <= TT.
 Proof.
 move=> r0 ri; have h := T_large; have ak := ak1; have r2 : r ^ 2 <= iota ^ 2 by apply: pow_incr.
@@ -155,12 +168,14 @@ rewrite ys (_ : (48 * (iota * al)) * (48 * (iota * al)) * k = al * (2304 * iota 
   last by ring.
 by move=> h'; have := Rmult_le_reg_l _ _ _ (ltac:(lra) : 0 < al) h'; lra.
 Qed.
+(** Then epochs are long, *)
 Lemma x_large : 198 * iota <= x.
 Proof.
 have yl := y_large; have i11 := iota11; have a1 := al1.
 have : 48 * 11 <= y by nra.
 by rewrite /x; nra.
 Qed.
+(** but shorter than the run. *)
 Lemma n_T : 2 * INR n <= TT.
 Proof.
 have xl := x_large; have nb := n_bd; have i11 := iota11; have kk := k1; have y0 := y_gt0;
@@ -168,14 +183,17 @@ have xl := x_large; have nb := n_bd; have i11 := iota11; have kk := k1; have y0 
 have : y * iota * 1 <= y * iota * k by apply: Rmult_le_compat_l; nra.
 by rewrite /x in nb xl; nra.
 Qed.
+(** Then gamma is not cut off, *)
 Lemma gammaE : gamma = iota / (2 * INR n).
 Proof.
 have xl := x_large; have nb := n_bd; have i11 := iota11.
 rewrite /gamma Rmin_right //; apply: (Rmult_le_reg_r (2 * INR n)); first by lra.
 by rewrite /Rdiv Rmult_assoc Rinv_l; lra.
 Qed.
+(** which gives its product with the epoch length, *)
 Lemma n_gamma : INR n * gamma = iota / 2.
 Proof. by rewrite gammaE; field; have := x_large; have := n_bd; have := iota11; lra. Qed.
+(** and it is small. *)
 Lemma gamma_small : gamma <= / 396.
 Proof.
 have xl := x_large; have nb := n_bd; have i11 := iota11.

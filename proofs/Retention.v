@@ -25,6 +25,7 @@ Lemma mix_ge p a : dist p -> rho / INR #|A| <= mix p a.
 Proof. by move=> [p0 _]; rewrite /Statement.mix; have := Rmult_le_pos (1 - rho) (p a) _ (p0 a); lra.
   Qed.
 
+(** Mixing keeps distributions. *)
 Lemma mix_dist p : dist p -> dist (mix p).
 Proof.
 move=> dp; have k0 := card_gt0 a0; split=> [a|].
@@ -38,9 +39,11 @@ Qed.
 Lemma q_dist s c : dist (q s c).
 Proof. by rewrite /Statement.q; case: ifP => _; apply: mix_dist; exact: softmax_dist. Qed.
 
+(** The policies of Algorithm 2 are distributions. *)
 Lemma policy2_dist s c : dist (policy2 s c).
 Proof. by rewrite /Statement.policy2; case: ifP => _; [exact: softmax_dist | exact: q_dist]. Qed.
 
+(** So is a coin. *)
 Lemma coin_dist x : 0 <= x <= 1 -> dist (coin x).
 Proof.
 move=> h; split=> [[]|]; rewrite /coin; [lra | lra |].

@@ -13,6 +13,7 @@ Definition selects (sel : (A -> R) -> option A) := forall m, match sel m with
   | None => forall a, G a a
   end.
 
+(** The special arm of Algorithm 2 is the one with the largest mass. *)
 Lemma special_arm_ok : selects (special_arm G).
 Proof.
 move=> m; rewrite /special_arm.
@@ -51,6 +52,7 @@ Let w a := / 2 * \rsum_c (nu c * \rsum_(v | G v a) r c v).
 Hypothesis conc : forall a, Rabs (mh a - m a) <= eps.
 Hypothesis jmax : forall a, ~~ G a a -> mh a <= mh j.
 
+(** Lemma 6: other arms without self-loop are observed often. *)
 Theorem lemma6_selector a : ~~ G a a -> a != j -> m a <= / 2 + eps /\ / 4 - eps / 2 <= w a.
 Proof.
 move=> na aj; have [n0 n1] := dnu.

@@ -157,6 +157,7 @@ have iu : 0 < / u a by apply: Rinv_0_lt_compat; exact: u0.
 by have := Rmult_le_compat_r _ _ _ (Rlt_le _ _ iu) h; rewrite /Rdiv /Epochs.u; lra.
 Qed.
 
+(** The mass away from an arm grows at most by this factor. *)
 Lemma away_le c b : 1 - p c b <= ex4 * (1 - s c b).
 Proof.
 have e1 (x : A -> R) : dist x -> 1 - x b = \rsum_(a | xpredT a && (a != b)) x a.

@@ -28,6 +28,7 @@ have zi : 0 <= Rabs (z i) <= / 2 by split; [exact: Rabs_pos | apply: Rabs_le; ha
 by have := exp_lin zi; have := exp_le (Rle_abs (z i)); lra.
 Qed.
 
+(** The second half: Jensen for exp. *)
 Lemma N_lb : exp (- S) <= N.
 Proof.
 have [x0 x1] := dx; pose mu := ip x z.
@@ -124,14 +125,18 @@ Definition Qaway := \rsum_(a | reg a) x a * F ^ 2.
 Let m1 := \rsum_(a | reg a) (x a * f a).
 Let s := \rsum_(a | reg a) x a.
 
+(** The error of an arm is at most 1. *)
 Lemma f01 a : 0 <= f a <= 1. Proof. by split; [exact: Rabs_pos | exact: phi1]. Qed.
+(** So is that of the special arm, *)
 Lemma F01 : 0 <= F <= 1. Proof. by rewrite /F; case: j => [b|]; [exact: f01 | lra]. Qed.
+(** and their sum is at most 2. *)
 Lemma h02 a : 0 <= h a <= 2. Proof. by rewrite /h; case: (reg a); have := f01 a; have := F01; lra.
   Qed.
 
 (** Subtracting z j from every exponent leaves the distribution as it is. *)
 Let zj := if j is Some b then z b else 0.
 Let z' a := z a - zj.
+(** Then exponents are small where both errors are. *)
 Lemma z'_le a : Rabs (z' a) <= kappa * h a.
 Proof.
 rewrite /z' /zj /h /reg /F /f; case: j => [b|] /=; last by have := hz a;
@@ -142,9 +147,11 @@ by have := hz a; have := hz b; have := Rabs_triang (z a) (- z b); rewrite Rabs_R
   lra.
 Qed.
 
+(** Shifting all scores changes the normaliser by a factor. *)
 Lemma N_shift : \rsum_i (x i * exp (z' i)) = N * exp (- zj).
 Proof. by rewrite /N rsum_mulr; apply: rsum_eqr => i _; rewrite /z' /Rminus exp_plus; ring. Qed.
 
+(** The mean of these sums is at most 2, too. *)
 Lemma M_bd : 0 <= M <= 2.
 Proof.
 have [x0 _] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //; have := h02 a;
@@ -153,6 +160,7 @@ rewrite -(dist_ip_const 2 dx); apply: rsum_le => a _.
 by apply: Rmult_le_compat_l => //; have := h02 a; lra.
 Qed.
 
+(** It is that of the regular arms, and the special arm by the mass away from it. *)
 Lemma ME : M = m1 + s * F.
 Proof.
 rewrite /m1 /s rsum_mulr -rsum_split /M /ip [RHS](rsum_mkcondr xpredT reg).
@@ -204,11 +212,13 @@ have lo : 1 - (kappa * h a + 4 / 3 * (kappa * M)) <= exp (z' a) / N'.
 rewrite pE; apply: Rabs_le; split; nra.
 Qed.
 
+(** The mass away from the special arm is a probability. *)
 Lemma s01 : 0 <= s <= 1.
 Proof.
 have [x0 x1] := dx; split; first by apply: rsum_ge0.
 by rewrite -x1; apply: rsum_sub_le.
 Qed.
+(** The mean error of the regular arms, and its square. *)
 Lemma m1_bd : 0 <= m1 /\ m1 ^ 2 <= Qreg.
 Proof.
 have [x0 x1] := dx; split; first by apply: rsum_ge0 => a _; apply: Rmult_le_pos => //;
@@ -221,6 +231,7 @@ apply: Rle_trans (dist_jensen2 _ dx) _; apply: Req_le;
   rewrite /ip /Qreg [RHS](rsum_mkcondr xpredT reg).
 by apply: rsum_eqr => a _; rewrite /g /f; case: (reg a); rewrite ?pow2_abs //; ring.
 Qed.
+(** The mixed term is at most the mean of both quadratic errors. *)
 Lemma cross_le : m1 * F <= (Qreg + Qaway) / 2.
 Proof.
 have [x0 _] := dx.
@@ -229,6 +240,7 @@ have : f a * F <= (phi a ^ 2 + F ^ 2) / 2 by have := pow2_ge_0 (f a - F);
   rewrite -(pow2_abs (phi a)) -/(f a); lra.
 by move=> le; have := Rmult_le_compat_l _ _ _ (x0 a) le; lra.
 Qed.
+(** The square of the special arm's part is at most its quadratic error. *)
 Lemma away_sq : (s * F) ^ 2 <= Qaway.
 Proof.
 have hs := s01; rewrite /Qaway -/s (_ : (s * F) ^ 2 = s * (s * F ^ 2)); last by ring.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-import typer
+import typer.main
 from typer.testing import CliRunner
 
 import crossbandit
@@ -260,3 +260,17 @@ def test_a_flag_takes_nothing_and_says_so(command: str) -> None:
     lines = CliRunner().invoke(app, [command, "--help"]).output.splitlines()
     flags = [line for line in lines if "<bool>" in line]
     assert all("--help" in line for line in flags)
+
+
+def test_every_option_is_described() -> None:
+    commands = typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    missing = [
+        (name, one.name) for name, command in commands for one in command.params if not one.help
+    ]
+    assert missing == []
+
+
+def test_commands_run_without_docstrings() -> None:
+    command = [sys.executable, "-OO", "-m", "crossbandit", "list", "graphs"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

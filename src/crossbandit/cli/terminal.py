@@ -32,8 +32,8 @@ _EXTRAS = "__metadata__"  # of an annotated type
 class Within(NamedTuple):
     """What a number may be at least, and at most."""
 
-    least: float | None = None
-    most: float | None = None
+    min: float | None = None
+    max: float | None = None
 
 
 Count = Annotated[int, Within(1)]
@@ -123,20 +123,16 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
 def _parameters(owner: Any) -> Iterator[Parameter]:
     """Yield the parameters of a function, or the fields of a dataclass, as Typer reads them."""
     hints, ranged = get_type_hints(owner), get_type_hints(owner, include_extras=True)
-    described = {one[0]: one[1:] for one in _described(owner.__doc__ or "")}
+    described = {name: (takes, words) for name, takes, words in _described(owner.__doc__ or "")}
     for one in signature(owner).parameters.values():
         annotation = hints[one.name]
         if annotation is not typer.Context and not is_dataclass(annotation):
-            takes, words = described[one.name]
+            takes, words = described.get(one.name, (None, ""))  # without docstrings: python -OO
             whole = ranged[one.name]
             found = [x for hint in (whole, *get_args(whole)) for x in getattr(hint, _EXTRAS, ())]
-            least, most = (*found, Within())[0]
-            said: Any = {
-                "metavar": "" if annotation is bool else takes,
-                "help": words.replace("[", "\\["),
-                "min": least,
-                "max": most,
-            }
+            bounds: dict[str, Any] = (*found, Within())[0]._asdict()
+            takes = "" if annotation is bool else takes
+            said = {"metavar": takes, "help": words.replace("[", "\\["), **bounds}
             name = f"--{one.name.rstrip('_').replace('_', '-')}"
             is_option = one.kind is Parameter.KEYWORD_ONLY
             annotation = Annotated[

@@ -27,15 +27,8 @@ from crossbandit.errors import LogError
 # --- columns -------------------------------------------------------------------------------------
 
 LEAST_BID = (  # usual names for the least bid that would have won
-    "minimum_bid_to_win",
-    "min_bid_to_win",
-    "auction_min_to_win",
-    "auction_minimum_bid_to_win",
-    "min_to_win",
-    "minimum_to_win",
-    "price_to_win",
-    "min_price_to_win",
-    "mbtw",
+    *("minimum_bid_to_win", "min_bid_to_win", "auction_min_to_win", "auction_minimum_bid_to_win"),
+    *("min_to_win", "minimum_to_win", "price_to_win", "min_price_to_win", "mbtw"),
 )
 
 
@@ -66,13 +59,8 @@ ROLES = {
         "prices",
         "the highest competing bid",
         (
-            "highest_competing_bid",
-            "competing_bid",
-            "highest_other_bid",
-            "best_competing_bid",
-            "max_competing_bid",
-            *LEAST_BID,
-            "market_price",
+            *("highest_competing_bid", "competing_bid", "highest_other_bid"),
+            *("best_competing_bid", "max_competing_bid", *LEAST_BID, "market_price"),
         ),
         " It is the highest bid of the others, also where you won; not what you bid or paid. "
         "Without any such column, a log cannot be replayed; `crossbandit evaluate` uses logs of "

@@ -64,21 +64,9 @@ WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
 """The files that may be in the folder of a report, as patterns of names."""
 
 COLUMNS = (
-    "table",
-    "setting",
-    "method",
-    "seeds",
-    "regret",
-    "half_width",
-    "interval",
-    "quantile_10",
-    "median",
-    "quantile_90",
-    "pseudo_regret",
-    "pseudo_half_width",
-    "paper_regret",
-    "paper_half_width",
-    "relative_difference",
+    *("table", "setting", "method", "seeds", "regret", "half_width", "interval"),
+    *("quantile_10", "median", "quantile_90", "pseudo_regret", "pseudo_half_width"),
+    *("paper_regret", "paper_half_width", "relative_difference"),
 )
 REFERENCE = "square root"
 STUDENT = "95 % confidence interval by Student's t"

@@ -46,16 +46,8 @@ _MOST_PANELS = 12
 
 PAPER_ERRORS = 1.96  # standard errors in the paper's half-widths, for any number of seeds
 _NEEDED = (
-    "part",
-    "environment",
-    "environment_name",
-    "algorithm",
-    "algorithm_name",
-    "seed",
-    "horizon",
-    "final_regret",
-    "curve_rounds",
-    "curve_regret",
+    *("part", "environment", "environment_name", "algorithm", "algorithm_name"),
+    *("seed", "horizon", "final_regret", "curve_rounds", "curve_regret"),
 )
 
 

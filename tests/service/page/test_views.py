@@ -153,6 +153,7 @@ def test_reserved_expected_and_spent_stand_apart_and_late_outcomes_are_said() ->
         "Budget: 25.00 of 100.0 spent, 50.00 planned by now, 42.00 reserved (30.00 expected, "
         "70.00 if all bids win), 33.00 left. Outcomes come 31 min late."
     )
+    assert (found["share"], found["held"], found["plan"]) == (0.25, 0.42, 0.5)
     (prompt,) = detail("shop", "", figures(limits=(held,), delay=3.0), ())["limits"]
     assert prompt["words"].endswith("33.00 left.")
 

@@ -488,6 +488,7 @@ def limit(given: LimitFigures, delay: float | None = None) -> dict[str, Any]:
         "words": f"Budget: {spent} spent{plan}{held}, {amount(given.left)} left. "
         f"{lateness(delay) if given.reserved else ''}".strip(),
         "share": given.spent / given.amount,
+        "held": given.reserved / given.amount,
         "plan": None if given.planned is None else given.planned / given.amount,
         "text": spent if given.planned is None else f"{spent}, plan {amount(given.planned)}",
         "ends": given.ends,

@@ -21,10 +21,12 @@ function spark(values) {
 }
 
 function meter(limit) {
-  const fill = html("i", {}), plan = html("b", {});
-  fill.style.width = `${100 * Math.min(limit.share, 1)}%`;
+  const fill = html("i", {}), held = html("i", { className: "held" }), plan = html("b", {});
+  const width = (share) => `${100 * Math.min(share, 1)}%`;
+  fill.style.width = width(limit.share);
+  held.style.width = width(limit.share + limit.held); // what is reserved follows what is spent
   plan.style.left = `${100 * Math.min(limit.plan ?? 0, 1)}%`;
-  return html("div", { className: "meter" }, fill, ...(limit.plan === null ? [] : [plan]));
+  return html("div", { className: "meter" }, held, fill, ...(limit.plan === null ? [] : [plan]));
 }
 
 const STATES = { learning: "met", waiting: "not-judged", paused: "not-judged", behind: "not-met" };
