@@ -60,7 +60,7 @@ HOLDS: dict[str, Callable[[int, int], World]] = {
 # Here bids or values go with prices within a cell, by more than bands can remove.
 FAILS: dict[str, Callable[[int, int], World]] = {
     "correlation 0.9": lambda seed, count: log_normal(0.9, seed, count),
-    "hidden classes that bids go with": lambda seed, count: shifted_classes(6, 0.6, seed, count),
+    "hidden classes correlated with bids": lambda seed, count: shifted_classes(6, 0.6, seed, count),
 }
 # Strategies by the place of their bids in the range of own bids.
 PLACES = {
@@ -68,7 +68,7 @@ PLACES = {
     "inside the own bids": (0.45, 0.7),
     "near the highest own bids": (0.9, 0.94),
 }
-HIDDEN = "hidden classes that bids go with"
+HIDDEN = "hidden classes correlated with bids"
 
 
 class Cell(NamedTuple):
@@ -145,7 +145,7 @@ def _outcomes(
     result: Evaluation, world: World, method: str, fractions: Iterable[float] = SHADINGS
 ) -> Iterator[tuple[bool, float, float]]:
     for fraction in fractions:
-        estimate = result[f"shading {fraction:.2f}"].estimate(method)
+        estimate = result[f"{100 * fraction:.15g} % of value"].estimate(method)
         truth = _truth(world, fraction)
         if estimate is not None and truth > 0:
             half = (estimate.high - estimate.low) / 2

@@ -68,7 +68,8 @@ def results() -> Iterator[Result]:
     for prices in ("uniform", "stationary"):
         for budget in (0.1, 0.01):
             best = fluid_optimum(prices, budget)
-            for name, play in (("price law", by_law), ("cross-graph-adaptive", by_algorithm)):
+            players = ("price distribution", by_law), ("cross-graph-adaptive", by_algorithm)
+            for name, play in players:
                 runs = [play(world(prices, budget, seed), seed) for seed in range(SEEDS)]
                 share = float(np.mean([run.surplus for run in runs])) / best
                 spend = max(run.spend for run in runs)
@@ -124,7 +125,7 @@ def by_algorithm(environment: FirstPriceBudget, seed: int) -> Earned:
 
 
 def by_law(environment: FirstPriceBudget, seed: int) -> Earned:
-    """Let the price law play, with a pacer of its own."""
+    """Let the price distribution play, with a pacer of its own."""
     amounts = environment.rules.amounts
     generator = np.random.default_rng(seed)
     values = environment.context_distribution.draw(generator, HORIZON)[:, 1]

@@ -1,4 +1,4 @@
-"""Draw the pictures of the gallery and write its pages: `python -m benchmarks.gallery`.
+"""Draw the pictures of the gallery and write its page: `python -m benchmarks.gallery`.
 
 It runs each script in docs/gallery, in a minute. `python -m benchmarks.gallery many_contexts` runs
 one.
@@ -22,14 +22,28 @@ from matplotlib import pyplot as plt
 from crossbandit.core.report.print import COLORS, GRID, INK, MUTED
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
+PAGE = FOLDER.with_suffix(".md")
 GROUPS = {
     "Bidding": ("correlated_prices", "budget_over_a_day", "censored_log"),
     "Bandits": ("feedback_graph", "many_contexts", "weakly_observable"),
 }
 NAMES = [name for group in GROUPS.values() for name in group]
 INTRODUCTION = (
-    "Small programs, each with its picture. Each runs in seconds. Select a title to see the code."
+    "Small programs, each with its picture. Each runs in seconds. Select a title for the program."
 )
+NOTEBOOKS = """
+## Notebooks
+
+Jupyter notebooks with their outputs. To run one, [install](install.md) Crossbandit with `all`, and
+Jupyter.
+
+- [Bid from a log](notebooks/bid-from-a-log.ipynb): what strategies would have earned on a log, and
+  a bidder trained from it
+- [Embed a learner](notebooks/embed-a-learner.ipynb): decide now, learn later, restart, decide on
+  other machines
+- [Run a study](notebooks/run-a-study.ipynb): a grid of runs, its results as a data frame, a
+  comparison seed by seed
+"""
 # Text stays text, and the same picture is the same file.
 STYLE: dict[Any, Any] = {
     "axes.axisbelow": True,
@@ -73,13 +87,12 @@ DARK = {
 
 
 def main() -> None:
-    """Run the scripts that are named, or all; then write all pages."""
+    """Run the scripts that are named, or all; then write the page."""
     for name in sys.argv[1:] or NAMES:
         for path, text in pictures(name).items():
             path.write_text(text, encoding="utf-8")
         print(name)
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 def pictures(name: str) -> dict[Path, str]:
@@ -100,19 +113,15 @@ def darkened(light: str) -> str:
     return re.sub("|".join(new), lambda found: new[found[0]], light)
 
 
-def pages() -> dict[Path, str]:
-    """Return the page of the gallery and that of each script, by path."""
-    index = ["# Gallery", "", INTRODUCTION]
-    found = {}
+def page() -> str:
+    """Return the page of the gallery."""
+    lines = ["# Gallery", "", INTRODUCTION]
     for group, names in GROUPS.items():
-        index += ["", f"## {group}"]
+        lines += ["", f"## {group}"]
         for name in names:
-            code = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-            title, text = _heading(code)
-            index += ["", f"### [{title}]({name}.md)", "", *_shown(name, title), "", text]
-            page = [f"# {title}", "", text, "", *_shown(name, title), "", "```py", code + "```"]
-            found[FOLDER / f"{name}.md"] = "\n".join([*page, "", f"[The file]({name}.py)", ""])
-    return {FOLDER / "index.md": "\n".join([*index, ""]), **found}
+            title, text = _heading((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+            lines += ["", f"### [{title}](gallery/{name}.py)", "", *_shown(name, title), "", text]
+    return "\n".join([*lines, NOTEBOOKS])
 
 
 def _heading(code: str) -> tuple[str, str]:
@@ -123,7 +132,7 @@ def _heading(code: str) -> tuple[str, str]:
 
 def _shown(name: str, title: str) -> list[str]:
     return [
-        f"![{title}](pictures/{_picture(name, tone).name}#only-{tone})"
+        f"![{title}](gallery/pictures/{_picture(name, tone).name}#only-{tone})"
         for tone in ("light", "dark")
     ]
 

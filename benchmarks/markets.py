@@ -1,4 +1,4 @@
-"""Bidding by a law of prices.
+"""Bidding by the price distribution.
 
 A ratio is of what was earned, summed over the seeds. Hindsight by bands is one bid for each of 25
 bands of values; hindsight by class is the best bid at each value by the prices of its class. The

@@ -1,4 +1,4 @@
-"""Execute the notebooks in docs/notebooks, in place, and write a page of each for the site.
+"""Execute the notebooks in docs/notebooks, in place.
 
 `python -m benchmarks.notebooks` does so in some seconds. A notebook is its own source: edit it in
 Jupyter, then run this.
@@ -6,7 +6,6 @@ Jupyter, then run this.
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import tempfile
@@ -27,13 +26,9 @@ QUIET: dict[str, Any] = {"extra_arguments": ["--log-level=40"]}
 
 
 def main() -> None:
-    """Execute all notebooks, and write them with their pages and pictures."""
-    (FOLDER / "pictures").mkdir(exist_ok=True)
+    """Execute all notebooks, and write them."""
     for name in NAMES:
-        notebook = executed(name)
-        nbformat.write(notebook, path_of(name))
-        for path, content in page(name, notebook).items():
-            path.write_bytes(content)
+        nbformat.write(executed(name), path_of(name))
         print(name)
 
 
@@ -66,38 +61,6 @@ def _kept(outputs: list[Any]) -> list[Any]:
         if one.output_type == "stream":
             one.text = re.sub(r"[^\n\r]*\r", "", one.text)
     return [one for one in outputs if one.get("text") != ""]
-
-
-def page(name: str, notebook: Any) -> dict[Path, bytes]:
-    """Return the page of a notebook and its pictures, by path."""
-    found: dict[Path, bytes] = {}
-    parts: list[str] = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            parts.append(cell.source)
-            continue
-        code = cell.source.removesuffix(";")  # which hides a value in Jupyter
-        parts.append(f"```py\n{code}\n```")
-        for output in cell.outputs:
-            data = output.get("data", {})
-            if "image/png" in data:
-                picture = FOLDER / "pictures" / f"{name}-{len(found) + 1}.png"
-                found[picture] = base64.b64decode(data["image/png"])
-                parts.append(f"![Output of the code above](pictures/{picture.name})")
-            elif "text/html" in data:
-                parts.append(_table(data["text/html"]))
-            else:
-                text = output.get("text") or data["text/plain"]
-                parts.append(f"```text\n{text.rstrip()}\n```")
-    parts.append(f"[The notebook]({name}.ipynb)\n")
-    return {FOLDER / f"{name}.md": "\n\n".join(parts).encode(), **found}
-
-
-def _table(html: str) -> str:
-    """Return a table of pandas without its style, so that the site's is used."""
-    bare = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
-    bare = re.sub(r"<(table|tr)[^>]*>", r"<\1>", bare)
-    return "\n".join(line.strip() for line in bare.splitlines() if line.strip())
 
 
 if __name__ == "__main__":

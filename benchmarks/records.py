@@ -33,7 +33,7 @@ USUAL = {
     "adaptive": "The adaptive learner",
     "every_graph": "Weakly observable and changing graphs",
     "baselines": "Algorithms for all kinds of graphs",
-    "markets": "Bidding by a law of prices",
+    "markets": "Bidding by the price distribution",
     "features": "Features",
     "independence": "Whether prices depend on values and classes",
     "latency": "A bidder in production",

@@ -194,13 +194,15 @@ def cut_out(printed: str) -> dict[str, str]:
         if line.startswith("strategy "):
             tables.append([])
             within = True
-        elif re.match(r"±|95 %|Difference|Wrote|Open", line):  # an explanation, of several lines
+        elif re.match(
+            r"±|95 % int|Difference|Wrote|Open", line
+        ):  # an explanation, of several lines
             within = False
         if within:
             tables[-1].append(line)
-    seldom = r"shading 0\.(1|2|3|4|6|8|95)"
+    seldom = r"(10|20|30|40|60|80|95) % of value"
     strategies = [line for line in tables[0] if not re.match(seldom, line)]
-    [note] = [line for line in lines if line.startswith("Prices go with values")]
+    [note] = [line for line in lines if line.startswith("Prices are correlated with values")]
     found = {"strategies": strategies, "note": [note], "differences": tables[1]}
     return {
         f"replay-{name}": "```text\n" + "\n".join(text).rstrip() + "\n```\n"

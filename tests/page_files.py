@@ -26,7 +26,7 @@ environments = [{ name = "paper-benchmark", alpha = 4, contexts = 10 }]
 
 
 def _log_with_everything() -> None:
-    """Write a log with all columns that docs/how-to/replay-a-log.md names, in two files."""
+    """Write a log with all columns that docs/how-to/logs.md names, in two files."""
     frame = pd.read_csv(make_log("log.csv", AUCTIONS, seed=1))
     rng = np.random.default_rng(0)
     frame["ctr_value"], frame["Min_Bid_To_Win"] = frame["value"], frame["highest_competing_bid"]
@@ -49,6 +49,6 @@ def _modules() -> None:
 
 FILES: dict[str, Callable[[], object]] = {
     "docs/index.md": _index,
-    "docs/how-to/replay-a-log.md": _log_with_everything,
+    "docs/how-to/logs.md": _log_with_everything,
     "docs/how-to/reproduce-the-paper.md": _modules,
 }

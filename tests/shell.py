@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SERVICE = "tests/service/test_service_pages.py"
 # Pages whose commands another test runs, one after the other.
 RUN_BY = {
-    "docs/tutorials/serve.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
+    "docs/tutorials/service.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
     "docs/how-to/operate.md": f"{SERVICE}::test_the_commands_of_the_pages_run",
 }
 # Commands that no test runs as they stand, by how they begin, and why.
@@ -32,7 +32,6 @@ NOT_RUN = {
     "python3 -m venv /opt": "needs root",
     "systemctl": "needs root, and systemd as the first process",
     "podman": "needs a container engine",
-    "jupyter lab": "opens a browser; tests execute the notebooks",
     "dask": "needs several machines; tests/studies/test_backends.py has workers on this one",
     "ray": "needs several machines; tests/studies/test_backends.py has workers on this one",
 }
@@ -50,9 +49,14 @@ MODULES = {
 }
 
 
+def is_script(block: Block) -> bool:
+    """Return whether a block is more than a list of commands."""
+    return "$(" in block.text or "<<" in block.text
+
+
 def run(block: Block, folder: Path) -> None:
     """Run the commands of a block in a folder, except for those that are listed above."""
-    if "$(" in block.text or "<<" in block.text:  # more than a list of commands
+    if is_script(block):
         _bash([], block.text, folder)
         return
     for words, line in zip(block.commands, block.lines, strict=True):

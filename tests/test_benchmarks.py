@@ -88,21 +88,21 @@ def test_the_parts_of_outputs_that_pages_show_are_cut_out() -> None:
     printed = """What each strategy would have earned
  strategy      surplus
  ─────────────────────
- price law      12 ± 3
+ price distribution      12 ± 3
 
- shading 0.10    1 ± 1
+ 10 % of value    1 ± 1
 ± is an interval; paid is the
 average price of a win.
  strategy   difference
  best           −3
 95 % intervals over time.
-Prices go with values here: much.
+Prices are correlated with values here: much.
 """
     found = tables.cut_out(printed)
-    shown = "strategy      surplus\n─────────────────────\nprice law      12 ± 3"
+    shown = "strategy      surplus\n─────────────────────\nprice distribution      12 ± 3"
     assert found["replay-strategies"] == f"```text\n{shown}\n```\n"
     assert found["replay-differences"] == "```text\nstrategy   difference\nbest           −3\n```\n"
-    assert found["replay-note"] == "```text\nPrices go with values here: much.\n```\n"
+    assert found["replay-note"] == "```text\nPrices are correlated with values here: much.\n```\n"
 
     line = f"{tables.STATEMENT} (x): passed\n    3 instances"
     cut = tables.statement(f"Checking ...\n{line}\nAnother: passed\n    2 instances\n")

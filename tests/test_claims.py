@@ -24,12 +24,11 @@ CLAIMS = (
     (README, "may come hours later, in another process or after a restart", LATE),
     (README, "assumes that prices are drawn at random", "benchmarks markets"),
     (README, "a Kaplan-Meier estimate is as good", "benchmarks peers"),
-    (START, "needs NumPy only", "tests/test_installation.py::test_a_learner_needs_numpy_only"),
+    (START, "It needs NumPy only", "tests/test_installation.py::test_a_learner_needs_numpy_only"),
     (README, "one of 20 algorithms", "tests/test_claims.py::test_the_number_of_algorithms"),
     (README, "checked by Coq of two of the algorithms", PROOF),
     (README, "has a regret of", "proofs/Statement.v"),
     (START, "every other bid", "tests/applications/test_rules.py"),
-    (START, "two algorithms of the paper as they run", PROOF),
     (
         START,
         "plays the same arms as a literal transcription",
@@ -83,15 +82,16 @@ def test_the_readme_is_short() -> None:
     assert len(re.findall(r"\w[\w'.,/-]*", text_of(README))) <= WORDS
 
 
-def test_the_first_example_prints_what_the_readme_shows(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    example, shown = (
-        next(one.text for one in blocks(ROOT / README) if one.kind == kind)
-        for kind in ("python", "text")
+def test_the_first_example_prints_what_the_pages_show(capsys: pytest.CaptureFixture[str]) -> None:
+    example, again = (
+        next(one.text for one in blocks(ROOT / page) if one.kind == "python")
+        for page in (README, START)
     )
+    assert example == again
     exec(compile(example, README, "exec"), {})  # noqa: S102
-    assert capsys.readouterr().out == shown
+    printed = capsys.readouterr().out
+    for page in (README, START):
+        assert f"```text\n{printed}```" in (ROOT / page).read_text(encoding="utf-8")
 
 
 def test_the_best_bid_of_the_readme_is_the_best() -> None:
@@ -99,4 +99,5 @@ def test_the_best_bid_of_the_readme_is_the_best() -> None:
     chances = np.cumsum(shares * (1 - shares) ** 4)  # Beta(2, 5), up to a factor
     bids = 8 * shares
     best = bids[np.argmax((9 - bids) * chances)]
-    assert f"the best bid for a value of 9 is {best:.2f}" in text_of(README)
+    for page in (README, START):
+        assert f"the best bid for a value of 9 is {best:.2f}" in text_of(page)

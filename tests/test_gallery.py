@@ -1,11 +1,10 @@
-"""Every example of the gallery runs, is short, and its picture and its page are the latest."""
+"""Every example of the gallery runs, is short, and its picture and the page are the latest."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-from benchmarks.gallery import FOLDER, NAMES, darkened, pages, pictures
+from benchmarks.gallery import FOLDER, NAMES, PAGE, darkened, page, pictures
 
 TEXT = re.compile(r"<text[^>]*>(.*?)</text>", re.DOTALL)
 
@@ -45,7 +44,5 @@ def test_every_file_is_on_the_page_and_short() -> None:
     assert len(list((FOLDER / "pictures").iterdir())) == 2 * len(NAMES)
 
 
-@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
-def test_pages_are_the_latest(path: Path) -> None:
-    expected = pages()[path]
-    assert path.read_text(encoding="utf-8") == expected, "Run: python -m benchmarks.gallery"
+def test_the_page_is_the_latest() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "Run: python -m benchmarks.gallery"

@@ -180,4 +180,10 @@ def test_what_is_beside_the_code_is_counted(tmp_path: Path) -> None:
         path = tmp_path / "src" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    assert [row.found for row in beside(tmp_path)] == [(0, 0), (2, 1, 2), (0, 0)]
+    table = "<!-- table one -->\n| a | b |\n<!-- end -->\n"
+    for name in ("index.md", "decisions/0001-one.md"):
+        page = tmp_path / "docs" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(f"# Title\n\n{table}| two | words |\n")
+    rows = [row.found for row in beside(tmp_path)]
+    assert rows == [(1, 3), (1, 3), (2, 1, 2), (0, 0)]

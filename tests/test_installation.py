@@ -329,7 +329,7 @@ def test_the_first_commands_run_where_the_wheel_is_installed(
     complete: Path, tmp_path: Path
 ) -> None:
     """Those of the tutorial, on fewer auctions; the code is that of the wheel."""
-    tutorial = "docs/tutorials/bid-from-a-log.md"
+    tutorial = "docs/tutorials/log.md"
     lines = [words for block in SHELL if block.page == tutorial for words in block.commands]
     assert [words[:2] for words in lines] == [
         ["crossbandit", "make-log"],
@@ -344,12 +344,12 @@ def test_the_first_commands_run_where_the_wheel_is_installed(
         result = run(complete.with_name(program), *fewer, cwd=tmp_path, env=ENVIRONMENT)
         assert result.returncode == 0, result.stderr
         said.append(result.stdout)
-    assert "price law" in said[-1]
+    assert "price distribution" in said[-1]
     assert (tmp_path / "results/replay/index.html").exists()
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    for path in ("CITATION.cff", "docs/reference/cite.md"):
+    for path in ("CITATION.cff", "docs/how-to/reproduce-the-paper.md"):
         found = re.search(
             r"^ *version(?::| *= \{)\s*([\d.]+)", (ROOT / path).read_text(), re.MULTILINE
         )

@@ -32,7 +32,9 @@ def page() -> str:
     for name, command in commands.items():
         context = command.make_context(name, [], resilient_parsing=True)
         usage = " ".join(["crossbandit", name, *command.collect_usage_pieces(context)])
-        parts += ["", f"## {name}", "", _plain(command.help or ""), "", f"```sh\n{usage}\n```", ""]
+        example = command.epilog.removeprefix("Example: ")
+        parts += ["", f"## {name}", "", _plain(command.help or ""), ""]
+        parts += [f"```sh\n{usage}\n{example}\n```", ""]
         parts += ["| argument or option | meaning |", "|---|---|"]
         records = [one.get_help_record(context) for one in command.get_params(context)]
         parts += [row(*record) for record in records if record and record[0] != "--help"]

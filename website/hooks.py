@@ -27,7 +27,7 @@ _LOADED = re.compile(
 
 
 # What is for contributors is left out of the search.
-_NOT_SEARCHED = ("benchmarks.md", "decisions/", "explanation/what-is-tested.md", "project/")
+_NOT_SEARCHED = ("benchmarks.md", "contributors/", "decisions/", "project/")
 
 
 def generated() -> dict[str, str]:
@@ -70,6 +70,8 @@ def on_page_markdown(markdown: str, page: Any, **_kwargs: Any) -> str:
     name = page.file.src_uri
     if name.startswith(_NOT_SEARCHED):
         page.meta["search"] = {"exclude": True}
+    elif name.startswith(reference.FOLDER):
+        page.meta["search"] = {"boost": 0.5}  # pages for readers come first
     text = relinked(markdown, name)
     return text if name.startswith(reference.FOLDER) else mentioned(text, reference.paths())
 

@@ -64,9 +64,20 @@ def _expanded(entries: list[Entry], pages: list[str]) -> list[Entry]:
     return result
 
 
-def _matching(pattern: str, pages: list[str]) -> list[str]:
-    """Return the pages of a pattern, an index first, and take them out of `pages`."""
+def _matching(pattern: str, pages: list[str]) -> list[Entry]:
+    """Return the pages of a pattern, an index first, and take them out of `pages`.
+
+    Those in a folder below that of the pattern are a section, which has the name of the folder.
+    """
     found = [page for page in pages if fnmatch(page, pattern)]
     found.sort(key=lambda page: not page.endswith("/index.md"))
     pages[:] = [page for page in pages if page not in found]
-    return found
+    depth = pattern.count("/")
+    result: list[Entry] = []
+    sections: dict[str, list[Entry]] = {}
+    for page in found:
+        if page.count("/") == depth:
+            result.append(page)
+        else:
+            sections.setdefault(page.split("/")[depth].capitalize(), []).append(page)
+    return [*result, *({title: inside} for title, inside in sections.items())]

@@ -1,4 +1,4 @@
-"""The reference of all public names: a page for each subject, made from the packages themselves."""
+"""The reference of all public names, made from the packages: a page per subject and per class."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def paths() -> dict[str, str]:
 
 
 def files() -> dict[str, str]:
-    """Return all pages of the reference, in Markdown.
+    """Return all pages of the reference, in Markdown: one per subject, and one per class.
 
     Returns:
         The name of each page, relative to docs/, with its text.
@@ -111,13 +111,14 @@ def files() -> dict[str, str]:
     shown = {id(entry.thing) for found in entries().values() for entry in found}
     pages = {f"{FOLDER}/names.md": _index()}
     for page, found in entries().items():
-        blocks = [
-            f"# {page.title}",
-            page.text,
-            _summary(found, ""),
-            *(_block(one, shown) for one in found),
-        ]
-        pages[f"{FOLDER}/{page.stem}.md"] = "\n\n".join(blocks) + "\n"
+        blocks = [f"# {page.title}", page.text, _summary(found, "")]
+        for one in found:
+            if inspect.isclass(one.thing):
+                text = f"---\ntitle: {one.name}\n---\n\n{_block(one, shown, heading_level=1)}\n"
+                pages[f"{FOLDER}/{page.stem}/{one.name}.md"] = text
+            else:
+                blocks.append(_block(one, shown))
+        pages[f"{FOLDER}/{page.stem}/index.md"] = "\n\n".join(blocks) + "\n"
     return pages
 
 
@@ -167,31 +168,28 @@ def _index() -> str:
     )
     parts = ["# All public names", text]
     for page, found in entries().items():
-        parts += [
-            f"## [{page.title}]({page.stem}.md)",
-            page.text,
-            _summary(found, f"{page.stem}.md"),
-        ]
+        parts += [f"## [{page.title}]({page.stem}/index.md)", page.text]
+        parts += [_summary(found, f"{page.stem}/")]
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(found: tuple[Entry, ...], target: str) -> str:
-    rows = [
-        f"| [`{one.name}`]({target}#{one.path}) | {one.summary.replace('|', chr(92) + '|')} |"
-        for one in found
-    ]
-    return "\n".join(["| name | what it is |", "|---|---|", *rows])
-
-
-def _block(entry: Entry, shown: set[int]) -> str:
-    """Return the directive that shows one name, with what it inherits from internal classes."""
-    lines = [f"::: {entry.path}"]
-    if inspect.isclass(entry.thing):
-        inherited = sorted(inherited_members(entry.thing, shown))
-        lines += ["    options:", f"      inherited_members: {json.dumps(inherited)}"] * bool(
-            inherited
+def _summary(found: tuple[Entry, ...], folder: str) -> str:
+    rows = ["| name | what it is |", "|---|---|"]
+    for one in found:
+        page = f"{one.name}.md" if inspect.isclass(one.thing) else f"index.md#{one.path}"
+        rows.append(
+            f"| [`{one.name}`]({folder}{page}) | {one.summary.replace('|', chr(92) + '|')} |"
         )
-    return "\n".join(lines)
+    return "\n".join(rows)
+
+
+def _block(entry: Entry, shown: set[int], **options: int) -> str:
+    """Return the directive that shows one name, with what it inherits from internal classes."""
+    given: dict[str, object] = {**options}
+    if inspect.isclass(entry.thing) and (inherited := inherited_members(entry.thing, shown)):
+        given["inherited_members"] = sorted(inherited)
+    lines = [f"      {name}: {json.dumps(value)}" for name, value in given.items()]
+    return "\n".join([f"::: {entry.path}", *(["    options:", *lines] if lines else [])])
 
 
 def inherited_members(owner: type, shown: set[int]) -> set[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 WIDTH = 100
 # They are made by `benchmarks`.
-MADE = ("docs/benchmarks.md", "docs/gallery/", "docs/notebooks/")
+MADE = ("docs/benchmarks.md", "docs/gallery.md")
 _COMMENT = re.compile(r"<!--.*?-->")
 _WORD = re.compile(r"(?:<!--.*?-->|\S)+")
 _ITEM = re.compile(r" *(?:[-*]|\d+\.) ")

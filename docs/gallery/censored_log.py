@@ -17,7 +17,7 @@ log = CensoredLog(values, bids, won, np.where(won, np.nan, prices))
 
 fractions = np.arange(0.2, 0.96, 0.05).round(2)
 found = evaluate(log, shadings=fractions.tolist())
-results = [found[f"shading {fraction:.2f}"] for fraction in fractions]
+results = [found[f"{100 * fraction:g} % of value"] for fraction in fractions]
 truth = [((values - f * values) * (f * values >= prices)).sum() / count for f in fractions]
 
 fig, ax = plt.subplots()

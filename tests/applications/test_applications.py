@@ -426,7 +426,14 @@ def test_its_repr_shows_counts_and_algorithm(
     name = type(application).__name__
     amounts = {"FirstPriceBidder", "Newsvendor", "PostedPriceSeller"}
     used = "adaptive" if name in amounts else "certified"
-    assert repr(application) == f"{name}(2 decisions made, 1 pending, cross-graph-{used})"
+    scope = "values 0 to 4, 4 bids, " if name == "FirstPriceBidder" else ""
+    assert repr(application) == f"{name}({scope}2 decisions made, 1 pending, cross-graph-{used})"
+
+
+def test_the_repr_of_a_bidder_says_what_it_takes() -> None:
+    assert repr(FirstPriceBidder(seed=1)) == (
+        "FirstPriceBidder(any value, any bid, 0 decisions made, 0 pending, law)"
+    )
 
 
 @pytest.mark.parametrize("make", [make for make, _ in PLAYS.values()], ids=PLAYS.keys())

@@ -509,7 +509,7 @@ def test_the_shading_curve_has_no_bid_where_none_may_be_made(tmp_path: Path) -> 
     curve.save(tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     _, labels = curve.plot().get_legend_handles_labels()
-    assert labels == ["value", "eight bids of ten", "median bid"]
+    assert labels == ["value", "middle 80 % of bids", "median bid"]
 
 
 def test_money_may_be_in_any_unit() -> None:

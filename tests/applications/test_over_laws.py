@@ -42,7 +42,7 @@ def told(feedback: str, won: bool) -> bool:
 
 
 def rounds(count: int, seed: int = 0) -> list[tuple[float, float, str]]:
-    """Return values, prices that go with them, and sites."""
+    """Return values, prices that are correlated with them, and sites."""
     generator = np.random.default_rng(seed)
     values = generator.uniform(0.5, HIGHEST, count)
     prices = 0.6 * values * generator.random(count)
@@ -137,7 +137,7 @@ def test_orders_are_those_of_the_law(feedback: str) -> None:
         law.learn(made, reached=made.amount > demand, number=float(demand))
         shop.settle(order, sold=min(order.quantity, demand), demand=demand)
     assert shop.demand_law(3.0).quantile(0.5) == pytest.approx(10, abs=1)
-    assert "demands go with prices" in str(shop.diagnosis())
+    assert "demands are correlated with prices" in str(shop.diagnosis())
 
 
 @pytest.mark.parametrize("reports", REPORTS)
@@ -549,7 +549,7 @@ def test_the_diagnosis_speaks_of_prices_and_values() -> None:
     )
     play(own, rounds(3_000))
     assert own.diagnosis().depends
-    assert str(own.diagnosis()).startswith("Prices go with values here")
+    assert str(own.diagnosis()).startswith("Prices are correlated with values here")
     assert own.price_law(4.0).plot().get_xlabel() == "amount"
 
 
@@ -565,8 +565,12 @@ def test_prices_that_go_with_a_class_are_not_said_to_go_with_values() -> None:
     found = own.diagnosis()
     assert not found.depends  # although bids go with the class, and decide what is shown
     assert found.depends_on_class
-    assert str(found).startswith("Prices go with the class here: bidding by class earns")
-    assert str(found).endswith("Nothing shows that prices go with values, given the class.")
+    assert str(found).startswith(
+        "Prices are correlated with the class here: bidding by class earns"
+    )
+    assert str(found).endswith(
+        "Nothing shows that prices are correlated with values, given the class."
+    )
 
 
 # ------------------------------------------------------------------------------------- refusals

@@ -16,10 +16,12 @@ import typer.main
 from typer.testing import CliRunner
 
 import crossbandit
-from crossbandit.cli.app import app, run_command
+from crossbandit.cli.app import COMMANDS, app, run_command
 from crossbandit.cli.study import _study
 from crossbandit.cli.terminal import Within, takes_options
 from tests.studies.helpers import SMALL, mischief, start
+
+EXAMPLES = [one for group in COMMANDS.values() for one in group.values()]
 
 
 def test_the_package_runs_as_a_module() -> None:
@@ -207,6 +209,16 @@ def test_too_little_memory_is_a_sentence(
     assert capsys.readouterr().err == expected
 
 
+def test_every_command_is_in_a_group_and_has_an_example_that_it_takes() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert sorted(commands) == sorted(one.split()[0] for one in EXAMPLES)
+    for example in EXAMPLES:
+        name, *words = example.split()
+        command = commands[name]
+        assert command.epilog == f"Example: crossbandit {example}"
+        command.make_context(name, words).close()
+
+
 def test_options_are_declared_by_a_signature_and_its_docstring() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Options:
@@ -241,6 +253,13 @@ def test_options_are_declared_by_a_signature_and_its_docstring() -> None:
     done = CliRunner().invoke(made, ["a", "--low-bids", "0.5", "--force"])
     assert done.output == "a 0.5 True\n"
     assert CliRunner().invoke(made, ["a", "--low-bids", "2"]).exit_code == 2
+
+
+@pytest.mark.parametrize("command", [one.split()[0] for one in EXAMPLES])
+def test_a_flag_takes_nothing_and_says_so(command: str) -> None:
+    lines = CliRunner().invoke(app, [command, "--help"]).output.splitlines()
+    flags = [line for line in lines if "<bool>" in line]
+    assert all("--help" in line for line in flags)
 
 
 def test_every_option_is_described() -> None:

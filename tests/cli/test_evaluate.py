@@ -59,7 +59,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     text = run(log, *COLUMNS, *options, *shadings, *bidders, "--out", str(out))
     assert "The price is known where you lost" in text
     assert "doubly robust" in text
-    assert "shading 0.25 (open:" in text
+    assert "25 % of value (open:" in text
     assert "mine" in text
     assert sorted(path.name for path in out.iterdir()) == [
         "evaluation.json",
@@ -71,6 +71,9 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     roles = {"bid": "bid", "won": "won", "propensity": "q"}
     read = read_censored(AuctionLog(data, columns=roles, classes=["site"]))
     expected = evaluate(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
+    first = max(expected.results[1:], key=lambda one: one.best.value)
+    assert expected.results[0].kind == "own"
+    assert f"Of these strategies, {first.strategy} would have earned most: " in text
     written = json.loads((out / "evaluation.json").read_text())
     assert written["strategies"] == json.loads(json.dumps(expected.to_json()["strategies"]))
     assert written["bad_lines"] == 0
@@ -182,6 +185,6 @@ def test_names_are_whole_in_narrow_terminals_and_guesses_are_said(
     monkeypatch.setenv("COLUMNS", "80")
     frame(200).to_csv(tmp_path / "log.csv", index=False)
     text = run(str(tmp_path / "log.csv"), *COLUMNS, "--out", str(tmp_path / "out"))
-    assert "shading 0.50" in text
+    assert "50 % of value" in text
     assert "column 'min_bid_to_win' (guessed by name)" in " ".join(text.split())
     assert "\N{HORIZONTAL ELLIPSIS}" not in text

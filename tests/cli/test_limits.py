@@ -40,13 +40,15 @@ def test_from_options_to_the_page(log: Path, tmp_path: Path) -> None:
     written = pd.read_csv(out / "table.csv").set_index("strategy")
     own = direct.table().set_index("strategy")
     for column in ("value", "spend", "budget_used", "return_on_spend", "target_kept"):
-        assert written.loc["price law", column] == pytest.approx(own.loc["price law", column])
+        assert written.loc["price distribution", column] == pytest.approx(
+            own.loc["price distribution", column]
+        )
     spending = pd.read_csv(out / "spending.csv")
     assert spending["spend"][spending["strategy"] == PACED].max() <= 20 * (1 + 1e-9)
-    table = result.output.partition("What each strategy")[2].partition("Difference to")[0]
+    table = result.output.partition("What each strategy")[2].partition("Difference from")[0]
     assert max(map(len, table.splitlines())) <= 80
     numbers = r"[\d,.]+ ± [\d,.]+ +[\d,.]+ +[\d,.]+ +[\d.]+ % +[\d.]+"
-    assert re.search(rf"price law +{numbers} +yes", table)
+    assert re.search(rf"price distribution +{numbers} +yes", table)
     page = (out / "index.html").read_text(encoding="utf-8")
     for text in ("Budget used", "Target kept", "Multiplier", "Spend by period", "paced evenly"):
         assert text in page, text

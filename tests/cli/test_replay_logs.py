@@ -55,7 +55,7 @@ def test_notices_in_micros_sorted_by_time(tmp_path: Path) -> None:
     assert "Auctions won: 14, lost: 13." in result.output
     assert "202 creative disapproved: 13" in result.output
     earned = surplus(tmp_path / "out")
-    assert earned["the log's own bids"] == earned["shading 0.50"] == pytest.approx(14 * 2)
+    assert earned["the log's own bids"] == earned["50 % of value"] == pytest.approx(14 * 2)
     assert earned["perfect knowledge"] == pytest.approx(14 * 3 + 13 * 1)
     page = (tmp_path / "out" / "index.html").read_text()
     assert "always: " in page

@@ -47,7 +47,7 @@ def test_dependence_is_found(feedback: str) -> None:
 def by_site(
     feedback: str, seed: int, *, on_value: float = 0.0, on_site: float = 0.0, rounds: int = 4_000
 ) -> Diagnosis:
-    """Two sites that differ in values; prices go with values and sites as far as is asked for."""
+    """Two sites that differ in values; prices depend on values and sites as far as is asked for."""
     generator = np.random.default_rng(seed)
     sites = generator.integers(0, 2, rounds)
     values = 0.25 * sites + 0.7 * generator.random(rounds)
@@ -66,8 +66,10 @@ def test_prices_by_class_are_not_prices_by_value(feedback: str) -> None:
     found = [by_site(feedback, seed, on_site=0.3) for seed in range(12)]
     assert sum(one.depends for one in found) <= 1
     assert all(one.depends_on_class for one in found)
-    assert "go with the class here" in str(found[0])
-    assert "Nothing shows that outcomes go with the context, given the class" in str(found[0])
+    assert "are correlated with the class here" in str(found[0])
+    assert "Nothing shows that outcomes are correlated with the context, given the class" in str(
+        found[0]
+    )
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])

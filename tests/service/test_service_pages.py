@@ -19,6 +19,7 @@ import typer.main
 from crossbandit.cli.app import app
 from crossbandit.service import BidderSettings, Node, open_store
 from crossbandit.service.causes import STATUS
+from crossbandit.service.figures import ShadingFigures
 from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from tests.service.conftest import new_database
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 OPERATE = ROOT / "docs/how-to/operate.md"
-TUTORIAL = ROOT / "docs/tutorials/serve.md"
+TUTORIAL = ROOT / "docs/tutorials/service.md"
 HOW_TO = [ROOT / f"docs/how-to/{name}.md" for name in ("deploy", "operate")]
 
 
@@ -69,7 +70,8 @@ def test_the_reference_lists_all_codes_of_errors() -> None:
 
 def test_metrics_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(open_store(tmp_path / "store.db"))
-    known = figures(limits=(budget(),), refused={"expired": 1})
+    shading = ShadingFigures(fraction=0.5, gain=0.1, error=0.01)
+    known = figures(limits=(budget(),), refused={"expired": 1}, delay=2.0, shading=shading)
     monkeypatch.setattr(node, "all_figures", lambda: {"shop": known})
     requests = RequestMetrics()
     requests.note("/", "GET", 200, 0.1)

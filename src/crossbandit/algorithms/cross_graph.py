@@ -494,7 +494,7 @@ class CrossGraphVarying(EpochAlgorithm):
 
     Bound: expected regret O~(sqrt(sum_t alpha_t)), alpha_t the independence number of G_t, with no
     polynomial factor of the number of contexts. It follows from the paper's proof if each arm has a
-    self-loop in every round (see docs/explanation/every-graph.md for the steps; they are not
+    self-loop in every round (see docs/contributors/every-graph.md for the steps; they are not
     machine-checked). If the self-loops of an arm change, it is a conjecture: the paper shows the
     cancellation on the special arm for one arm per epoch.
 
@@ -599,7 +599,7 @@ class CrossGraphWeak(TunedAlgorithm[WeakParameters]):
 
     Bound: expected regret O~(delta^(1/3) T^(2/3)) if T is large compared with alpha^3 / delta^2,
     with no polynomial factor of the number of contexts. That is the best rate on weakly observable
-    graphs (Alon et al. 2015). docs/explanation/every-graph.md says which steps are the paper's and
+    graphs (Alon et al. 2015). docs/contributors/every-graph.md says which steps are the paper's and
     which are new. The new steps are not machine-checked.
 
     Tuning, with d = max(delta, 1): x = (d log(K) / T)^(1/3), at most 1/2; eta = gamma = x^2 / d,

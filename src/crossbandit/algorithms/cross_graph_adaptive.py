@@ -198,7 +198,7 @@ class CrossGraphAdaptive(CheckedAlgorithm):
     Bound: none is proved. With w_t exact and the same for all rounds, no baseline and known
     contexts this is AdaHedge on the estimates of Algorithm 1; the running mean, which lags behind
     the policy and depends on the contexts that formed it, is not covered by the paper's analysis.
-    What is measured: docs/explanation/the-adaptive-learner.md.
+    What is measured: docs/contributors/algorithms-compared.md.
 
     Anchored estimates help if the losses of some arms are correlated, such as those of neighbouring
     bids. If the graph reveals an arm g whenever it reveals arm a (see

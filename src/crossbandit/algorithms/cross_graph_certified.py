@@ -155,7 +155,7 @@ class CrossGraphCertified(CheckedAlgorithm):
     by exploration. Contexts must be i.i.d., losses and graphs must not depend on what was drawn,
     and feedback must be prompt. The order of the certificate, O~(sqrt(alpha T)), or
     O~(delta^(1/3) T^(2/3)) on weakly observable graphs, is argued only in outline:
-    docs/explanation/the-certified-learner.md.
+    docs/contributors/the-certified-learner.md.
 
     Late feedback is learned from with the same weights for 4,096 rounds, and after that with
     the observation probability of its own context. So are decisions of a snapshot, unless they have

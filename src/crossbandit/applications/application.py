@@ -91,7 +91,11 @@ class Application(ABC):
 
     def __repr__(self) -> str:
         counts = f"{self.rounds} decisions made, {self.pending} pending"
-        return f"{type(self).__name__}({counts}, {self.learner.decider_name})"
+        return f"{type(self).__name__}({self._scope()}{counts}, {self.learner.decider_name})"
+
+    def _scope(self) -> str:
+        """Return what an application takes, for its text."""
+        return ""
 
     def _repr_html_(self) -> str:
         facts = [
@@ -314,7 +318,7 @@ def anchored_as(algorithm: Algorithm, *, helps: bool) -> Algorithm:
     """Return `algorithm`, with anchors if they help and it leaves the choice to the application.
 
     They help where a play reveals the next amount as well, such as a higher bid: neighbouring
-    amounts mostly win and lose together. See docs/explanation/the-adaptive-learner.md.
+    amounts mostly win and lose together. See docs/contributors/algorithms-compared.md.
     """
     if isinstance(algorithm, algorithms.CrossGraphAdaptive) and algorithm.anchored is None:
         return replace(algorithm, anchored=helps)

@@ -784,6 +784,12 @@ class FirstPriceBidder(HiddenNumberApplication):
     def state(self) -> dict[str, Any]:
         return {} if self._spending is None else dict(self._spending.state())
 
+    def _scope(self) -> str:
+        if self.relative:
+            return "any value, any bid, "
+        low, high = self.value_range
+        return f"values {low:g} to {high:g}, {self.bids.size} bids, "
+
     def restore(self, state: Mapping[str, Any]) -> None:
         if not state:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -20,11 +21,31 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-for _command in (
-    *(reproduce, run, new_study, list_names, report, export),
-    *(verify, replay, evaluate, make_log, serve),
-):
-    app.command("list" if _command is list_names else None)(_command)
+# The commands of each group, with an example.
+COMMANDS: dict[str, dict[Callable[..., None], str]] = {
+    "Auctions": {
+        replay: "replay log.csv --feedback after-loss --bid-column our_bid",
+        evaluate: "evaluate log.csv --bid-column our_bid --won-column won --shading 0.6",
+        make_log: "make-log log.csv --auctions 100000 --correlation 0.5 --seed 1",
+        serve: "serve bidders.toml --store bidders.db --port 8000",
+    },
+    "Studies": {
+        new_study: "new-study my-study.toml",
+        list_names: "list algorithms",
+        run: "run my-study.toml --jobs 4",
+        report: "report results/my-study",
+        export: "export results/my-study --to csv",
+    },
+    "The paper": {
+        reproduce: "reproduce --quick",
+        verify: "verify --quick",
+    },
+}
+for _group, _commands in COMMANDS.items():
+    for _command, _example in _commands.items():
+        app.command(
+            _example.split()[0], rich_help_panel=_group, epilog=f"Example: crossbandit {_example}"
+        )(_command)
 
 
 def _print_version(wanted: bool) -> None:

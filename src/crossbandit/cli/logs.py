@@ -416,7 +416,7 @@ def parse_fractions(text: str) -> list[Shading]:
     """Return the strategies that `--fractions` lists, and the truthful one.
 
     >>> [strategy.name for strategy in parse_fractions("0.5,0.25")]
-    ['shading 0.25', 'shading 0.50', 'truthful']
+    ['25 % of value', '50 % of value', 'truthful']
     """
     from crossbandit.logs.replay import Shading
 
@@ -432,10 +432,11 @@ def parse_fractions(text: str) -> list[Shading]:
 def _print_replay(result: Replay) -> None:
     """Print warnings, the table, the comparison, tables by class, notes and bad lines."""
     from crossbandit.core.report.terminal import show
-    from crossbandit.logs.replay.page import class_tables, differences, earnings
+    from crossbandit.logs.replay.page import answer, class_tables, differences, earnings
 
     for warning in result.warnings:
         terminal.notify(warning, "Warning:", "bold yellow")
+    terminal.say(answer(result))
     show(earnings(result), differences(result), *class_tables(result))
     for note in result.notes:
         if note not in result.warnings:
@@ -527,8 +528,9 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
 
 def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
     from crossbandit.core.report.terminal import show
-    from crossbandit.logs.evaluate.page import by_propensities, earned
+    from crossbandit.logs.evaluate.page import answer, by_propensities, earned
 
+    terminal.say(answer(result))
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):

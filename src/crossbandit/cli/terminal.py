@@ -131,6 +131,7 @@ def _parameters(owner: Any) -> Iterator[Parameter]:
             whole = ranged[one.name]
             found = [x for hint in (whole, *get_args(whole)) for x in getattr(hint, _EXTRAS, ())]
             bounds: dict[str, Any] = (*found, Within())[0]._asdict()
+            takes = "" if annotation is bool else takes
             said = {"metavar": takes, "help": words.replace("[", "\\["), **bounds}
             name = f"--{one.name.rstrip('_').replace('_', '-')}"
             is_option = one.kind is Parameter.KEYWORD_ONLY

@@ -81,12 +81,13 @@ class Diagnosis:
     def __str__(self) -> str:
         numbers, contexts, choosing = self.words
         if math.isnan(self.class_log_evidence):
-            found = f"go with {contexts} here" if self.depends else ""
-            return self._sentence(found, f"go with {contexts}", choosing)
+            found = f"are correlated with {contexts} here" if self.depends else ""
+            return self._sentence(found, f"are correlated with {contexts}", choosing)
         doing, _, by = choosing.partition(" by ")
-        given, of_class = f"go with {contexts}, given the class", "go with the class"
+        given = f"are correlated with {contexts}, given the class"
+        of_class = "are correlated with the class"
         if self.depends and self.depends_on_class:
-            found = f"go with {contexts} here, given the class, and with the class"
+            found = f"are correlated with {contexts} here, given the class, and with the class"
             return self._sentence(found, "", f"{doing} by {by} and class")
         if self.depends:
             first = self._sentence(f"{given}, here", "", choosing)
@@ -94,7 +95,7 @@ class Diagnosis:
         if self.depends_on_class:
             first = self._sentence(f"{of_class} here", "", f"{doing} by class")
             return f"{first} Nothing shows that {numbers} {given}."
-        return self._sentence("", f"go with {contexts} or with the class", "")
+        return self._sentence("", f"are correlated with {contexts} or with the class", "")
 
     def _sentence(self, found: str, sought: str, choosing: str) -> str:
         """Return a sentence: what was found and what it is worth; or that nothing was found."""

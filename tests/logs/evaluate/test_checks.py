@@ -62,8 +62,8 @@ def test_independent_prices_raise_few_alarms(feedback: str) -> None:
 @pytest.mark.parametrize(
     ("p_value", "said"),
     [
-        (0.4, "Nothing shows that prices go with time within bands (p = 0.40)."),
-        (0.05, "Nothing shows that prices go with time within bands (p = 0.05)."),
+        (0.4, "Nothing shows that prices are correlated with time within bands (p = 0.40)."),
+        (0.05, "Nothing shows that prices are correlated with time within bands (p = 0.05)."),
         (0.03, "Prices may fall with time within bands: this is not clear (p = 0.03)."),
         (0.009, "Prices fall with time within bands (p = 0.009)."),
     ],

@@ -251,7 +251,7 @@ def test_a_best_response_earns_what_is_said() -> None:
     found = result["best response by band"]
     truth = earned(values, prices, best_response(make_groups(log)).bids)
     assert found.best.low <= truth <= found.best.high
-    assert found.best.value > result["shading 0.30"].best.value
+    assert found.best.value > result["30 % of value"].best.value
 
 
 def test_a_mixed_plan_is_the_mean_of_its_bids() -> None:
@@ -341,7 +341,7 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
     log = censor(values, prices, np.full(600, 3.0), "won-lost")
     result = evaluate(log, shadings=[0.2, 0.9])
     assert any("All bids are 3" in note for note in result.notes)
-    low = result["shading 0.20"]
+    low = result["20 % of value"]
     assert low.best.low == pytest.approx(low.known.lower, abs=1e-6)
     assert low.open_share > 0.9
 
@@ -349,32 +349,32 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
 def test_extrapolation_is_flagged() -> None:
     values, prices, bids = full_log(1_500, 8)
     result = evaluate(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
-    assert result["shading 0.10"].open_share > 0.3
+    assert result["10 % of value"].open_share > 0.3
     assert any(
-        "near or beyond the outermost bids" in note and "shading 0.10 (" in note
+        "near or beyond the outermost bids" in note and "10 % of value (" in note
         for note in result.notes
     )
-    assert not any("shading 0.50" in note for note in result.notes)
-    assert result["shading 0.50"].open_share < 0.05
+    assert not any("50 % of value" in note for note in result.notes)
+    assert result["50 % of value"].open_share < 0.05
 
 
 def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> None:
     log, values, _ = random_log(600, 3)
     result = evaluate(log, shadings=[0.5, 0.6])
-    assert result["shading 0.50"].estimate(INVERSE) is None
-    assert result["shading 0.60"].best.method == ROBUST
+    assert result["50 % of value"].estimate(INVERSE) is None
+    assert result["60 % of value"].best.method == ROBUST
     assert any("too few of their bids were made" in note for note in result.notes)
     wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
     notes = evaluate(wrong, shadings=[0.6]).notes
-    assert any("weights of shading 0.60 have the mean 0.5" in note for note in notes)
+    assert any("weights of 60 % of value have the mean 0.5" in note for note in notes)
 
 
 def test_random_bids_have_estimated_propensities() -> None:
     log, values, prices = random_log(4_000, 2, correlation=0.5)
     without = CensoredLog(values, log.bids, log.won, log.prices)
-    assert evaluate(without, shadings=[0.6])["shading 0.60"].estimate(INVERSE) is None
-    found = evaluate(without, shadings=[0.6], random_bids=True)["shading 0.60"].best
-    given_ones = evaluate(log, shadings=[0.6])["shading 0.60"].best
+    assert evaluate(without, shadings=[0.6])["60 % of value"].estimate(INVERSE) is None
+    found = evaluate(without, shadings=[0.6], random_bids=True)["60 % of value"].best
+    given_ones = evaluate(log, shadings=[0.6])["60 % of value"].best
     assert found.method == ROBUST
     assert found.value == pytest.approx(given_ones.value, rel=0.02)
     assert found.low <= earned(values, prices, 0.6 * values) <= found.high
@@ -393,7 +393,7 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
     assert frame["strategy"].tolist() == [one.strategy for one in result.results]
     data = json.loads(json.dumps(result.to_json()))
     row = data["strategies"][-1]
-    assert row["strategy"] == "shading 0.60"
+    assert row["strategy"] == "60 % of value"
     assert row["doubly_robust"] == frame["doubly_robust"].iloc[-1]
     assert data["strategies"][2]["inverse_propensity"] is None
     assert own_bids(log).name == data["strategies"][0]["strategy"]

@@ -158,7 +158,7 @@ def test_ties_both_ways_are_counted_and_leave_the_exact_part() -> None:
     one = result["the log's own bids"]
     assert one.known.share == 1
     assert one.known.exact == 2 * 6 + 20 * 5
-    assert result[f"shading {4 / 9:.15g}"].known.share == 43 / 44
+    assert result[f"{400 / 9:.15g} % of value"].known.share == 43 / 44
 
 
 def test_prices_that_are_what_was_paid_are_no_rounded_ones() -> None:

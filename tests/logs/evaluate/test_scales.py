@@ -76,7 +76,7 @@ def test_values_of_zero_do_no_harm() -> None:
     values, prices, bids = world(1.0, 6)
     values[:100], bids[:100] = 0.0, 0.0
     log = censor(values, prices, bids, "after-loss")
-    result = evaluate(log, shadings=[0.5])["shading 0.50"].best
+    result = evaluate(log, shadings=[0.5])["50 % of value"].best
     assert np.isfinite([result.value, result.low, result.high]).all()
 
 

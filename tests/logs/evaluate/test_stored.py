@@ -84,7 +84,7 @@ def test_a_log_on_disk_has_the_same_numbers(feedback: str) -> None:
 def test_bids_drawn_at_random_have_the_same_propensities() -> None:
     memory, disk = both(frame(3_000, "won-lost", drawn=True))
     one, other = (
-        evaluate(log, shadings=[0.6], random_bids=True)["shading 0.60"] for log in (memory, disk)
+        evaluate(log, shadings=[0.6], random_bids=True)["60 % of value"] for log in (memory, disk)
     )
     assert one.best.method == "doubly robust"
     for left, right in zip(one.estimates, other.estimates, strict=True):
@@ -120,7 +120,7 @@ def test_bids_rounded_to_cents_have_propensities(scale: float, given: bool) -> N
     bid = np.round(0.6 * values, 2)
     truth = np.where((bid >= prices) & (bid > 0), values - bid, 0.0).sum()
     for log in logs:
-        one = evaluate(log, shadings=[0.6], random_bids=not given)["shading 0.60"]
+        one = evaluate(log, shadings=[0.6], random_bids=not given)["60 % of value"]
         assert one.best.method == "doubly robust"
         assert one.best.low < truth < one.best.high
         weighted = one.estimate("inverse propensity")
@@ -178,10 +178,10 @@ def test_rounded_amounts_have_the_same_numbers() -> None:
     assert memory.ties == disk.ties == "both"
     assert one.notes == other.notes
     assert "so amounts were rounded" in one.notes[1]
-    known = one["shading 0.50"].known
+    known = one["50 % of value"].known
     assert known.share < 1
-    assert known == pytest.approx(other["shading 0.50"].known)
-    assert one["shading 0.50"].best.value == pytest.approx(other["shading 0.50"].best.value)
+    assert known == pytest.approx(other["50 % of value"].known)
+    assert one["50 % of value"].best.value == pytest.approx(other["50 % of value"].best.value)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -16,6 +16,7 @@ from crossbandit.logs import AuctionLog, make_log
 from crossbandit.logs.replay import LogWarning, ReplayRules, Shading, play, replay, replay_by
 from crossbandit.logs.replay import page as page_of_part
 from crossbandit.logs.replay.page import overview, write_by
+from crossbandit.logs.replay.strategies import ALL_TOLD
 
 SETTINGS: dict[str, Any] = {
     "rules": ReplayRules(bids=7),
@@ -61,10 +62,8 @@ def test_the_overview_has_what_any_chart_shows_in_all_parts() -> None:
     frame = pd.DataFrame({"value": 3.0, "market_price": 1.0, "ad": ["a"] * 40 + ["b"] * 2})
     results = replay_by(AuctionLog(frame, by="ad"), jobs=1, seeds=1)
     table = overview(results)
-    place = table.head.index("best response, all told")
-    amounts = [
-        one.outcome("best response, all told").mean_surplus for one in results.replays.values()
-    ]
+    place = table.head.index(ALL_TOLD)
+    amounts = [one.outcome(ALL_TOLD).mean_surplus for one in results.replays.values()]
     texts = [float(str(row[place])) for row in table.rows]
     assert texts == pytest.approx([*amounts, sum(amounts)], abs=0.06)
 

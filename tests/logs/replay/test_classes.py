@@ -1,4 +1,4 @@
-"""Class columns and the price law in a replay."""
+"""Class columns and the price distribution in a replay."""
 
 import math
 from itertools import pairwise
@@ -24,6 +24,7 @@ from crossbandit.logs.replay.results import find_dependence
 from crossbandit.logs.replay.strategies import LawStrategy, ReplaySetting, make_chunk
 
 SITES = 14
+NOTHING = "Nothing shows that prices are correlated with values here"
 AUCTIONS = 6_000
 
 
@@ -189,10 +190,12 @@ def test_the_price_law_knows_the_reserve() -> None:
 
 def test_the_price_law_uses_classes(log: Path, result: Replay) -> None:
     without = replay(log, strategies=["law"], seeds=2, rules=ReplayRules(bids=40))
-    assert result.outcome("price law").mean_surplus > 1.03 * without.outcomes[0].mean_surplus
+    assert (
+        result.outcome("price distribution").mean_surplus > 1.03 * without.outcomes[0].mean_surplus
+    )
     assert without.by_class().empty
-    guarded = result.outcome("guarded price law").mean_surplus
-    assert guarded == pytest.approx(result.outcome("price law").mean_surplus, rel=0.03)
+    guarded = result.outcome("guarded price distribution").mean_surplus
+    assert guarded == pytest.approx(result.outcome("price distribution").mean_surplus, rel=0.03)
 
 
 def test_a_price_law_depends_on_no_size_of_chunks(
@@ -202,9 +205,9 @@ def test_a_price_law_depends_on_no_size_of_chunks(
     both = AuctionLog(log, classes=["site", "device"])
     again = replay(both, strategies=["law"], seeds=2, rules=ReplayRules(bids=40))
     np.testing.assert_allclose(again.outcomes[0].surplus, result.outcomes[0].surplus, rtol=1e-12)
-    first = again.by_class().query("strategy == 'price law'").reset_index(drop=True)
+    first = again.by_class().query("strategy == 'price distribution'").reset_index(drop=True)
     pd.testing.assert_frame_equal(
-        first, result.by_class().query("strategy == 'price law'").reset_index(drop=True)
+        first, result.by_class().query("strategy == 'price distribution'").reset_index(drop=True)
     )
 
 
@@ -223,7 +226,7 @@ def test_with_limits_the_classes_are_compared_with_the_comparator(log: Path) -> 
     limits: list[Limit] = [Budget(500, per=None)]
     rules = ReplayRules(bids=40)
     result = replay(by_site, limits=limits, strategies=["law"], seeds=1, rules=rules)
-    head = f"| site | auctions | price law | {result.comparator} |"
+    head = f"| site | auctions | price distribution | {result.comparator} |"
     assert head in table_text(result, log="log.csv")
     assert "<h2>By site</h2>" in page(result, log="log.csv", command="crossbandit")
 
@@ -238,7 +241,7 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
         said[correlation] = result.notes[-1]
     # Both are higher in the evening, so that they are not quite independent at correlation 0.
     assert "hardly matters" in said[0.0] or "Nothing shows" in said[0.0]
-    assert "Prices go with values here: bidding by value earns an estimated" in said[0.7]
+    assert "correlated with values here: bidding by value earns an estimated" in said[0.7]
     result = replay(tmp_path / "0.7.csv", strategies=["law", "best response"], seeds=1)
     mine, other = (result.outcomes[i].mean_surplus for i in (0, 1))
     assert mine > 1.03 * other
@@ -254,7 +257,7 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
             math.nan,
             0.051,
             (),
-            "Prices go with values here: bidding by value earns an estimated 5 % more.",
+            "Prices are correlated with values here: bidding by value earns an estimated 5 % more.",
         ),
         (9.0, 0.0, 0.02, ("s",), "bidding by value and class earns an estimated 2.0 % more."),
         (
@@ -271,9 +274,21 @@ def test_the_diagnosis_is_said_in_words(tmp_path: Path) -> None:
             (),
             "it hardly matters: bidding by value earns an estimated 0.1 % more.",
         ),
-        (0.0, 9.0, 0.2, ("s",), "Nothing shows that prices go with values here, given the class."),
-        (0.0, 0.0, 0.2, ("s",), "Nothing shows that prices go with values here, given the class."),
-        (0.0, math.nan, 0.2, (), "Nothing shows that prices go with values here."),
+        (
+            0.0,
+            9.0,
+            0.2,
+            ("s",),
+            f"{NOTHING}, given the class.",
+        ),
+        (
+            0.0,
+            0.0,
+            0.2,
+            ("s",),
+            f"{NOTHING}, given the class.",
+        ),
+        (0.0, math.nan, 0.2, (), f"{NOTHING}."),
     ],
 )
 def test_every_finding_has_its_words(

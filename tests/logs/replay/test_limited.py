@@ -105,9 +105,9 @@ def test_nobody_earns_more_than_with_perfect_knowledge(
     earned = {one.strategy: result.earned(one) for one in result.outcomes}
     assert max(earned.values()) <= earned[PerfectKnowledge.name] * (1 + 1e-9)
     paced = all(one.pacing != "asap" for one in limits if isinstance(one, Budget))
-    assert earned["price law"] > (0.6 if paced else 0.2) * earned[result.comparator]
-    assert result.regret(result.outcome("price law")) == pytest.approx(
-        earned[result.comparator] - earned["price law"]
+    assert earned["price distribution"] > (0.6 if paced else 0.2) * earned[result.comparator]
+    assert result.regret(result.outcome("price distribution")) == pytest.approx(
+        earned[result.comparator] - earned["price distribution"]
     )
     if PACED in earned and result.limits is not None and result.limits.periodic:
         assert result.comparator == PACED
@@ -225,7 +225,7 @@ def test_spending_has_the_periods_of_every_budget(path: Path) -> None:
     assert result.limits is not None
     hours, days = result.limits.calendars
     assert len(hours.names) > len(days.names) > 1
-    rows = result.spending().query("strategy == 'price law'")
+    rows = result.spending().query("strategy == 'price distribution'")
     assert rows["period"].tolist() == [*hours.names, *days.names]
     assert rows["budget"].tolist() == [2.0] * len(hours.names) + [12.0] * len(days.names)
     by_day = rows[rows["budget"] == 2].groupby(lambda i: rows["period"][i][:10])["spend"].sum()
@@ -299,7 +299,7 @@ def test_a_fraction_is_held_back_as_said() -> None:
             if not ahead and 0.5 * value <= amount - spent and 0.5 * value >= price:
                 spent += 0.5 * value
                 wins += 1
-        outcome = result.outcome("shading 0.50")
+        outcome = result.outcome("50 % of value")
         assert outcome.spend[0] == pytest.approx(total + spent)
         assert outcome.wins[0] == wins
 
@@ -415,8 +415,8 @@ def test_a_target_in_the_long_run_is_judged_at_the_end() -> None:
     for keep in ("always", "long-run"):
         limits = [ReturnOnSpend(3, keep=keep)]
         result = replay(frame, limits=limits, strategies=["law"], seeds=1)
-        row = result.table().set_index("strategy").loc["price law"]
-        kept = result.outcome("price law").limited
+        row = result.table().set_index("strategy").loc["price distribution"]
+        kept = result.outcome("price distribution").limited
         assert kept is not None
         assert row["target_kept"] == bool(kept.slack[0] >= 0)
         assert (kept.least_slack[0] < 0) == (keep == "long-run")

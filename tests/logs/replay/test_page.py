@@ -13,6 +13,7 @@ from crossbandit.core.report.text import MISSING
 from crossbandit.logs.replay import Replay, ReplayRules, Shading, make_log, replay
 from crossbandit.logs.replay.page import (
     WRITTEN,
+    answer,
     bids_chart,
     charted,
     earnings,
@@ -50,13 +51,31 @@ def renamed(result: Replay, *names: str, kind: str) -> Replay:
     return replace(result, outcomes=(*copies, *result.outcomes))
 
 
+def test_a_replay_begins_with_the_answer(result: Replay) -> None:
+    own = replace(result.outcomes[0], strategy="the log's own bids", kind="own")
+    both = replace(result, outcomes=(result.outcomes[0], own, *result.outcomes[2:]))
+    fixed = result.outcome("60 % of value")
+    first, best = (result.earned(one) for one in (result.outcomes[0], fixed))
+    row = result.compare().set_index("strategy").loc["60 % of value"]
+    gain, low, high = (100 * one / best for one in (first - best, -row["high"], -row["low"]))
+    more = "more" if gain > 0 else "less"
+    money, interval = f"{first:,.{money_digits(result)}f}", f"{low:.1f} to {high:.1f} %"
+    expected = (
+        f"cross-graph would have earned {money}, {abs(gain):.1f} % {more} than the best fixed "
+        f"fraction, 60 % of value (95 % interval: {interval.replace('-', '−')})"
+    )
+    assert answer(result) == f"{expected}."
+    assert answer(both).startswith(f"{expected} and 0.0 % more than the log's own bids (95 %")
+    assert answer(result) in of(result)
+
+
 def test_charts_show_the_best_fraction_and_what_does_not_flatten_them(result: Replay) -> None:
     names = [one.strategy for one in charted(result)]
     assert names == [
         "cross-graph",
         "best response",
-        "best response, all told",
-        "shading 0.60",
+        "full-information response",
+        "60 % of value",
         *ORACLES,
     ]
     found = data(of(result))
@@ -91,7 +110,7 @@ def test_own_bids_have_a_group_and_a_line_over_time_but_none_by_value(result: Re
 
 
 def test_no_more_lines_than_colours(result: Replay) -> None:
-    told = "best response, all told"
+    told = "full-information response"
     seven = renamed(result, "learner 1", kind="learner")
     assert told in [one.strategy for one in charted(seven)]
     eight = renamed(result, "learner 1", "learner 2", kind="learner")

@@ -40,11 +40,11 @@ def result(log: Path) -> Replay:
 def test_every_strategy_is_there_once(result: Replay) -> None:
     table = result.table()
     assert list(table["strategy"][:5]) == [
-        "price law",
+        "price distribution",
         "cross-graph-adaptive",
         "cross-graph",
         "best response",
-        "best response, all told",
+        "full-information response",
     ]
     assert list(table["strategy"][-4:]) == [
         "truthful",
@@ -60,7 +60,7 @@ def test_every_strategy_is_there_once(result: Replay) -> None:
 def test_money_adds_up(result: Replay, log: Path) -> None:
     frame = pd.read_csv(log)
     values, prices = frame["value"].to_numpy(), frame["highest_competing_bid"].to_numpy()
-    for name, bids in (("truthful", values), ("shading 0.70", 0.7 * values)):
+    for name, bids in (("truthful", values), ("70 % of value", 0.7 * values)):
         won = bids >= prices
         row = result.table().set_index("strategy").loc[name]
         assert row["surplus"] == pytest.approx((values - bids)[won].sum(), abs=1e-6)
@@ -235,7 +235,7 @@ def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: str) -> None:
     table = result.table().set_index("strategy")
     for name, bids in (
         ("the log's own bids", own),
-        ("shading 0.50", 0.5 * values),
+        ("50 % of value", 0.5 * values),
         ("truthful", values),
         ("best fixed policy", grid[sums.argmax(axis=1)]),
         ("best policy per band", banded),
@@ -289,7 +289,7 @@ def test_a_data_frame_gives_the_same_as_its_file(log: Path, result: Replay) -> N
 
 
 def test_a_strategy_that_did_not_play_is_refused(result: Replay) -> None:
-    with pytest.raises(InvalidParameterError, match=r"one of 'price law', .*'cross gr"):
+    with pytest.raises(InvalidParameterError, match=r"one of 'price distribution', .*'cross gr"):
         result.outcome("cross graph")
 
 
@@ -298,14 +298,14 @@ def test_with_prices_always_told_there_is_one_best_response(log: Path) -> None:
     result = replay(short, rules=ReplayRules(feedback="always"), seeds=1)
     names = [outcome.strategy for outcome in result.outcomes]
     assert "best response" not in names
-    assert "best response, all told" in names
+    assert "full-information response" in names
 
 
 def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
     three = AuctionLog(log, limit=3)
     short = replay(three, seeds=1)
     learners = [o.strategy for o in short.outcomes if o.kind == "learner"]
-    assert learners == ["price law", "cross-graph-adaptive"]
+    assert learners == ["price distribution", "cross-graph-adaptive"]
     assert any("cross-graph cannot play this log" in note for note in short.notes)
     with pytest.raises(InvalidInputError, match="at least"):
         replay(three, seeds=1, strategies=["cross-graph"])
@@ -654,8 +654,8 @@ def test_strategies_are_objects_or_names(log: Path) -> None:
     wanted: list[Any] = [Half(), "sz-context", Shading(0.5), "shading 0.5", "best response"]
     result = replay(short, strategies=wanted, seeds=1)
     names = [outcome.strategy for outcome in result.outcomes if outcome.kind != "oracle"]
-    assert names == ["sz-context", "half", "best response", "shading 0.50"]
-    half, shading = result.outcome("half"), result.outcome("shading 0.50")
+    assert names == ["sz-context", "half", "best response", "50 % of value"]
+    half, shading = result.outcome("half"), result.outcome("50 % of value")
     assert half.surplus.tolist() == shading.surplus.tolist()
     with pytest.raises(InvalidParameterError, match="strategies with different names"):
         replay(short, strategies=[Half(), Half()])

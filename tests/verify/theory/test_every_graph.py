@@ -1,4 +1,4 @@
-"""The lemmas of docs/explanation/every-graph.md, on random graphs and snapshots."""
+"""The lemmas of docs/contributors/every-graph.md, on random graphs and snapshots."""
 
 import math
 from pathlib import Path
@@ -12,7 +12,7 @@ from crossbandit.core.types import Floats
 
 SEEDS = range(60)
 RHO, X = 0.05, 0.2
-PAGE = Path(__file__).parents[3] / "docs/explanation/every-graph.md"
+PAGE = Path(__file__).parents[3] / "docs/contributors/every-graph.md"
 
 
 def snapshot(arms: int, seed: int, explored: Floats) -> Floats:

@@ -30,7 +30,7 @@ class Explanation:
 
     Attributes:
         value: What winning is worth.
-        bid: What is best by the law of prices now; a bid may differ from it at random.
+        bid: What is best by the price distribution now; a bid may differ from it at random.
         without: What would be best if no feature were known.
         chance: The probability that the bid wins.
         moved: By feature: its level or number, and the bid minus what would be best without it.
@@ -111,7 +111,7 @@ class ShadingCurve:
             color=_COLOR,
             alpha=0.2,
             linewidth=0,
-            label="eight bids of ten",
+            label="middle 80 % of bids",
         )
         ax.step(self.values, self.bids, where="mid", color=_COLOR, label="median bid")
         ax.set_xlabel("value")
@@ -134,7 +134,7 @@ class ShadingCurve:
         )
 
     def _repr_html_(self) -> str:
-        facts = [(counted(self.values.size, "value"), "the gray lines hold eight bids of ten")]
+        facts = [(counted(self.values.size, "value"), "gray lines: the middle 80 % of bids")]
         return card("ShadingCurve", facts, self.picture())
 
     def save(self, path: str | os.PathLike[str]) -> None:

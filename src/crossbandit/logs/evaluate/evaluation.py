@@ -47,10 +47,11 @@ if TYPE_CHECKING:
 
 BY_BAND, INVERSE, ROBUST = "by band", "inverse propensity", "doubly robust"
 ASSUMPTIONS = {
-    BY_BAND: "Within a band of values and a class, prices do not go with your own bids, and with "
-    "values only like a power of them.",
+    BY_BAND: "Within a band of values and a class, prices are not correlated with your own "
+    "bids, and with values only like a power of them.",
     INVERSE: "The propensities are right, and every bid of the strategy could have been drawn.",
-    ROBUST: "The propensities are right, or prices do not go with your own bids within bands.",
+    ROBUST: "The propensities are right, or prices are not correlated with your own bids within "
+    "bands.",
 }
 _NAMES = {BY_BAND: "by_band", INVERSE: "inverse_propensity", ROBUST: "doubly_robust"}
 
@@ -262,10 +263,10 @@ class Plan:
 def shading(log: CensoredLog, fraction: float) -> Plan:
     """Return the plan to bid a fraction of the value."""
     part = number("evaluate", "shadings", fraction, above=0, at_most=1)
-    shown = max(f"{part:.2f}", f"{part:.15g}", key=len)
+    name = f"{100 * part:.15g} % of value"
     bids = part * log.values
     # A bid that was made is used as it is, because 0.6 * 3 is not exactly 1.8.
-    return _fixed(f"shading {shown}", "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
+    return _fixed(name, "fixed", np.where(same_bids(bids, log.bids), log.bids, bids))
 
 
 def rounded(plan: Plan, log: CensoredLog, unit: float) -> Plan:
@@ -742,7 +743,7 @@ def evaluate(
     >>> values, prices = rng.uniform(0, 10, 2_000), rng.uniform(0, 6, 2_000)
     >>> bids = rng.uniform(0.3, 0.8, 2_000) * values
     >>> log = CensoredLog(values, bids, bids >= prices)
-    >>> result = evaluate(log, shadings=[0.5])["shading 0.50"]
+    >>> result = evaluate(log, shadings=[0.5])["50 % of value"]
     >>> truth = np.where(0.5 * values >= prices, 0.5 * values, 0).sum()
     >>> bool(result.best.low < truth < result.best.high)
     True
@@ -881,8 +882,8 @@ def _notes(
     if doubtful:
         yield (
             "So the estimates by band may be off by more than their intervals say. Give class "
-            "columns that prices go with, more bands or a shorter log; bounds and exact parts "
-            "hold in any case."
+            "columns that prices are correlated with, more bands or a shorter log; bounds and "
+            "exact parts hold in any case."
         )
     beyond = [
         f"{one.strategy} ({100 * one.open_share:.0f} %)"
@@ -910,8 +911,8 @@ def _alike(facts: Facts) -> Iterator[str]:
     elif fractions.most - fractions.least <= _ALIKE * fractions.most:
         yield (
             f"All bids are {fractions.least:.3g} of the value. Bids differ only where values do, "
-            "so the estimates rest entirely on prices that do not go with values within bands. "
-            "Vary your bids at random in a small part of the auctions."
+            "so the estimates rest entirely on prices that are not correlated with values within "
+            "bands. Vary your bids at random in a small part of the auctions."
         )
 
 

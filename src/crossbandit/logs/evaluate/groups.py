@@ -610,7 +610,7 @@ class DependenceTest:
             shown = "p < 0.001"
         rise = "rise" if self.score > 0 else "fall"
         if self.p_value >= _UNCLEAR:
-            return f"Nothing shows that prices go with {what} within bands ({shown})."
+            return f"Nothing shows that prices are correlated with {what} within bands ({shown})."
         if not self.doubtful:
             return f"Prices may {rise} with {what} within bands: this is not clear ({shown})."
         return f"Prices {rise} with {what} within bands ({shown})."
@@ -622,8 +622,9 @@ def find_trends(groups: Groups) -> dict[str, Floats]:
     Where prices are hidden on one side, it is a log-rank test for a trend in ranks: for each price
     that was told, is the auction a usual one among those that could have had it? Where prices are
     hidden on both sides, it asks whether the ranks that prices are expected to have rise or fall
-    with what does not go with own bids. A rising rate was fitted to wins by bids, so what is left
-    of them falls with bids, and with all that goes with bids. Own bids are not tested then.
+    with what is not correlated with own bids. A rising rate was fitted to wins by bids, so what is
+    left of them falls with bids, and with all that is correlated with bids. Own bids are not tested
+    then.
     """
     feedback, log = groups.facts.feedback, groups.log
     if feedback == "always":

@@ -128,6 +128,28 @@ def _chart(result: Evaluation) -> Chart:
     )
 
 
+def answer(result: Evaluation) -> str:
+    """Return which strategy would have earned most, and what was earned."""
+    digits = money_digits(result)
+    parts = []
+    others = [one for one in result.results if one.kind != "own"]
+    if others:
+        first = max(others, key=lambda one: one.best.value)
+        value, low, high = (
+            number(one, digits) for one in (first.best.value, first.best.low, first.best.high)
+        )
+        parts.append(
+            f"Of these strategies, {first.strategy} would have earned most: {value} (95 % "
+            f"interval: {low} to {high})."
+        )
+    parts += [
+        f"Your own bids earned {number(one.best.value, digits)}."
+        for one in result.results
+        if one.kind == "own"
+    ]
+    return " ".join(parts)
+
+
 def summary(result: Evaluation) -> str:
     """Return what an evaluation shows, in one sentence."""
     return (
@@ -163,7 +185,7 @@ def _page(
         title=f"{log}, evaluated",
         kind="evaluation",
         charts={"strategies": [_chart(result)]},
-        summary=summary(result),
+        summary=f"{answer(result)} {summary(result)}",
         notes=notes,
         table=earned(result),
         table_csv=frame_csv(result.table()),

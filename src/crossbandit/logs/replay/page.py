@@ -20,6 +20,8 @@ from crossbandit.core.report.text import MISSING, decimals, frame_csv, markdown,
 from crossbandit.logs.replay.limits import describe, per_words
 from crossbandit.logs.replay.strategies import (
     ALL_TOLD,
+    GUARDED,
+    LAW,
     ONE_MULTIPLIER,
     PACED,
     BestPolicy,
@@ -99,7 +101,7 @@ def page(result: Replay, *, log: str, command: str) -> str:
             **{f"class-{i}": [_class_chart(result, i)] for i in range(len(result.classes))},
         },
         result=result,
-        summary=_summary(result),
+        summary=f"{answer(result)} {_summary(result)}",
         earning=_earning(result),
         earnings=earnings(result),
         table_csv=frame_csv(result.table()),
@@ -144,6 +146,34 @@ def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
         *(("Limit", describe(one)) for one in (result.limits.limits if result.limits else ())),
         ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),
     ]
+
+
+def answer(result: Replay) -> str:
+    """Return what the first strategy earned, compared with the best fixed fraction and own bids."""
+    first = result.outcomes[0]
+    earned = result.earned(first)
+    named = f"The {first.strategy}" if first.strategy in {LAW, GUARDED} else first.strategy
+    verb = "won a value of" if result.aims_at_value else "earned"
+    said = f"{named} would have {verb} {number(earned, money_digits(result))}"
+    rivals = [
+        max((one for one in result.outcomes if one.kind == kind), key=result.earned, default=None)
+        for kind in ("fixed", "own")
+    ]
+    table = result.compare().set_index("strategy")
+    than = []
+    for rival in rivals:
+        if rival is None or rival is first or (base := result.earned(rival)) <= 0:
+            continue
+        low, high = (-100 * table.loc[rival.strategy, side] / base for side in ("high", "low"))
+        gain = 100 * (earned / base - 1)
+        name = (
+            rival.strategy if rival.kind == "own" else f"the best fixed fraction, {rival.strategy}"
+        )
+        shown = (
+            "" if math.isnan(low) else f" (95 % interval: {number(low, 1)} to {number(high, 1)} %)"
+        )
+        than.append(f"{abs(gain):.1f} % {'more' if gain >= 0 else 'less'} than {name}{shown}")
+    return f"{', '.join([said, ' and '.join(than)] if than else [said])}."
 
 
 def _summary(result: Replay) -> str:
@@ -242,7 +272,7 @@ def differences(result: Replay) -> Table:
             )
         )
     return Table(
-        title=f"Difference to {result.outcomes[0].strategy}, in the same auctions",
+        title=f"Difference from {result.outcomes[0].strategy}, in the same auctions",
         caption="95 % intervals over the time of the log and the seeds.",
         head=("strategy", "difference", "95 % interval", "in percent"),
         rows=tuple(rows),

@@ -308,12 +308,11 @@ def replay(
             `AuctionLog(log)`.
         rules: The feedback, the grid of bids and who wins; None for `ReplayRules()`.
         strategies: Who takes part: ids of algorithms, algorithms, strategies such as
-            `Shading(0.5)`, or names. "law" is the price law, which uses class columns, and
-            "guarded law" its guarded form. "learners" are the price law and the usual algorithms
-            that can play this log.
-            "best responses" are "best response" and "best response, all told". "fractions" are
-            "shading 0.1" to "shading 0.95" and "truthful". The oracles always take part, and so
-            do the log's own bids if it has them.
+            `Shading(0.5)`, or names. "law" is the price distribution, which uses class columns, and
+            "guarded law" its guarded form. "learners" are the price distribution and the usual
+            algorithms that can play this log. "best responses" are "best response" and
+            "full-information response". "fractions" are "10 % of value" to "95 % of value" and
+            "truthful". The oracles always take part, and so do the log's own bids if it has them.
         limits: Budgets and targets that every strategy has to keep, such as
             `[Budget(500, per="day"), ReturnOnSpend(3)]`. Learners and best responses bid for
             pseudo-values; others leave out bids that are ahead of the plan, or could break a limit.
@@ -335,7 +334,7 @@ def replay(
     >>> import pandas as pd
     >>> log = pd.DataFrame({"value": [3.0, 2.0, 3.0], "market_price": [1.0, 2.5, 2.0]})
     >>> result = replay(log, strategies=["truthful", Shading(0.5)], rules=ReplayRules(bids=7))
-    >>> result.outcome("shading 0.50").mean_surplus
+    >>> result.outcome("50 % of value").mean_surplus
     1.5
     """
     numbers = _seeds(seeds)
@@ -581,8 +580,8 @@ def replay_by(
 
     >>> import pandas as pd
     >>> log = pd.DataFrame({"value": 3.0, "market_price": [1.0, 2.0] * 4, "ad": list("aaaabbbb")})
-    >>> results = replay_by(log, by="ad", jobs=1, strategies=["truthful", "shading 0.5"])
-    >>> [one.outcome("shading 0.50").mean_surplus for one in results.replays.values()]
+    >>> results = replay_by(log, by="ad", jobs=1, strategies=["truthful", "50 % of value"])
+    >>> [one.outcome("50 % of value").mean_surplus for one in results.replays.values()]
     [3.0, 3.0]
     """
     log = log if isinstance(log, AuctionLog) else AuctionLog(log, by=by)

@@ -158,8 +158,8 @@ class Replay:
         outcomes: The results of the strategies, in the order of the table.
         reserve_column: The column that holds the reserve of each auction, or None.
         classes: The class columns, each with its most frequent levels.
-        diagnosis: Whether prices depend on values, as the first run of the price law found; None if
-            the price law did not take part.
+        diagnosis: Whether prices depend on values, as the first run of the price distribution
+            found; None if it did not take part.
         comparator: The strategy that regret is counted from: of the policies that were chosen in
             hindsight (one for all auctions, per band, per class), the one that earned most.
         limits: The limits, and the periods of the log; None without limits.
@@ -605,7 +605,7 @@ def find_dependence(
     matters = gain >= _WORTHWHILE
     by_value, by_class = diagnosis.depends, diagnosis.depends_on_class
     given = ", given the class" if classes.names else ""
-    nothing = f"Nothing shows that prices go with values here{given}."
+    nothing = f"Nothing shows that prices are correlated with values here{given}."
     if not by_value and not by_class:
         yield nothing
         return
@@ -613,7 +613,7 @@ def find_dependence(
     found += " and with the class" if by_value and by_class else ""
     by = "by value and class" if classes.names else "by value"
     but = "" if matters else ", but it hardly matters"
-    first = f"Prices go with {found}{but}: bidding {by} {earned}."
+    first = f"Prices are correlated with {found}{but}: bidding {by} {earned}."
     yield first if by_value else f"{first} {nothing}"
 
 

@@ -209,15 +209,14 @@ class Shading(Strategy):
         InvalidParameterError: The fraction is invalid.
 
     >>> Shading(0.25).name, Shading(1).name
-    ('shading 0.25', 'truthful')
+    ('25 % of value', 'truthful')
     """
 
     kind = "fixed"
 
     def __init__(self, fraction: float) -> None:
         self.fraction = number("Shading", "fraction", fraction, above=0, at_most=1)
-        shown = max(f"{fraction:.2f}", f"{fraction:.15g}", key=len)
-        self.name = "truthful" if fraction == 1 else f"shading {shown}"
+        self.name = "truthful" if fraction == 1 else f"{100 * fraction:.15g}{_OF_VALUE}"
         self.note = "bids the value, so never earns" if fraction == 1 else ""
 
     def bids(self, chunk: Chunk) -> Floats:
@@ -253,8 +252,9 @@ def best_on_grid(values: Floats, rules: AuctionRules, chances: Floats) -> Floats
     return bids
 
 
-TOLD, ALL_TOLD, TRUTHFUL = "best response", "best response, all told", "truthful"
-LAW, GUARDED = "price law", "guarded price law"
+_OF_VALUE = " % of value"
+TOLD, ALL_TOLD, TRUTHFUL = "best response", "full-information response", "truthful"
+LAW, GUARDED = "price distribution", "guarded price distribution"
 _LAW_ENTRIES = 2**19  # the most classes times bids that a law distinguishes
 _MOST_CLASSES = 4096
 _SAMPLE = 16  # the number of auctions whose classes the curve is averaged over
@@ -956,8 +956,8 @@ def _build(
         return [BestResponse(setting.rules, "always", ALL_TOLD, note, setting.pacer())]
     if isinstance(one, str) and one in _LAWS:
         return _laws(_LAWS[one], setting, seeds)
-    if isinstance(one, str) and (one == TRUTHFUL or one.startswith(_SHADING)):
-        return [Shading(1.0 if one == TRUTHFUL else _fraction(one))]
+    if isinstance(one, str) and (fraction := _fraction(one)):
+        return [Shading(fraction)]
     algorithm = one if isinstance(one, Algorithm) else _named(one)
     algorithm = _anchored(algorithm, setting)
     name = name_of(algorithm, usual)
@@ -988,12 +988,17 @@ def _laws(name: str, setting: ReplaySetting, seeds: Sequence[int]) -> list[Strat
     ]
 
 
-def _fraction(name: str) -> float:
+def _fraction(name: str) -> float | None:
+    """Return the fraction that a name such as "50 % of value" stands for, or None for others."""
+    if name == TRUTHFUL:
+        return 1.0
     try:
-        return float(name.removeprefix(_SHADING))
+        if name.endswith(_OF_VALUE):
+            return float(name.removesuffix(_OF_VALUE)) / 100
+        return float(name.removeprefix(_SHADING)) if name.startswith(_SHADING) else None
     except ValueError:
         raise InvalidParameterError(
-            f"A fixed fraction is named like 'shading 0.5'. Got {name!r}."
+            f"A fixed fraction is named like '50 % of value' or 'shading 0.5'. Got {name!r}."
         ) from None
 
 
@@ -1006,7 +1011,7 @@ def _named(name: object) -> Algorithm:
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise InvalidParameterError(
         "The 'strategies' parameter of replay must list strategies, algorithms, or names among "
-        f"{', '.join(map(repr, names))} and 'shading 0.5'. Got {name!r}.{hint}"
+        f"{', '.join(map(repr, names))} and '50 % of value'. Got {name!r}.{hint}"
     )
 
 

@@ -47,12 +47,20 @@ _HEADERS = {
     "X-Frame-Options": "DENY",
 }
 _FIGURES = (
-    ("bids", "Bids by value", "The median bid at each value. The band has eight of ten bids."),
-    ("law", "Law of prices", "The probability that a bid wins. Bands: two standard errors."),
+    (
+        "bids",
+        "Bids by value",
+        "The median bid at each value. Bands: the middle 80 % of bids.",
+    ),
+    ("law", "Price distribution", "The probability that a bid wins. Bands: two standard errors."),
     ("surplus", "Surplus", "The values won less the money spent, since the start."),
     ("spend", "Spend", "The money spent. With a budget: in its present period, and the plan."),
     ("wins", "Win rate", "The share of auctions won, by the time at which outcomes arrived."),
-    ("exploration", "Exploration", "The cost of random bids per auction, by the law of prices."),
+    (
+        "exploration",
+        "Exploration",
+        "What random bids cost per auction, by the price distribution.",
+    ),
     ("multiplier", "Multiplier", "Values are divided by it before bidding, to keep the limits."),
 )
 _SAMPLES = 300  # five minutes, with one sample per second
@@ -215,7 +223,7 @@ def _class_lines(bidder: FirstPriceBidder) -> list[tuple[str, dict[str, Any]]]:
 
 
 def bid_chart(bidder: FirstPriceBidder) -> Chart | None:
-    """Return the median bid at each value, with a band that has eight of ten bids.
+    """Return the median bid at each value, with a band that has the middle 80 % of bids.
 
     There is a line per class; None if no class is known yet.
     """
@@ -253,7 +261,7 @@ def law_chart(bidder: FirstPriceBidder) -> Chart | None:
     if not bidder.classes and all(np.allclose(one.y, lines[0].y, atol=_ALIKE) for one in lines):
         lines = [replace(lines[len(lines) // 2], name="at all values")]
     return Chart(
-        title="Law of prices",
+        title="Price distribution",
         x_label="bid",
         y_label="probability of winning",
         series=tuple(lines),
