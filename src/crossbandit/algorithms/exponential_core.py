@@ -154,20 +154,27 @@ class ExponentialCore(RoundCore):
             slope: cython.double = 0.0
             for a in range(self.arms):
                 if contexts.may_play(i, a):
-                    weight: cython.double = pow(y + self.rows[out, a], -exponent)
+                    inverse: cython.double = 1.0 / (y + self.rows[out, a])
+                    weight: cython.double = self.raised(inverse)
                     total += weight
-                    slope += exponent * weight / (y + self.rows[out, a])
+                    slope += exponent * weight * inverse
             step: cython.double = (total - 1.0) / slope
             y += step
             if step <= 1e-15 * y:
                 break
         total = 0.0
         for a in range(self.arms):
-            usable: cython.bint = contexts.may_play(i, a)
-            self.rows[out, a] = pow(y + self.rows[out, a], -exponent) if usable else 0.0
-            total += self.rows[out, a]
+            weight = 0.0
+            if contexts.may_play(i, a):
+                weight = self.raised(1.0 / (y + self.rows[out, a]))
+            self.rows[out, a] = weight
+            total += weight
         for a in range(self.arms):
             self.rows[out, a] /= total
+
+    def raised(self, x):
+        """Return x^(1 / (1 - power)); a square takes a fifth of the time of a power."""
+        return x * x if self.power == 0.5 else pow(x, 1.0 / (1.0 - self.power))
 
     def adapt(self):
         """Add the entropy of CHOSEN, the distribution of FTRL, and set the next rates."""
