@@ -192,7 +192,6 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
             algorithm.explored_arms(problem),
             algorithm.implicit(problem, self.parameters),
             algorithm.adaptation(problem),
-            algorithm.power,
         )
         super().__init__(algorithm, problem, core, seed=seed, graph=graph)
 
@@ -678,7 +677,7 @@ class BestOfBothWorlds(ExponentialAlgorithm):
             All parameters, as the core takes them.
         """
         scale = self.tuning_rule(problem)["scale"] if self.scale is None else self.scale
-        _, spread, floor, _ = self.adaptation(problem)
+        spread, floor = self.adaptation(problem)[1:3]
         eta = 1.0 / max(4.0 if self._uniform(problem) else 4.0 * floor, scale)
         rho = min(math.sqrt(spread * eta) + floor * eta, 0.5)
         return ExponentialParameters(eta, rho, 0.0, 0.0, scale)
@@ -721,7 +720,7 @@ class TsallisInf(ExponentialAlgorithm):
 
     def adaptation(self, problem: Problem) -> Adaptation:
         del problem
-        return Adaptation(anytime=True)
+        return Adaptation(anytime=True, power=self.power)
 
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         del problem

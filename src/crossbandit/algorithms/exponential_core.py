@@ -56,12 +56,13 @@ class ExponentialParameters(NamedTuple):
 
 
 class Adaptation(NamedTuple):
-    """How rates adapt to the entropy of the policies."""
+    """The regulariser, and how rates adapt to the entropy of the policies."""
 
     exponent: float = 0.0  # how strongly the entropy counts
     spread: float = 0.0  # 1 / (least probability with which exploration reveals an arm), or 0
     floor: float = 0.0  # eta times this is the least exploration
     anytime: bool = False  # whether eta is scale / sqrt(t) instead, in round t of its estimates
+    power: float = 1.0  # of the regulariser
 
 
 class KnownParameters(NamedTuple):
@@ -77,16 +78,13 @@ class KnownParameters(NamedTuple):
 class ExponentialCore(RoundCore):
     """FTRL on weighted losses, mixed with exploration."""
 
-    def __init__(
-        self, estimates, problem, parameters, exploration, implicit, adaptation, power=1.0
-    ) -> None:
+    def __init__(self, estimates, problem, parameters, exploration, implicit, adaptation) -> None:
         RoundCore.__init__(self, estimates, problem, 5)
-        self.made_of = (estimates, problem, parameters, exploration, implicit, adaptation, power)
-        self.power = power
+        self.made_of = (estimates, problem, parameters, exploration, implicit, adaptation)
         copies, rows = len(estimates), np.asarray(self.rows)
         rows[EXPLORATION], rows[IMPLICIT] = exploration, implicit
         self.scale, self.beta = parameters.scale, parameters.beta
-        self.exponent, self.spread, self.floor, self.anytime = adaptation
+        self.exponent, self.spread, self.floor, self.anytime, self.power = adaptation
         loopless = problem.loopless if parameters.beta else ()
         self.loopless = np.array(loopless, dtype=np.int64)
         self.rates = self.keep(
