@@ -1,19 +1,12 @@
-"""The adaptive learner: its regret against tuned learners, and its cost.
-
-`python -m benchmarks.adaptive` prints two more tables: every case with each constant halved and
-doubled, and environments that may break the rule.
-"""
+"""The adaptive and the certified learner: regret against tuned learners, and cost."""
 
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import adaptive_environments as worlds
 from benchmarks.clipping import Clipping
@@ -308,34 +301,3 @@ def _seconds(
         lambda: simulate(algorithm, world, seed=1, factored=factored),
         lambda: simulate(CrossGraph(), world, seed=1, factored=factored),
     )
-
-
-def _tables() -> Iterator[Table]:
-    usual = CrossGraphAdaptive()
-    changed = {
-        f"{name} {factor:g}x": replace(usual, **{name: factor * getattr(usual, name)})
-        for name in ("rate", "exploration", "recency")
-        for factor in (0.5, 2.0)
-    }
-    yield _table("Bars", list(bars()), {"as it is": usual, **changed})
-    yield _table("Trials", list(trials()), {"as it is": usual, **changed})
-
-
-def _table(title: str, cases: list[Case], algorithms: dict[str, CrossGraphAdaptive]) -> Table:
-    table = Table("environment", "bar", "cross-graph", *algorithms, title=title)
-    for case in cases:
-        rival = mean_regret(case, CrossGraph(), SEEDS)
-        ours = (mean_regret(case, algorithm, SEEDS) for algorithm in algorithms.values())
-        table.add_row(case.name, f"{case.bar:g}", f"{rival:.0f}", *(f"{x:.0f}" for x in ours))
-    return table
-
-
-def main() -> None:
-    """Print the tables of sensitivity and of trials, as final regrets."""
-    console = Console(width=160)
-    for table in _tables():
-        console.print(table)
-
-
-if __name__ == "__main__":
-    main()

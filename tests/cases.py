@@ -43,11 +43,14 @@ EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
     for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
 )
 
-# Those that declare their estimator. The adaptive learner does unless it forgets or has anchors.
+# Those that declare their estimator. The adaptive learner does unless it forgets or has anchors,
+# and FTRL if its policies are exponential weights.
 DECLARED = tuple(
     one
     for one in EVERY_ALGORITHM
-    if type(one).estimator is not Algorithm.estimator and not getattr(one, "half_life", None)
+    if type(one).estimator is not Algorithm.estimator
+    and not getattr(one, "half_life", None)
+    and getattr(one, "power", 1.0) == 1.0
 )
 
 # Those that keep means or regressions, for stochastic losses; and those that weight losses by

@@ -6,14 +6,41 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from crossbandit import Decision, Problem
+from crossbandit import Decision, FeedbackGraph, Problem
 from crossbandit.algorithms import Algorithm, Learner
 from crossbandit.algorithms.cross_graph_adaptive import anchors_of
+from crossbandit.algorithms.exp3 import ExponentialLearner
+from crossbandit.algorithms.exponential_core import (
+    Adaptation,
+    ExponentialCore,
+    ExponentialParameters,
+)
+from crossbandit.algorithms.learners.learner import CoreLearner
+from crossbandit.algorithms.tuning import core_problem
 from crossbandit.core.streams import stream
 from crossbandit.core.types import Floats
 from crossbandit.environments import BlockEnvironment
 
 _Learner = TypeVar("_Learner", bound=Learner)
+
+
+class PerContextLearner(ExponentialLearner):
+    """Exponential weights in each context, for any algorithm and graph: to be broken by tests."""
+
+    def __init__(
+        self, algorithm: Any, problem: Problem, graph: FeedbackGraph, eta: float, seed: Any
+    ) -> None:
+        self.parameters = ExponentialParameters(eta, 0.0, 0.0, 0.0, 0.0)
+        uniform = np.full(problem.arms, 1.0 / problem.arms)
+        shape = (algorithm.require_contexts(problem), problem.arms, 1)
+        known = core_problem(problem, graph, apart=True)
+        core = ExponentialCore(
+            np.zeros(shape), known, self.parameters, uniform, 0.0 * uniform, Adaptation()
+        )
+        CoreLearner.__init__(self, algorithm, problem, core, seed=seed, graph=graph)
+
+    def state(self) -> Any:
+        return {**super().state(), "estimates": self.core.state()["estimates"][:, :, 0]}
 
 
 class Scripted:

@@ -1,4 +1,4 @@
-"""Exp3.G, Exp3-IX, Exp3-SET, ELP, high probability: tuning, exploration, declared estimators."""
+"""The FTRL algorithms: tuning, exploration, regulariser, declared estimators."""
 
 import math
 from itertools import combinations
@@ -19,6 +19,7 @@ from crossbandit.algorithms import (
     Exp3HighProbability,
     Exp3IX,
     Exp3Set,
+    TsallisInf,
 )
 from crossbandit.algorithms.exp3 import covering
 from crossbandit.algorithms.learners.estimator import estimates_of
@@ -414,3 +415,17 @@ def test_best_of_both_worlds_stops_paying_if_losses_are_stochastic(graph: Feedba
         run = simulate(BestOfBothWorlds(cross_learning=False), environment, seed=1)
         regrets.append(run.pseudo_regret[-1])
     assert regrets[1] < 2.5 * regrets[0]
+
+
+@pytest.mark.parametrize("power", [0.0, 0.3, 0.5, 0.9])
+def test_policies_minimise_the_loss_with_the_tsallis_entropy(power: float) -> None:
+    """At the minimum, the slope of <p, L> + Psi(p) / eta is the same in all arms."""
+    algorithm = type("Own", (TsallisInf,), {"power": power})()
+    learner = algorithm.start(Problem(graphs.singletons(4), contexts=2), seed=1)
+    losses = np.array([3.0, 0.0, 1.0, 700.0])
+    learner.state()["estimates"][1, :, 0] = losses
+    p = learner.policy(1)
+    slopes = losses - p ** (power - 1.0) / (1.0 - power) / 2.0
+    assert p.sum() == pytest.approx(1.0, rel=1e-14)
+    np.testing.assert_allclose(slopes, slopes[1], rtol=1e-9, atol=1e-9)
+    assert learner.policy(0) == pytest.approx(np.full(4, 0.25), rel=1e-14)

@@ -14,7 +14,7 @@ from crossbandit.algorithms import (
 from crossbandit.environments import paper_benchmark
 
 # The means of the horizon sweep's last row; the paper's own 95 % intervals are 0.3 to 1.9 % wide.
-PAPER = [
+PAPER: list[tuple[Algorithm, float]] = [
     (CrossGraph(), 476.33),
     (SchneiderZimmert(), 732.77),
     (PerContextGraph(), 2403.75),

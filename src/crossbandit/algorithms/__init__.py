@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Exp3Set,
         PerContextExp3,
         PerContextGraph,
+        TsallisInf,
     )
     from crossbandit.algorithms.learners.algorithm import Algorithm, from_json, register, registered
     from crossbandit.algorithms.learners.decisions import Decision, PendingDecision
@@ -60,6 +61,7 @@ __all__ = [
     "Snapshot",
     "SuccessiveElimination",
     "TsN",
+    "TsallisInf",
     "UcbN",
     "from_json",
     "load",
@@ -77,7 +79,7 @@ _lazy.load_on_use(
         "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
         "crossbandit.algorithms.cross_graph_certified": "CrossGraphCertified",
         "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3Edges Exp3G Exp3HighProbability "
-        "Exp3IX Exp3Set PerContextExp3 PerContextGraph",
+        "Exp3IX Exp3Set PerContextExp3 PerContextGraph TsallisInf",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
         "crossbandit.algorithms.learners.algorithm": "Algorithm from_json register registered",
         "crossbandit.algorithms.learners.files": "load",

@@ -1,4 +1,4 @@
-"""Exponential weights with graph feedback: what the algorithms share, and one class for each."""
+"""FTRL with graph feedback: what the algorithms share, and one class for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crossbandit.algorithms.learners.estimator import (
     no_share,
     observed_share,
 )
-from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner, estimate_shape
+from crossbandit.algorithms.learners.learner import CoreLearner, Learner, estimate_shape
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.means_core import EdgeCore
 from crossbandit.algorithms.tuning import (
@@ -39,8 +39,6 @@ from crossbandit.graphs.domination import fractional_cover
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    import numpy.typing as npt
 
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.decisions import Decision
@@ -74,6 +72,15 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
 
     parameters_type: ClassVar[type[ExponentialParameters]] = ExponentialParameters
     needs_observability: ClassVar[str] = "strong"
+    power: ClassVar[float] = 1.0  # of the regulariser: 1 for exponential weights
+
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
+
+        Args:
+            problem: The problem.
+        """
+        return singletons(problem.arms) if self.needs_own_loss else problem.graph
 
     @property
     def crosses(self) -> bool:
@@ -113,20 +120,20 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
         return Adaptation()
 
     def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.graph_kind != "fixed":
+        if self.power != 1.0 or not (self.needs_own_loss or problem.graph_kind == "fixed"):
             return None
-        parameters = self.parameters(problem)
+        parameters, graph = self.parameters(problem), self.seen_graph(problem)
         implicit = self.implicit(problem, parameters)
-        loopless = list(problem.graph.arms_without_self_loop) if parameters.beta else []
+        loopless = list(graph.arms_without_self_loop) if parameters.beta else []
 
         def shares(policies: Floats, context: int) -> Floats:
-            return observed_share(problem.graph, policies[context], implicit)
+            return observed_share(graph, policies[context], implicit)
 
         def correction(policies: Floats, context: int) -> Floats:
             added = np.zeros(problem.arms)
             if loopless:
                 special = max(loopless, key=lambda a: policies[context, a])
-                observed = problem.graph.observation_mass(policies[context])[special]
+                observed = graph.observation_mass(policies[context])[special]
                 added[special] = parameters.beta / (observed + implicit[special])
             return added
 
@@ -137,7 +144,7 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
             return np.asarray((1.0 - rho) * p + rho * explored)
 
         return Estimator(
-            problem.graph,
+            graph,
             shares,
             correction,
             self.crosses,
@@ -154,15 +161,17 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
         """
         if parameters.beta:
             return None
-        least = parameters.rho * problem.graph.observation_mass(self.explored_arms(problem)).min()
+        graph = self.seen_graph(problem)
+        least = parameters.rho * graph.observation_mass(self.explored_arms(problem)).min()
         explored = 1.0 / least if least > 0 else math.inf
-        acyclic = None if self.crosses else acyclic_bound(problem.graph, parameters.rho)
+        acyclic = None if self.crosses else acyclic_bound(graph, parameters.rho)
         bound = min(explored, math.inf if acyclic is None else acyclic)
         return None if math.isinf(bound) else bound
 
     def start(self, problem: Problem, *, seed: Seed) -> ExponentialLearner:
         self.require_playable(problem)
-        return ExponentialLearner(self, problem, seed)
+        fixed = self.adaptation(problem) == Adaptation()
+        return (ExponentialLearner if fixed else AdaptingLearner)(self, problem, seed)
 
 
 class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
@@ -175,15 +184,16 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
     def __init__(self, algorithm: ExponentialAlgorithm, problem: Problem, seed: Seed) -> None:
         self.parameters = algorithm.parameters(problem)
         shape = estimate_shape(algorithm, problem, cross=algorithm.crosses)
+        graph = algorithm.seen_graph(problem)
         core = ExponentialCore(
             zeros(type(algorithm).__name__, shape, problem.form.dtype),
-            core_problem(problem, apart=not algorithm.crosses),
+            core_problem(problem, graph, apart=not algorithm.crosses),
             self.parameters,
             algorithm.explored_arms(problem),
             algorithm.implicit(problem, self.parameters),
             algorithm.adaptation(problem),
         )
-        super().__init__(algorithm, problem, core, seed=seed)
+        super().__init__(algorithm, problem, core, seed=seed, graph=graph)
 
     def play(self, pending: Decision) -> float:
         probability = super().play(pending)
@@ -209,6 +219,12 @@ class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
         eta, rho = rates.T
         right = bool((eta > 0).all() and (rho >= 0).all() and (rho < 1).all())
         self.require_state("rates", right, "an eta above 0 and a rho below 1", rates)
+
+
+class AdaptingLearner(ExponentialLearner):
+    """A running learner whose rates adapt."""
+
+    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are not sums
 
 
 def rounds_to_learn_from(algorithm: Algorithm, problem: Problem) -> float:
@@ -632,10 +648,6 @@ class BestOfBothWorlds(ExponentialAlgorithm):
     scale: float | None = None
     cross_learning: bool = True
 
-    def start(self, problem: Problem, *, seed: Seed) -> BestOfBothWorldsLearner:
-        self.require_playable(problem)
-        return BestOfBothWorldsLearner(self, problem, seed)
-
     def explored_arms(self, problem: Problem) -> Floats:
         if self._uniform(problem):
             return super().explored_arms(problem)
@@ -665,7 +677,7 @@ class BestOfBothWorlds(ExponentialAlgorithm):
             All parameters, as the core takes them.
         """
         scale = self.tuning_rule(problem)["scale"] if self.scale is None else self.scale
-        _, spread, floor = self.adaptation(problem)
+        spread, floor = self.adaptation(problem)[1:3]
         eta = 1.0 / max(4.0 if self._uniform(problem) else 4.0 * floor, scale)
         rho = min(math.sqrt(spread * eta) + floor * eta, 0.5)
         return ExponentialParameters(eta, rho, 0.0, 0.0, scale)
@@ -674,50 +686,87 @@ class BestOfBothWorlds(ExponentialAlgorithm):
         return not self.cross_learning and problem.graph.observability == "strong"
 
 
-class BestOfBothWorldsLearner(ExponentialLearner):
-    """A running learner whose rates adapt."""
+@register
+@dataclass(frozen=True, kw_only=True)
+class TsallisInf(ExponentialAlgorithm):
+    """Tsallis-INF in each context (Zimmert and Seldin 2021, with importance weights).
 
-    additive_state: ClassVar[tuple[str, ...]] = ()  # rates are not sums
+    In the context of the round, and in no other, FTRL with the Tsallis entropy of power 1/2 and
+
+        eta_t = 2 / sqrt(t),    lhat(a) = l(a) 1{a played} / p(a),
+
+    where t is the number of rounds in the context so far, with this one. So the policy is
+    p(a) = 4 (eta_t (L(a) - x))^(-2) for the x at which it sums to 1. Nothing has to be known or
+    tuned. It ignores the graph and learns the loss of the arm played, also of an arm without
+    self-loop: a baseline that is best of both worlds without a graph.
+
+    Bound (their Theorem 1), for each context with n rounds: 4 sqrt(K n) + 1 for all losses, and
+    O(sum over the other arms of log(n) / gap) for stochastic losses with one best arm, without
+    changes.
+
+    >>> from crossbandit import Problem, graphs
+    >>> learner = TsallisInf().start(Problem(graphs.singletons(2), contexts=1), seed=1)
+    >>> decision = learner.act(0)
+    >>> learner.learn(decision, [[1.0]])  # its estimate is 2: p = 4 (sqrt(2) (2 - x))^(-2)
+    >>> round(float(learner.policy(0)[decision.arm]), 4)
+    0.1594
+    """
+
+    id: ClassVar[str] = "tsallis-inf"
+    needs_observability: ClassVar[str] = "none"
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
+    power: ClassVar[float] = 0.5
+
+    def adaptation(self, problem: Problem) -> Adaptation:
+        del problem
+        return Adaptation(anytime=True, power=self.power)
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        del problem
+        return {}
+
+    def parameters(self, problem: Problem) -> ExponentialParameters:
+        """Return eta of the first round of a context, which is also what it is divided from.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            All parameters, as the core takes them.
+        """
+        del problem
+        return ExponentialParameters(2.0, 0.0, 0.0, 0.0, 2.0)
 
 
 # --- a learner for each context -------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
-class PerContextAlgorithm(CheckedAlgorithm):
+class PerContextAlgorithm(ExponentialAlgorithm):
     """Exponential weights in each context, with plain observation probabilities."""
 
     needs_memory: ClassVar[bool] = False
 
     eta: float | None = None
 
-    def seen_graph(self, problem: Problem) -> FeedbackGraph:
-        """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
-
-        Args:
-            problem: The problem.
-        """
-        return singletons(problem.arms) if self.needs_own_loss else problem.graph
-
-    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
-        self.require_playable(problem)
-        graph, eta = self.seen_graph(problem), self.learning_rate(problem)
-        return PerContextLearner(self, problem, graph, eta, seed)
-
-    def estimator(self, problem: Problem) -> Estimator:
-        graph = self.seen_graph(problem)
-        return Estimator(
-            graph,
-            lambda policies, context: observed_share(graph, policies[context], 0.0),
-            cross_learning=False,
-            policy=lambda _, p: p,
-            second_moment=acyclic_bound(graph),
-        )
-
-    def learning_rate(self, problem: Problem) -> float:
-        """Return eta: as it was given, or sqrt(2 log K / (alpha T / M)), the rule of the appendix.
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        """Return eta = sqrt(2 log K / (alpha T / M)), the rule of the appendix.
 
         alpha is that of `seen_graph`: K if the algorithm ignores the problem's.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Returns:
+            The learning rate, by its name.
+        """
+        size = required_alpha("experiment", problem.with_graph(self.seen_graph(problem)))
+        rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
+        return {"eta": math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))}
+
+    def learning_rate(self, problem: Problem) -> float:
+        """Return eta: as it was given, or as the rule sets it.
 
         Args:
             problem: The problem on which a learner is to be started.
@@ -728,11 +777,7 @@ class PerContextAlgorithm(CheckedAlgorithm):
         Raises:
             InvalidParameterError: The rule needs a fact that the problem does not have.
         """
-        if self.eta is not None:
-            return self.eta
-        size = required_alpha("experiment", problem.with_graph(self.seen_graph(problem)))
-        rounds = required_horizon("experiment", problem) / required_contexts("experiment", problem)
-        return math.sqrt(2.0 * math.log(problem.arms) / (size * rounds))
+        return self.parameters(problem).eta
 
 
 @register
@@ -760,6 +805,7 @@ class PerContextExp3(PerContextAlgorithm):
     """
 
     id: ClassVar[str] = "obpc-exp3"
+    needs_observability: ClassVar[str] = "none"
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
 
@@ -792,32 +838,6 @@ class PerContextGraph(PerContextAlgorithm):
     """
 
     id: ClassVar[str] = "obpc-graph"
-    needs_observability: ClassVar[str] = "strong"
-
-
-class PerContextLearner(CoreLearner[AlgorithmT]):
-    """Exponential weights in each context, learned from that context's own rounds alone."""
-
-    stored = ("estimates", "weights", "chosen", "sums", "revealed")
-    additive_state = ("estimates",)
-
-    def __init__(
-        self, algorithm: AlgorithmT, problem: Problem, graph: FeedbackGraph, eta: float, seed: Seed
-    ) -> None:
-        arms, none = problem.arms, np.zeros(problem.arms)
-        shape = (algorithm.require_contexts(problem), arms, 1)
-        estimates = zeros(type(algorithm).__name__, shape, problem.form.dtype)
-        rates = ExponentialParameters(eta, 0.0, 0.0, 0.0, 0.0)
-        known = core_problem(problem, graph, apart=True)
-        core = ExponentialCore(estimates, known, rates, none, none, Adaptation())
-        super().__init__(algorithm, problem, core, seed=seed, graph=graph)
-        self.eta = eta
-
-    def state(self) -> Mapping[str, npt.NDArray[Any]]:
-        return {**super().state(), "estimates": self.core.state()["estimates"][:, :, 0]}
-
-    def tuned(self) -> Mapping[str, Any]:
-        return {"eta": self.eta}
 
 
 # --- graphs that are never revealed ---------------------------------------------------------------

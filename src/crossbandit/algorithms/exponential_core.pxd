@@ -8,9 +8,13 @@ cdef class ExponentialCore(RoundCore):
     cdef double exponent
     cdef double spread
     cdef double floor
+    cdef bint anytime
+    cdef double power
     cdef long long[::1] loopless  # the arms without self-loop; (0,) if nothing is corrected
     cdef double[:, ::1] rates  # (copies, 2): eta and rho of the next round
     cdef double[:, ::1] entropies  # (copies, 2): sum of the policies' entropies, and how many
+    cdef void normalise(self, Contexts contexts, Py_ssize_t i, double least, double eta, double rho, Py_ssize_t out) noexcept nogil
+    cdef double raised(self, double x) noexcept nogil
     cdef void explore(self, double rho, Py_ssize_t out) noexcept nogil
     cdef void set_policy(self, Py_ssize_t out) noexcept nogil
     cdef void count(self) noexcept nogil

@@ -1,9 +1,20 @@
 # cython: infer_types=True
-"""The cores of exponential weights with graph feedback and exploration, and of Algorithm 1.
+"""The cores of FTRL with graph feedback and exploration, and of Algorithm 1.
 
-All algorithms of the first kind use the same steps with other numbers: which arms are explored, how
-often, and what is added to observation probabilities. They learn from a round in every context
-(cross-learning), or only in its own.
+All algorithms of the first kind use the same steps with other numbers: the regulariser, which arms
+are explored, how often, and what is added to observation probabilities. They learn from a round in
+every context (cross-learning), or only in its own.
+
+The regulariser is a negative Tsallis entropy with some power from 0 to 1 (Zimmert and Seldin 2021),
+
+    Psi(p) = -sum_a (p(a)^power - power p(a)) / (power (1 - power)).
+
+With power 1 it is, in the limit, the negative entropy: exponential weights; with power 0 the
+log-barrier. The distribution that minimises <p, L> + Psi(p) / eta is
+
+    p(a) = (y + (1 - power) eta (L(a) - min L))^(-1 / (1 - power)),
+
+where y makes the sum 1.
 """
 
 from __future__ import annotations
@@ -31,6 +42,9 @@ MEAN = cython.declare(cython.Py_ssize_t, 3)  # Algorithm 1, scratch: r_t average
 DENOMINATORS = cython.declare(cython.Py_ssize_t, 4)  # Algorithm 1: u_t of the round played last
 
 
+_STEPS = cython.declare(cython.Py_ssize_t, 100)  # of Newton's method; fewer than ten are needed
+
+
 class ExponentialParameters(NamedTuple):
     """The constants of a learner; those that an algorithm does not have are 0."""
 
@@ -42,11 +56,13 @@ class ExponentialParameters(NamedTuple):
 
 
 class Adaptation(NamedTuple):
-    """How rates adapt to the entropy of the policies."""
+    """The regulariser, and how rates adapt to the entropy of the policies."""
 
     exponent: float = 0.0  # how strongly the entropy counts
     spread: float = 0.0  # 1 / (least probability with which exploration reveals an arm), or 0
     floor: float = 0.0  # eta times this is the least exploration
+    anytime: bool = False  # whether eta is scale / sqrt(t) instead, in round t of its estimates
+    power: float = 1.0  # of the regulariser
 
 
 class KnownParameters(NamedTuple):
@@ -60,7 +76,7 @@ class KnownParameters(NamedTuple):
 
 @cython.cclass
 class ExponentialCore(RoundCore):
-    """Exponential weights over weighted losses, mixed with exploration."""
+    """FTRL on weighted losses, mixed with exploration."""
 
     def __init__(self, estimates, problem, parameters, exploration, implicit, adaptation) -> None:
         RoundCore.__init__(self, estimates, problem, 5)
@@ -68,7 +84,7 @@ class ExponentialCore(RoundCore):
         copies, rows = len(estimates), np.asarray(self.rows)
         rows[EXPLORATION], rows[IMPLICIT] = exploration, implicit
         self.scale, self.beta = parameters.scale, parameters.beta
-        self.exponent, self.spread, self.floor = adaptation
+        self.exponent, self.spread, self.floor, self.anytime, self.power = adaptation
         loopless = problem.loopless if parameters.beta else ()
         self.loopless = np.array(loopless, dtype=np.int64)
         self.rates = self.keep(
@@ -117,8 +133,49 @@ class ExponentialCore(RoundCore):
         self.probability = self.rows[CHOSEN, arm]
         return arm
 
+    def normalise(self, contexts, i, least, eta, rho, out):
+        """Turn a row of scores into the distribution of FTRL.
+
+        Newton's method finds y from below: the sum of the weights is convex and falls in y, and at
+        y = 1 it is at least 1, as the best arm has the weight 1.
+        """
+        if self.power == 1.0:
+            RoundCore.normalise(self, contexts, i, least, eta, rho, out)
+            return
+        y: cython.double = 1.0
+        total: cython.double = 0.0
+        exponent: cython.double = 1.0 / (1.0 - self.power)
+        for a in range(self.arms):
+            self.rows[out, a] = eta * (self.rows[out, a] - least) / exponent
+        for _ in range(_STEPS):
+            total = 0.0
+            slope: cython.double = 0.0
+            for a in range(self.arms):
+                if contexts.may_play(i, a):
+                    inverse: cython.double = 1.0 / (y + self.rows[out, a])
+                    weight: cython.double = self.raised(inverse)
+                    total += weight
+                    slope += exponent * weight * inverse
+            step: cython.double = (total - 1.0) / slope
+            y += step
+            if step <= 1e-15 * y:
+                break
+        total = 0.0
+        for a in range(self.arms):
+            weight = 0.0
+            if contexts.may_play(i, a):
+                weight = self.raised(1.0 / (y + self.rows[out, a]))
+            self.rows[out, a] = weight
+            total += weight
+        for a in range(self.arms):
+            self.rows[out, a] /= total
+
+    def raised(self, x):
+        """Return x^(1 / (1 - power)); a square takes a fifth of the time of a power."""
+        return x * x if self.power == 0.5 else pow(x, 1.0 / (1.0 - self.power))
+
     def adapt(self):
-        """Add the entropy of CHOSEN, exponential weights, and set the next rates."""
+        """Add the entropy of CHOSEN, the distribution of FTRL, and set the next rates."""
         entropy: cython.double = 0.0
         for a in range(self.arms):
             if self.rows[CHOSEN, a] > 0.0:
@@ -127,6 +184,9 @@ class ExponentialCore(RoundCore):
         largest: cython.double = log(self.arms)
         self.entropies[copy, 0] += entropy
         self.entropies[copy, 1] += 1.0
+        if self.anytime:
+            self.rates[copy, 0] = self.scale / sqrt(self.entropies[copy, 1] + 1.0)
+            return
         total: cython.double = self.entropies[copy, 0]
         growth: cython.double = self.scale * pow(1.0 + total / largest, -self.exponent)
         eta: cython.double = 1.0 / (1.0 / self.rates[copy, 0] + growth)

@@ -19,7 +19,6 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
-from crossbandit.algorithms.exp3 import PerContextLearner
 from crossbandit.core.forms import Context, Readout
 from crossbandit.core.streams import Seed
 from crossbandit.core.types import Floats
@@ -27,6 +26,7 @@ from crossbandit.environments import cycling_graphs, from_table
 from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import CheckFailedError
 from crossbandit.verify.checks import check_algorithm
+from tests.drivers import PerContextLearner
 
 LOSSES = np.random.default_rng(5).random((200, 2, 4))
 SINGLETONS = from_table(LOSSES, graphs.singletons(4))
@@ -38,7 +38,7 @@ class Claiming(Algorithm):
 
     id: ClassVar[str] = "claiming"
 
-    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner[Any]:
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
         return PerContextLearner(self, problem, graphs.complete(problem.arms), 0.1, seed)
 
 
@@ -50,7 +50,7 @@ def test_a_learner_that_claims_the_complete_graph_is_refused(compiled: bool) -> 
     assert "The graph of LossTable does not reveal it" in str(error.value)
 
 
-class SlyLearner(PerContextLearner[Any]):
+class SlyLearner(PerContextLearner):
     """Has the right graph, and hands another one to its compiled loop."""
 
     def simulate(self, rounds: Rounds) -> None:
@@ -72,7 +72,7 @@ class Sly(Algorithm):
 class Honest(Algorithm):
     id: ClassVar[str] = "honest"
 
-    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner[Any]:
+    def start(self, problem: Problem, *, seed: Seed) -> PerContextLearner:
         return PerContextLearner(self, problem, problem.graph, 0.1, seed)
 
 
@@ -154,7 +154,7 @@ def test_a_decision_that_expects_too_much_is_refused() -> None:
         simulate(Reaching(), SINGLETONS, seed=1)
 
 
-class PeekingLearner(PerContextLearner[Any]):
+class PeekingLearner(PerContextLearner):
     """Reads the losses of all arms from its batch, not only what a play reveals."""
 
     def simulate(self, rounds: Rounds) -> None:
@@ -170,7 +170,7 @@ class Peeking(Algorithm):
         return PeekingLearner(self, problem, problem.graph, 0.1, seed)
 
 
-class WrongLearner(PerContextLearner[Any]):
+class WrongLearner(PerContextLearner):
     """Plays as it should, and then reports something else."""
 
     def simulate(self, rounds: Rounds) -> None:

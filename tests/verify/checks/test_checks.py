@@ -8,7 +8,6 @@ import pytest
 
 from crossbandit import FeedbackGraph, PerContextExp3, Problem, graphs, simulate
 from crossbandit.algorithms import Algorithm, Learner, register, registered
-from crossbandit.algorithms.exp3 import PerContextLearner
 from crossbandit.core.types import Floats
 from crossbandit.environments import (
     BlockEnvironment,
@@ -25,6 +24,7 @@ from crossbandit.environments.simulation import Rounds
 from crossbandit.errors import CheckFailedError, InvalidLossesError
 from crossbandit.verify.checks import check_algorithm, check_environment
 from tests.cases import ALGORITHMS, asymmetric, environments, name
+from tests.drivers import PerContextLearner
 
 GRAPHS = {
     "the default": None,
