@@ -178,12 +178,6 @@ def test_amounts_can_be_changed_in_the_middle_of_a_day(tmp_path: Path) -> None:
     assert FirstPriceBidder.load(tmp_path / "free", budget=Budget(3)).limits[0].left == 3
 
 
-def test_a_snapshot_could_not_keep_limits() -> None:
-    assert made().snapshot().bid(0.9).amount is not None
-    with pytest.raises(InvalidParameterError, match="has no snapshots"):
-        made(budget=Budget(5)).snapshot()
-
-
 def test_a_copy_counts_its_own_money() -> None:
     bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
     bid = bidder.bid(0.9, at=AT)

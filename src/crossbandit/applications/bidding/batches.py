@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Learner
     from crossbandit.algorithms.learners.law_learner import LawLearner
     from crossbandit.applications.bidding.auctions import AuctionRules
+    from crossbandit.applications.bidding.campaigns import Accounts
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.laws.levels import Label
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason
@@ -201,7 +203,7 @@ def unless_known(
 
 def bid_batch(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
+    accounts: Accounts,
     values: npt.ArrayLike,
     reserve: npt.ArrayLike | None,
     at: Time,
@@ -210,7 +212,7 @@ def bid_batch(
 ) -> Bids:
     """Do what `FirstPriceBidder.bid_many` does.
 
-    spending: the limits of the bidder, if any. taken: as in `Spending.choose`.
+    accounts: the limits of the bidder. taken: as in `Spending.choose`.
     """
     low, high = bidder.possible_values
     bad = InvalidContextError
@@ -222,27 +224,47 @@ def bid_batch(
     by_law = learner.law is not None and not bidder.relative
     firsts, lasts = _ranges(bidder.rules, worths, floors)
     if by_law and learner.guard is None:
-        if spending is None:
-            costs, limits = np.zeros(count), None
-            made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
-        else:
-            given = (learner, worths, columns, firsts, lasts, at, taken)
-            made, limits = spending.choose_many(*given)
-        amounts = bidder.rules.amounts[made.arms]
-        amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
-        auctions = (worths, floors, firsts, lasts)
-        why = reasons(bidder.rules, amounts, auctions, limits)
-        return Bids(amounts, worths, floors, labels, made, why)
-    if spending is None and learner.law is None and learner.learns:
+        found, parts = [], accounts.parts(labels, count)
+        sets = [accounts.of(labels[rows[0]]) if labels else accounts.only for _, rows in parts]
+        for spending, (_, rows) in zip(sets, parts, strict=True):
+            auctions = tuple(one[rows] for one in (worths, floors, firsts, lasts))
+            given = {name: column[rows] for name, column in columns.items()}
+            own = [labels[i] for i in rows.tolist()] if len(parts) > 1 else labels
+            found.append(_law_bids(bidder, spending, auctions, given, own, at, taken))
+        return found[0] if len(found) == 1 else Bids.joined(found, [rows for _, rows in parts])
+    if not accounts.limited and learner.law is None and learner.learns:
         return _graph_bids(bidder, learner, worths, floors, firsts, lasts)
-    rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
+    each = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
     asked = []
-    for value, floor, names in rows:
+    for value, floor, names in each:
         levels = dict(zip(bidder.classes, names, strict=True))
         known = None if np.isnan(floor) else floor
         asked.append(partial(bidder.bid, value, reserve=known, at=at, **levels))
     taken.extend(map(call, asked))  # an interrupt in between loses none of them
     return Bids.of(taken.copy())
+
+
+def _law_bids(
+    bidder: FirstPriceBidder,
+    spending: Spending | None,
+    auctions: tuple[Any, ...],
+    columns: Mapping[str, npt.NDArray[Any]],
+    labels: Sequence[tuple[Label, ...]],
+    at: Time,
+    taken: list[Any],
+) -> Bids:
+    """Return the bids of a law under one set of limits. auctions: values, reserves and ranges."""
+    worths, floors, firsts, lasts = auctions
+    learner, rules = bidder.learner, bidder.rules
+    if spending is None:
+        costs, limits = np.zeros(worths.size), None
+        made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
+    else:
+        made, limits = spending.choose_many(learner, worths, columns, firsts, lasts, at, taken)
+    amounts = rules.amounts[made.arms]
+    amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
+    why = reasons(rules, amounts, (worths, floors, firsts, lasts), limits)
+    return Bids(amounts, worths, floors, labels, made, why)
 
 
 def _ranges(rules: AuctionRules, worths: Floats, floors: Floats) -> tuple[Integers, Integers]:
@@ -305,7 +327,7 @@ def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -
 
 def settle_auctions(
     bidder: FirstPriceBidder,
-    spending: Spending | None,
+    accounts: Accounts,
     bids: Bids | Sequence[Bid | bytes | str | None],
     won: npt.ArrayLike,
     highest_competing_bid: npt.ArrayLike | None,
@@ -317,8 +339,9 @@ def settle_auctions(
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
     lock: Any = nullcontext()
     paid: Callable[..., Sequence[Callable[[], Any]]] = _nothing
-    if spending is not None:
-        lock, paid = spending.lock, partial(spending.settled_many, made, has_won, numbers)
+    if accounts.limited:
+        own = getattr(learner, "own", None)
+        lock, paid = accounts.lock, partial(accounts.settled_many, made, has_won, numbers, own)
     shown = ~np.isnan(made.amounts)
     if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid
         shown |= np.isfinite(numbers)
