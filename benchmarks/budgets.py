@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import budgets_operated as operated
 from benchmarks.budgets_hindsight import Maps, by_one_law, evenly_paced
 from benchmarks.budgets_law import KnownLaw
 from benchmarks.markets_rivals import cells_of
@@ -85,6 +86,7 @@ def results() -> Iterator[Result]:
     yield from _feedback()
     yield from _late()
     yield from _late_days()
+    yield from operated.results()
     yield from _speed()
 
 
@@ -341,60 +343,3 @@ def _speed() -> Iterator[Result]:
         limited(), free()
         ratio = statistics.median(limited() / free() for _ in range(9))
         yield Result(f"time with limits against without: {name}", ratio, 1.2, "times")
-
-
-CAMPAIGNS, EACH = 9, 8_000  # campaigns, and the auctions of each
-ONE_LAW = (1, 8)  # the free spend divided by the budget of each campaign
-
-
-def campaign_worlds(seed: int, spread: float) -> list[World]:
-    """Return a world for each campaign: of other values, and at prices that differ by `spread`."""
-    rng = np.random.default_rng(500 + seed)
-    found = []
-    for i in range(CAMPAIGNS):
-        world = log_normal(float(rng.uniform(0.0, 0.5)), 5_000 + 100 * seed + i, EACH)
-        values = np.minimum(world.values * rng.uniform(0.5, 1.0), 1.0)
-        found.append(World(values, world.prices * np.exp(rng.uniform(-spread, spread))))
-    return found
-
-
-def surplus_of(bidders: list[Any], worlds: list[World]) -> float:
-    """Return what campaigns earn whose auctions come in turn."""
-    surplus = 0.0
-    for i in range(EACH):
-        for bidder, world in zip(bidders, worlds, strict=True):
-            value, price = float(world.values[i]), float(world.prices[i])
-            bid = bidder.bid(value, at=86_400.0 + i)
-            if bid.amount is None:
-                continue
-            won = bid.amount >= price
-            bidder.settle(bid, won=won, highest_competing_bid=None if won else price)
-            surplus += value - bid.amount if won else 0.0
-    return surplus
-
-
-def _campaigns() -> Iterator[Result]:
-    """Compare one law for nine campaigns with nine laws, each campaign with its own budget."""
-    for spread in (0.2, 0.8):
-        for share in ONE_LAW:
-            one = many = 0.0
-            for seed in SEEDS:
-                worlds = campaign_worlds(seed, spread)
-                budgets = [Budget(Maps(world).free_spend() / share, per=EACH) for world in worlds]
-                limits: list[dict[str, Any]]
-                limits = [{} if share == 1 else {"budget": budget} for budget in budgets]
-                given: Any = {"bids": BIDS, "value_range": (0, 1), "max_jump": None, "seed": seed}
-                names = {f"campaign {i}": limit for i, limit in enumerate(limits)}
-                bidder = FirstPriceBidder(campaigns=names, **given)
-                many += surplus_of([FirstPriceBidder(**limit, **given) for limit in limits], worlds)
-                one += surplus_of([_settling(bidder, name) for name in names], worlds)
-            label = f"{CAMPAIGNS} campaigns, prices that differ by {spread:g}"
-            label += f", 1/{share} of the free spend: one law against a law for each"
-            yield Result(label, one / many, 1.0, "times", at_least=True)
-
-
-class _settling:
-    """A campaign that is settled like a bidder."""
-
-    def __init__(self, bidder: FirstPriceBidder, name: str) -> None:
-        self.bid, self.settle = bidder.campaigns[name].bid, bidder.settle

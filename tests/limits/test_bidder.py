@@ -192,8 +192,8 @@ def test_a_copy_counts_its_own_money() -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     bidder = made(budget=Budget(3, per="day"))
     bidder.bid(0.9, at=AT)
-    assert bidder._spending is not None
-    bidder._spending.pacer.state.money[0, 2] = -5
+    assert bidder.spending is not None
+    bidder.spending.pacer.state.money[0, 2] = -5
     bidder.save(tmp_path / "bidder")
     with pytest.raises(CheckpointError, match="money is impossible"):
         FirstPriceBidder.load(tmp_path / "bidder")

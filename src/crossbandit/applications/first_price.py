@@ -858,7 +858,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         return {**self.settings(), **self._accounts.settings(ended=True)}
 
     @property
-    def _spending(self) -> Spending | None:
+    def spending(self) -> Spending | None:
         return self._accounts.only
 
     @property

@@ -95,13 +95,13 @@ def test_notes_say_what_is_reserved_and_why_less_was_spent() -> None:
     found = played([Budget(40, per="day", worst_case=0)], ["law"], delay=4 * 3_600)
     words = [note for note in found.notes if note.startswith("price law spent")]
     assert len(words) == 1
-    assert "because outcomes are 4 h late and what was left was reserved" in words[0]
+    assert "because outcomes are 4 hours late and what was left was reserved" in words[0]
     held = found.table().set_index("strategy").loc["price law", "held_back"]
     assert f"In {100 * held:.0f} % of the auctions it could not bid" in words[0]
     free = played([Budget(1e6, per="day")], ["law"], delay=60)
     assert any("It bid what it would bid without a budget" in note for note in free.notes)
     without = played([], ["law"], delay=60)
-    assert any(note.startswith("Outcomes come 1 min after bids") for note in without.notes)
+    assert any(note.startswith("Outcomes come 1 minute after bids") for note in without.notes)
 
 
 def test_a_delay_needs_times() -> None:

@@ -37,18 +37,14 @@ class Limited:
     learner: Any
 
     @property
-    def _spending(self) -> Spending | None:
-        raise NotImplementedError
-
-    @property
     def spending(self) -> Spending | None:
         """What keeps its budgets and targets; None if there are none."""
-        return self._spending
+        raise NotImplementedError
 
     @property
     def limits(self) -> tuple[LimitStatus, ...]:
         """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
-        return () if self._spending is None else self._spending.status()
+        return () if self.spending is None else self.spending.status()
 
     def change_limits(self, *, budget: Any = None, target: Any = None) -> None:
         """Change budgets or targets while the bidder runs.
@@ -107,18 +103,18 @@ class Limited:
         Raises:
             InvalidParameterError: There is no lease, or another bidder has or had the new one.
         """
-        if self._spending is None:
+        if self.spending is None:
             reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
-        return self._spending.renew(lease)
+        return self.spending.renew(lease)
 
     def _limited(self, owner: str) -> Spending:
-        if self._spending is None:
+        if self.spending is None:
             raise InvalidParameterError(
                 f"{owner!r} needs a bidder with limits. Make one with a budget or a target, and "
                 "give it what this one has learned by 'take_counts'. If the bidder has campaigns, "
                 f"its limits are theirs: bidder.campaigns[name].{owner}(...)."
             )
-        return self._spending
+        return self.spending
 
 
 class Campaign(Limited):
@@ -134,11 +130,11 @@ class Campaign(Limited):
 
     def __init__(self, bidder: FirstPriceBidder, name: str, spending: Spending | None) -> None:
         self.name, self.learner = name, bidder.learner
-        self._bidder, self._set = bidder, spending
+        self._bidder, self._spending = bidder, spending
 
     @property
-    def _spending(self) -> Spending | None:
-        return self._set
+    def spending(self) -> Spending | None:
+        return self._spending
 
     def bid(
         self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label

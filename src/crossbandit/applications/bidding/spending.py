@@ -162,7 +162,8 @@ class Spending:
                 if decision is None:
                     return None, self.reason(now, value, worth, first, last)
             except BaseException:
-                pacer.withdraw(taken)
+                missed = [key for key in taken if key not in pacer.reserved.rows]
+                pacer.withdraw(taken, [pacer.reserved.opened] if missed else [])
                 raise
             return decision, None
 
@@ -185,7 +186,7 @@ class Spending:
             if isinstance(one, int) or one.amount
         ]
         with self.lock:
-            self.pacer.withdraw_many(keys, [])
+            self.pacer.withdraw(keys, [])
 
     def choose_many(
         self,
@@ -212,7 +213,7 @@ class Spending:
                 pacer.hold_many(keys, chosen)
                 taken += keys[chosen.bids >= pacer.lowest].tolist()
             except BaseException:
-                pacer.withdraw_many(keys.tolist(), rows.tolist())
+                pacer.withdraw(keys.tolist(), rows.tolist())
                 raise
         if chosen.bids.min(initial=0) >= 0:
             return made, None

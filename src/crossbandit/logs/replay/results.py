@@ -13,6 +13,7 @@ import pandas as pd
 from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import reject
+from crossbandit.limits.periods import lasting
 from crossbandit.logs.files import NO_PRICE
 from crossbandit.logs.log import LIMIT
 from crossbandit.logs.replay.strategies import (
@@ -689,7 +690,7 @@ def _notes_on_limits(result: Replay, limits: ReplayLimits) -> Iterator[str]:
 
 def _notes_on_delay(result: Replay, limits: ReplayLimits | None) -> Iterator[str]:
     """Say what late outcomes cost: what was reserved, and why less was spent than planned."""
-    late = _duration(result.delay)
+    late = lasting(result.delay)
     if limits is None or not limits.budgets:
         yield f"Outcomes come {late} after bids. Oracles know all of them beforehand."
         return
@@ -720,14 +721,6 @@ def _notes_on_delay(result: Replay, limits: ReplayLimits | None) -> Iterator[str
         else:
             why = "hours of a period are missing" if cut else "its bids won less than was planned"
             yield f"{said}. It was not held back by what was reserved: {why}."
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in words, such as "30 min"."""
-    for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
 
 
 def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:
