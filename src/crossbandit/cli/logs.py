@@ -347,14 +347,10 @@ def replay(
         else:
             check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
-<<<<<<< HEAD
-            notify(f"Reading {' '.join(log.logs)} ...")
+            terminal.notify(f"Reading {' '.join(log.logs)} ...")
         known = log.class_column or []
         if limits.campaign is not None and limits.campaign not in known:
             log = replace(log, class_column=[*known, limits.campaign])
-=======
-            terminal.notify(f"Reading {' '.join(log.logs)} ...")
->>>>>>> 87cfa68e70cba23007271a5bd8698d0b75948e3f
         auctions = log.open(highest_value=play.highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
