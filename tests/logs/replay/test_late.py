@@ -56,7 +56,9 @@ def test_the_law_is_played_as_a_bidder_with_late_outcomes() -> None:
         horizon=AUCTIONS,
         seed=0,
     )
-    numbers, waiting, surplus, paid = {}, [], 0.0, Decimal(0)
+    numbers: dict[str, int] = {}
+    waiting: list[Any] = []
+    surplus, paid = 0.0, Decimal(0)
     for row, now in zip(data.itertuples(), times, strict=True):
         while waiting and waiting[0][0] + 1_800 <= now:
             _, bid, price = waiting.pop(0)

@@ -182,12 +182,8 @@ class Campaign(Limited):
 class Accounts:
     """The sets of limits of a bidder, by campaign; without campaigns there is one, for None.
 
-    A set without limits is None. All sets share one lock, so that a batch takes no two.
-
-    Attributes:
-        lock: The lock of all sets.
-        only: The set of a bidder without campaigns.
-        place: The number of the campaign among the bidder's classes; None without campaigns.
+    A set without limits is None; `only` is that of a bidder without campaigns. All sets share one
+    lock, so that a batch takes no two. `place` is the number of the campaign among the classes.
     """
 
     def __init__(

@@ -51,13 +51,10 @@ class Waiting(NamedTuple):
 
 
 class LateStrategy(Strategy):
-    """A strategy whose outcomes come late.
+    """A strategy whose outcomes come late, and what was reserved for its bids.
 
-    Attributes:
-        looks: How often it was looked at what is reserved.
-        reserved: The money that bids without an outcome counted with, summed over the looks.
-        expected: The money that they were expected to cost, summed likewise.
-        held_back: The auctions without a bid because of money that was reserved.
+    `reserved` and `expected` are sums over `looks`: what bids without an outcome counted with, and
+    were expected to cost. `held_back` counts the auctions without a bid because of them.
     """
 
     def __init__(self, strategy: Strategy, setting: ReplaySetting) -> None:
