@@ -878,6 +878,9 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
             budget: As for the bidder.
             target: As for the bidder.
 
+        Returns:
+            The campaign, whose bids are settled with this bidder.
+
         Raises:
             InvalidParameterError: There is one of this name, the limits are not possible, or the
                 bidder was made without campaigns.

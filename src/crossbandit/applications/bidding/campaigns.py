@@ -32,7 +32,11 @@ _STATE = "limits."
 
 
 class Limited:
-    """What may have limits of its own: a bidder, or a campaign of one."""
+    """What may have limits of its own: a bidder, or a campaign of one.
+
+    Attributes:
+        learner: What it learns by.
+    """
 
     learner: Any
 
@@ -123,9 +127,10 @@ class Campaign(Limited):
     `FirstPriceBidder.campaign` makes one, and `FirstPriceBidder.campaigns` has all. Its bids are
     settled with the bidder.
 
-    Attributes:
+    Args:
+        bidder: The bidder.
         name: Its name.
-        learner: What all campaigns of the bidder learn by.
+        spending: What keeps its limits; None if it has none.
     """
 
     def __init__(self, bidder: FirstPriceBidder, name: str, spending: Spending | None) -> None:
@@ -146,6 +151,9 @@ class Campaign(Limited):
             reserve: The reserve price of this auction, if it is known.
             at: The time of the auction.
             **classes: The other classes of the bidder.
+
+        Returns:
+            The bid.
 
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid`.
@@ -168,6 +176,9 @@ class Campaign(Limited):
             reserve: The reserve price of all auctions, or of each; NaN where it is not known.
             at: The time of all auctions.
             **classes: The other classes of the bidder.
+
+        Returns:
+            The bids.
 
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid_many`.
