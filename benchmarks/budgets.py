@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from benchmarks import budgets_operated as operated
 from benchmarks.budgets_hindsight import Maps, by_one_law, evenly_paced
 from benchmarks.budgets_law import KnownLaw
 from benchmarks.markets_rivals import cells_of
@@ -85,6 +86,7 @@ def results() -> Iterator[Result]:
     yield from _feedback()
     yield from _late()
     yield from _late_days()
+    yield from operated.results()
     yield from _speed()
 
 

@@ -78,7 +78,7 @@ def flat(state: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def state_of(bidder: FirstPriceBidder) -> dict[str, Any]:
-    learner, spending = bidder.learner, bidder._spending
+    learner, spending = bidder.learner, bidder.spending
     money = {} if spending is None else spending.state()
     if hasattr(learner, "learning"):
         header, arrays, _ = learner.written(lambda: ({}, {}))
@@ -248,8 +248,8 @@ def test_an_interrupted_bid_keeps_no_money(options: dict[str, Any], many: bool) 
     at, freed = 1, 0
     while True:
         twin = copy.deepcopy(own)
-        assert twin._spending is not None
-        twin._spending.copied = False
+        assert twin.spending is not None
+        twin.spending.copied = False
         if not interrupted(lambda twin=twin: ask(twin), at):  # type: ignore[misc]
             break
         assert money_of(twin) == first, f"Interrupted at place {at}"
@@ -262,11 +262,11 @@ def test_an_interrupted_bid_keeps_no_money(options: dict[str, Any], many: bool) 
 
 def money_of(own: FirstPriceBidder) -> tuple[float, int, int]:
     """Return what is reserved, and in how many rows; and check that all others are free."""
-    assert own._spending is not None
-    reserved = own._spending.pacer.reserved
+    assert own.spending is not None
+    reserved = own.spending.pacer.reserved
     rows = [*reserved.rows.values()]
     held = int(reserved.table.prices[rows, 0].sum())
-    assert own._spending.pacer.state.money[0, 2] == held
+    assert own.spending.pacer.state.money[0, 2] == held
     assert len({*rows, reserved.opened, *reserved.free}) == len(reserved.table.held)
     return float(own.limits[0].outstanding), len(rows), len(reserved.free)
 
@@ -297,7 +297,7 @@ def test_an_interrupted_expiry_frees_money_once() -> None:
     bid = own.bid(9.0, at=AT)
     own.bid(9.0, at=AT + 100)
     check(own, lambda one: one.settle(bid, won=True), state_of, 10)
-    assert own._spending is not None
+    assert own.spending is not None
 
 
 class Sums(Learner["SumsOfLosses"]):

@@ -67,7 +67,7 @@ def test_auctions_without_a_bid_are_never_settled(kind: str) -> None:
     if own.limits:
         assert own.limits[0].reserved == 0
         assert own.state()["limits.keys"].size == 0
-        reserved = own._spending.pacer.reserved  # type: ignore[union-attr]
+        reserved = own.spending.pacer.reserved  # type: ignore[union-attr]
         assert len(reserved.free) + 1 == len(reserved.table.held)  # one row is for the next bid
 
 

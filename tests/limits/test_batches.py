@@ -82,7 +82,7 @@ def test_a_batch_is_the_same_as_bids_one_by_one(name: str) -> None:
 
 def assert_same(single: FirstPriceBidder, many: FirstPriceBidder) -> None:
     """Compare the limits; keys count from what is the bidder's own."""
-    one, other = (bidder._spending.pacer.freeze()() for bidder in (single, many))  # type: ignore[union-attr]
+    one, other = (bidder.spending.pacer.freeze()() for bidder in (single, many))  # type: ignore[union-attr]
     for arrays, bidder in ((one, single), (other, many)):
         arrays["keys"] = arrays["keys"] - first_key(bidder.learner.id)
         assert ((arrays["keys"] >= 0) & (arrays["keys"] < bidder.learner.round)).all()

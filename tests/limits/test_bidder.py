@@ -178,12 +178,6 @@ def test_amounts_can_be_changed_in_the_middle_of_a_day(tmp_path: Path) -> None:
     assert FirstPriceBidder.load(tmp_path / "free", budget=Budget(3)).limits[0].left == 3
 
 
-def test_a_snapshot_could_not_keep_limits() -> None:
-    assert made().snapshot().bid(0.9).amount is not None
-    with pytest.raises(InvalidParameterError, match="has no snapshots"):
-        made(budget=Budget(5)).snapshot()
-
-
 def test_a_copy_counts_its_own_money() -> None:
     bidder = made(budget=Budget(0.5, per="day", pacing="asap"))
     bid = bidder.bid(0.9, at=AT)
@@ -198,8 +192,8 @@ def test_a_copy_counts_its_own_money() -> None:
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     bidder = made(budget=Budget(3, per="day"))
     bidder.bid(0.9, at=AT)
-    assert bidder._spending is not None
-    bidder._spending.pacer.state.money[0, 2] = -5
+    assert bidder.spending is not None
+    bidder.spending.pacer.state.money[0, 2] = -5
     bidder.save(tmp_path / "bidder")
     with pytest.raises(CheckpointError, match="money is impossible"):
         FirstPriceBidder.load(tmp_path / "bidder")

@@ -398,5 +398,5 @@ def test_files_of_versions_without_pauses_are_read() -> None:
     arrays = pacer.freeze()()
     later = Pacer([0.1, 0.5], [Budget(5, pacing="even")], value_range=(0, 1))
     later.restore({name: arrays[name] for name in arrays.keys() - {"planned_from", "paused"}})
-    np.testing.assert_array_equal(later.planned_from, pacer.planned_from)
-    assert later.planned_from[0, 0] == 0.25
+    np.testing.assert_array_equal(later.state.planned_from, pacer.state.planned_from)
+    assert later.state.planned_from[0, 0] == 0.25

@@ -65,7 +65,7 @@ def test_a_log_of_a_guarded_law_is_its_bids_one_by_one(feedback: str, reserve: f
     assert lowered > 20
     for name, array in guard_of(bidder).arrays().items():
         np.testing.assert_allclose(guard.arrays()[name], array, rtol=1e-9, err_msg=name)
-    spending = bidder._spending
+    spending = bidder.spending
     assert spending is not None
     for one, same in zip(pacer.state, spending.pacer.state, strict=True):
         np.testing.assert_allclose(one, same, rtol=1e-9)

@@ -48,8 +48,8 @@ def made(name: str, **settings: Any) -> FirstPriceBidder:
 
 
 def pacer_of(bidder: FirstPriceBidder) -> Pacer:
-    assert bidder._spending is not None
-    return bidder._spending.pacer
+    assert bidder.spending is not None
+    return bidder.spending.pacer
 
 
 def law_of(bidder: FirstPriceBidder) -> OutcomeLaw | GuardedLaw:

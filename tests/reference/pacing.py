@@ -59,7 +59,12 @@ def literal_pacing(
                 gradient = amounts[wanted] - credit
             limit["squares"] += gradient**2
             if gradient > 0 or own <= math.e * worth:
-                step = gradient / math.sqrt(limit["squares"]) if gradient else 0.0
+                size = math.sqrt(limit["squares"])
+                if "budget" in limit:
+                    left = Fraction(str(limit["budget"])) - limit["spent"]
+                    planned = Fraction(str(limit["budget"])) * limit["count"] / limit["auctions"]
+                    size = max(size, float(min(limit["spent"], planned, left)) / 2)
+                step = gradient / size if gradient else 0.0
                 lowest = math.log(min(a for a in amounts if a > 0) / highest)
                 limit["s"] = max(limit["s"] - step, lowest if "budget" in limit else -7.0)
                 if surplus:

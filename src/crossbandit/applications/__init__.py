@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.application import Application
     from crossbandit.applications.bidding.auctions import bids_for_values, geometric_bids
     from crossbandit.applications.bidding.bids import Bid, Bids
+    from crossbandit.applications.bidding.campaigns import Campaign
     from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.applications.newsvendor import Newsvendor, Order
@@ -29,6 +30,7 @@ __all__ = [
     "ArmChoice",
     "Bid",
     "Bids",
+    "Campaign",
     "Explanation",
     "FirstPriceBidder",
     "MailDecision",
@@ -51,6 +53,7 @@ _lazy.load_on_use(
         "crossbandit.applications.action": "Action",
         "crossbandit.applications.application": "Application",
         "crossbandit.applications.bidding.bids": "Bid Bids",
+        "crossbandit.applications.bidding.campaigns": "Campaign",
         "crossbandit.applications.bidding.views": "Explanation ShadingCurve",
         "crossbandit.applications.first_price": "FirstPriceBidder",
         "crossbandit.applications.newsvendor": "Newsvendor Order",

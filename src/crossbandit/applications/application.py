@@ -68,6 +68,10 @@ class Application(ABC):
             The arguments by name, in a form that `json` can write.
         """
 
+    def settings_of_copies(self) -> dict[str, Any]:
+        """Return the arguments of the constructor for a snapshot."""
+        return self.settings()
+
     def state(self) -> Mapping[str, Any]:
         """Return what this application keeps beside its learner and its settings.
 
@@ -164,7 +168,7 @@ class Application(ABC):
         learner = self.learner
         if not learner.learns:
             raise only_decides("snapshot")
-        other = self._made(self.settings(), learner.algorithm)
+        other = self._made(self.settings_of_copies(), learner.algorithm)
         vars(other)["learner"] = learner.decider(other.learner, seed)
         return other
 
@@ -186,7 +190,7 @@ class Application(ABC):
             )
         header, arrays = self.learner.parts()
         form = {"format": _SNAPSHOT, "version": _VERSION, "application": self.kind}
-        header = {**form, "settings": self.settings(), **header}
+        header = {**form, "settings": self.settings_of_copies(), **header}
         return record.to_bytes(header, arrays, owner=self.kind)
 
     @classmethod

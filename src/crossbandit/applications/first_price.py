@@ -7,18 +7,27 @@ import os
 import warnings
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from crossbandit.algorithms import Decision
-from crossbandit.algorithms.learners.law_learner import Payment, Round, Shown
+from crossbandit.algorithms.learners.law_learner import Round, Shown
 from crossbandit.algorithms.learners.missing import MISSING
 from crossbandit.algorithms.learners.problem import Problem
-from crossbandit.applications.action import required_action
+from crossbandit.applications.action import action_of, required_action
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.bid_core import BidCore
-from crossbandit.applications.bidding.bids import Bid, first_key, key_of, reason_of
+from crossbandit.applications.bidding.bids import Bid, first_key, reason_of
+from crossbandit.applications.bidding.campaigns import (
+    CAMPAIGN,
+    Accounts,
+    Campaign,
+    Limited,
+    belongs,
+    pays,
+)
 from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
 from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
@@ -33,6 +42,7 @@ from crossbandit.applications.money import (
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.errors import (
     CrossbanditWarning,
+    ForeignDecisionError,
     InvalidContextError,
     InvalidLossesError,
     InvalidParameterError,
@@ -44,7 +54,6 @@ from crossbandit.limits.state import MAX_JUMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
 
     import numpy.typing as npt
 
@@ -54,21 +63,15 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.money import Flag, Money
+    from crossbandit.core.locks import Lock
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
-    from crossbandit.limits import Lease, LimitStatus
-    from crossbandit.limits.periods import LeaseUse
+    from crossbandit.limits import Limit
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _BIDS = ("bids", "low", "high")  # of a curve
-_NO_LIMITS = {
-    "budget": None,
-    "target": None,
-    "expires": None,
-    "max_jump": MAX_JUMP.total_seconds(),
-}
 
 
 def _check_without_grid(owner: str, at_most_value: object, settings: dict[str, Any]) -> None:
@@ -84,7 +87,7 @@ def _check_without_grid(owner: str, at_most_value: object, settings: dict[str, A
             reject(owner, name, f"left out without bids and a value_range: {why}", given)
 
 
-class FirstPriceBidder(HiddenNumberApplication):
+class FirstPriceBidder(Limited, HiddenNumberApplication):
     """Learns what to bid where the value of winning is known, and the highest bid wins and pays.
 
     `feedback` says who is told the highest competing bid when an auction is over:
@@ -126,6 +129,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             `MissingOutcomesError`; "warn"; or "accept".
         budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
+        campaigns: In place of both: a mapping of names of campaigns to limits of their own, such as
+            `{"shoes": {"budget": Budget(500)}, "boots": {}}`. `bid` then takes the name as the
+            class "campaign". All campaigns learn one law, and each is paced by itself.
         expires: The time after which a bid without an outcome counts as lost and its money is free
             again: a timedelta, or seconds; None for never. If the bid wins later, it is still paid.
         max_jump: Under limits, by how much the time of an auction may be ahead of both the clock
@@ -163,7 +169,6 @@ class FirstPriceBidder(HiddenNumberApplication):
     answers: ClassVar[tuple[str, str]] = ("won", "lost")
     later: ClassVar[frozenset[str]] = frozenset({"limits.paused", "limits.planned_from"})
     rules: AuctionRules
-    _spending: Spending | None
 
     def __init__(
         self,
@@ -181,6 +186,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         missing: str = "refuse",
         budget: Any = None,
         target: Any = None,
+        campaigns: Mapping[str, Mapping[str, Any]] | None = None,
         expires: timedelta | float | None = None,
         max_jump: timedelta | float | None = MAX_JUMP,
         horizon: int | None = None,
@@ -195,7 +201,8 @@ class FirstPriceBidder(HiddenNumberApplication):
             self._range, highest, grid = (0.0, ANY[1]), 1.0, shares()
             self._most = ANY[1] if max_bid is None else amount_of(owner, "max_bid", max_bid)
             settings = {"guarded": guarded, "algorithm": algorithm, "budget": budget}
-            _check_without_grid(owner, at_most_value, {**settings, "target": target})
+            settings |= {"target": target, "campaigns": campaigns}
+            _check_without_grid(owner, at_most_value, settings)
         elif value_range is None:
             expected = "given with bids; or leave out both, for any value and any bid"
             reject(owner, "value_range", expected, value_range)
@@ -219,14 +226,16 @@ class FirstPriceBidder(HiddenNumberApplication):
         self.guarded = boolean(owner, "guarded", guarded)
         if guarded and not at_most_value:
             reject(owner, "guarded", "False if at_most_value is False", guarded)
-        self._spending = None
-        if budget is not None or target is not None:
-            from crossbandit.applications.bidding.spending import Spending, given_limits
-
-            limits = given_limits(owner, budget, target)
-            if limits:
-                times = (horizon, expires, max_jump)
-                self._spending = Spending(owner, self.rules.amounts, limits, self._range, *times)
+        if campaigns is not None and not isinstance(classes, str):
+            if budget is not None or target is not None:
+                name = "target" if budget is None else "budget"
+                reject(owner, name, "left out with campaigns: each has its own", budget or target)
+            classes = classes if CAMPAIGN in classes else (CAMPAIGN, *classes)
+        self._expires, self._max_jump = map(_in_seconds, (expires, max_jump))
+        self._horizon = horizon
+        self._accounts = Accounts(owner, classes, campaigns, self._spend)
+        if campaigns is None:
+            self._accounts.add(None, budget, target)
         form = LawForm(
             None if self.relative else self._range,
             feedback,
@@ -248,8 +257,15 @@ class FirstPriceBidder(HiddenNumberApplication):
             quiet = True not in TOLD_AFTER[feedback]  # winners are told nothing
             given = ((Bid, Decision), self.rules, self._range, quiet)
             self._core = BidCore(*given, (reason_of, first_key))
-        if self._spending is not None:
-            self._spending.claim(owner)
+        self._accounts.claim()
+
+    def _spend(self, limits: Sequence[Limit], lock: Lock) -> Spending:
+        """Return what keeps some limits of this bidder."""
+        from crossbandit.applications.bidding.spending import Spending
+
+        times = (self._horizon, self._expires, self._max_jump)
+        name = type(self).__name__
+        return Spending(name, self.rules.amounts, limits, self._range, *times, lock)
 
     @property
     def bids(self) -> Floats:
@@ -285,7 +301,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             "tick_size": None if self.tick_size is None else float(self.tick_size),
             "max_bid": None if self.max_bid is None else float(self.max_bid),
             "missing": self.missing,
-            **(_NO_LIMITS if self._spending is None else self._spending.settings()),
+            **self._accounts.settings(),
+            "expires": self._expires,
+            "max_jump": self._max_jump,
             "horizon": self._horizon,
         }
 
@@ -315,7 +333,8 @@ class FirstPriceBidder(HiddenNumberApplication):
                 bidder's, a class is missing, or the time is far ahead.
         """
         labels = self._labels("bid", classes) if classes or self.classes else ()
-        learner, core, spending = self.learner, self._core, self._spending
+        learner, core, accounts = self.learner, self._core, self._accounts
+        spending = accounts.only if accounts.place is None else accounts.of(labels)
         taken: list[int] = []
         try:
             if self.relative:
@@ -380,6 +399,9 @@ class FirstPriceBidder(HiddenNumberApplication):
     ) -> None:
         """Learn from the outcome of an auction.
 
+        A snapshot with limits only accounts for the money of its bids: settle the same outcome with
+        the bidder that it was taken from, which learns from it.
+
         Auctions may be settled late and in any order. An outcome may be missing by chance: whether
         it is missing must depend neither on the outcome nor on the bid. If the competing bid is
         often missing although it should be told, use the feedback "won-lost". To settle only the
@@ -411,15 +433,20 @@ class FirstPriceBidder(HiddenNumberApplication):
             InvalidLossesError: The outcome is incomplete or contradicts itself. Nothing is learned,
                 and the bid can still be settled.
         """
-        core, told = self._core, highest_competing_bid
+        core, told, accounts = self._core, highest_competing_bid, self._accounts
         plain = core if correction is False and reserve is placed is None else None
-        if plain is not None and plain.settle(self.learner, bid, won, told, self._spending):
+        spending = accounts.only if accounts.place is None else accounts.paying(bid)
+        if plain is not None and plain.settle(self.learner, bid, won, told, spending):
             if self.relative:
                 self._say_new_start()
+            return
+        if not self.learner.learns and accounts.limited:
+            self._pay(bid, won, told)
             return
         if correction is not False:
             correction = self._corrects(correction)
         made = required_action(bid, Bid, self.learner)
+        spending = accounts.paying(made)
         has_won = won if won is True or won is False else flag_of("settle", "won", won)
         decision: Any = made.decision
         amount = made.amount if placed is None else self._placed(made, placed)
@@ -434,16 +461,36 @@ class FirstPriceBidder(HiddenNumberApplication):
         if unknown:
             told = self._possible(made, sent, rules, won=has_won)
         least = max(price_of(rules, self.feedback, sent, told, won=has_won), rules.least)
-        spending = self._spending
+        payment = (
+            None
+            if spending is None
+            else spending.payment(decision, getattr(self.learner, "own", None))
+        )
         self._learn(
             decision,
             (made.value, made.classes),
             Shown(amount, has_won, least),
             correction=correction,
             rules=rules,
-            payment=None if spending is None else Payment(spending, key_of(decision)),
+            payment=payment,
         )
         self._say_new_start()
+
+    def _pay(self, bid: Any, won: Flag, told: Money | None) -> None:
+        """Account for the money of a bid of this snapshot."""
+        learner = self.learner
+        made = bid if isinstance(bid, Bid) else action_of(bid, Bid, learner, learner.token_key)
+        spending = self._accounts.paying(made)
+        if made.amount is None or spending is None:
+            return
+        decision, has_won = made.decision, flag_of("settle", "won", won)
+        if not pays(decision, {learner.id}):
+            raise ForeignDecisionError(
+                f"The bid was made by another decider ({decision and decision.decider}), which has "
+                "its money. Settle it there."
+            )
+        price = math.inf if told is None else amount_of("settle", "highest_competing_bid", told)
+        spending.pay(decision, Shown(made.amount, has_won, made.amount if has_won else price), made)
 
     def _say_new_start(self) -> None:
         """Warn if values have moved out of their range, so that the law has started again."""
@@ -486,10 +533,9 @@ class FirstPriceBidder(HiddenNumberApplication):
 
         taken: list[Any] = []
         try:
-            bids = bid_batch(self, values, reserve, at, classes, taken)
+            bids = bid_batch(self, self._accounts, values, reserve, at, classes, taken)
         except BaseException:
-            if self._spending is not None:
-                self._spending.withdraw(taken)
+            self._accounts.withdraw(taken)
             raise
         return bids
 
@@ -525,8 +571,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         from crossbandit.applications.bidding.batches import bids_as_placed, settle_auctions
 
         if placed is not None:
-            bids = bids_as_placed(self, bids, placed)
-        settle_auctions(self, bids, won, highest_competing_bid, reserve)
+            bids = bids_as_placed(self, self._accounts, bids, placed)
+        settle_auctions(self, self._accounts, bids, won, highest_competing_bid, reserve)
         self._say_new_start()
 
     @classmethod
@@ -782,7 +828,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         return self.shading_curve(np.linspace(*self.value_range, _PICTURE_POINTS)).picture()
 
     def state(self) -> dict[str, Any]:
-        return {} if self._spending is None else dict(self._spending.state())
+        return dict(self._accounts.state())
 
     def _scope(self) -> str:
         if self.relative:
@@ -791,110 +837,72 @@ class FirstPriceBidder(HiddenNumberApplication):
         return f"values {low:g} to {high:g}, {self.bids.size} bids, "
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        if not state:
-            return
-        from crossbandit.applications.bidding.spending import belongs
-
         if not all(belongs(name) for name in state):
             super().restore(state)
-        if self._spending is not None:  # otherwise limits were added or removed
-            self._spending.restore(state)
+        self._accounts.restore(state)  # of limits that were neither added nor removed
 
     def snapshot(self, seed: Seed | None = None) -> Self:
         """Return a copy that only decides; see `Application.snapshot`.
+
+        It holds none of the bidder's money. With budgets, it bids nothing until `renew` gives it a
+        `Lease` of a `SharedBudget`, and each of its campaigns one. It keeps targets by itself, from
+        nothing. Settle its bids twice: with it, for the money, and with this bidder, which learns.
 
         Args:
             seed: The seed of its random choices. If None, they differ from those of all others.
 
         Raises:
-            InvalidParameterError: The bidder has limits, which a copy could not keep.
+            InvalidParameterError: This is a snapshot, or has limits and no law.
         """
-        if self._spending is not None:
+        if self._accounts.limited and self.learner.law is None:
             raise InvalidParameterError(
-                "A bidder with limits has no snapshots: they could not know what it has spent. "
-                "Give each process a bidder of its own with a Lease of a SharedBudget."
+                "A bidder with limits has no snapshots unless it learns by the law. Give each "
+                "process a bidder of its own with a Lease of a SharedBudget."
             )
         return super().snapshot(seed)
 
+    def settings_of_copies(self) -> dict[str, Any]:
+        return {**self.settings(), **self._accounts.settings(ended=True)}
+
     @property
     def spending(self) -> Spending | None:
-        """What keeps its budgets and targets; None if there are none."""
-        return self._spending
+        return self._accounts.only
 
     @property
-    def limits(self) -> tuple[LimitStatus, ...]:
-        """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
-        return () if self._spending is None else self._spending.status()
+    def campaigns(self) -> dict[str, Campaign]:
+        """The campaigns, by name. Each has limits of its own."""
+        sets = self._accounts.sets.items()
+        return {name: Campaign(self, name, one) for name, one in sets if name is not None}
 
-    def change_limits(self, *, budget: Any = None, target: Any = None) -> None:
-        """Change budgets or targets while the bidder runs.
+    def campaign(self, name: str, *, budget: Any = None, target: Any = None) -> Campaign:
+        """Add a campaign to a bidder that was made with `campaigns`.
 
-        What was spent and what is reserved count on, and what is left is planned for the rest of
-        the period. Amounts, pacing, time zones, worst cases, flights, and what a target asks for
-        may change, but not the kinds and the periods of the limits. If a budget is set below what
-        was spent, nothing is bid until its period is over. Bids without an outcome are not taken
-        back.
+        It begins with what the others have learned, and has limits of its own. A campaign that has
+        ended may stay: it costs nothing.
 
         Args:
-            budget: What takes the place of the bidder's budget, or of all its budgets; None to keep
-                them.
-            target: The same for targets.
-
-        Raises:
-            InvalidParameterError: The bidder has no limits, or others than these; or this is a
-                copy. Nothing has changed.
-        """
-        self._limited("change_limits").change(budget, target)
-
-    def pause(self) -> None:
-        """Make no more bids until `resume` is called. A bidder that is saved stays paused.
-
-        Bids without an outcome are settled as usual. Calls of `bid` may go on: they return no bid,
-        and the traffic of the day is learned. Time goes on, so a day that ends in a pause is over.
-
-        Raises:
-            InvalidParameterError: The bidder has no budget; one with a lease uses `renew`.
-        """
-        self._limited("pause").pause()
-
-    def resume(self, *, at: Time = None) -> None:
-        """Bid again after a pause. What is left is planned for the rest of each period.
-
-        Args:
-            at: The time, as in `bid`.
-
-        Raises:
-            InvalidContextError: The time is far ahead.
-            InvalidParameterError: The bidder has no budget, or this is a copy.
-        """
-        self._limited("resume").resume(at, self.learner)
-
-    def _limited(self, owner: str) -> Spending:
-        if self._spending is None:
-            raise InvalidParameterError(
-                f"{owner!r} needs a bidder with limits. Make one with a budget or a target, and "
-                "give it what this one has learned by 'take_counts'."
-            )
-        return self._spending
-
-    def renew(self, lease: Lease | None = None) -> LeaseUse:
-        """End the lease that the bidder has as its budget, and continue with another one.
-
-        Args:
-            lease: The new lease; None to stop bidding. `SharedBudget.next_lease` returns one with
-                the id of the old one, on which bids without an outcome count on.
+            name: Its name, which no other campaign has.
+            budget: As for the bidder.
+            target: As for the bidder.
 
         Returns:
-            What was used of the old lease: its id; what was spent and is reserved; and what is
-            spent if all bids without an outcome win. `next_lease`, `report` and `take_back` take
-            all three.
+            The campaign, whose bids are settled with this bidder.
 
         Raises:
-            InvalidParameterError: The bidder has no lease, or another one has or had the new one.
+            InvalidParameterError: There is one of this name, the limits are not possible, or the
+                bidder was made without campaigns.
+
+        >>> from crossbandit.limits import Budget
+        >>> bidder = FirstPriceBidder(value_range=(0, 10), campaigns={}, seed=1)
+        >>> shoes = bidder.campaign("shoes", budget=Budget(500, per="day"))
+        >>> bid = shoes.bid(8.0)
+        >>> bidder.settle(bid, won=False, highest_competing_bid=9.0)
+        >>> bidder.campaigns["shoes"].limits[0].left
+        Decimal('500.0')
         """
-        if self._spending is None:
-            reject("renew", "lease", "for a bidder with a Lease as its budget", lease)
-        return self._spending.renew(lease)
+        found = self._accounts.add(name, budget, target)
+        self._accounts.claim()
+        return Campaign(self, name, found)
 
     def _auction(
         self, owner: str, value: object, reserve: object
@@ -929,7 +937,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         at: Time = None,
     ) -> Floats:
         worth, _, first, last = self._auction(owner, value, reserve)
-        spending = self._spending
+        spending = self._accounts.of(labels)
         if first > last or spending is None:
             return self._probabilities(Round(worth, worth, 0.0, labels), first, last)
         pseudo, usable, cap = spending.look(worth, first, last, at)
@@ -973,6 +981,10 @@ class FirstPriceBidder(HiddenNumberApplication):
     def _features(self, worth: float, cost: float) -> Floats:
         del cost
         return self.rules.contexts(min(worth, self._range[1]))
+
+
+def _in_seconds(time: timedelta | float | None) -> float | None:
+    return time.total_seconds() if isinstance(time, timedelta) else time
 
 
 def _finish_imports() -> None:

@@ -152,7 +152,7 @@ class HiddenNumberApplication(Application):
 
     def _form(self) -> dict[str, Any]:
         """Return the settings that what is learned depends on."""
-        free = ("horizon", "missing", "budget", "target", "expires")
+        free = ("horizon", "missing", "budget", "target", "campaigns", "expires", "max_jump")
         return {name: one for name, one in self.settings().items() if name not in free}
 
     def _start(

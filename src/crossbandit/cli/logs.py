@@ -6,7 +6,7 @@ import os
 import shlex
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -42,6 +42,9 @@ class LimitOptions:
         target_roi (RATIO): The least ratio of the values won to the spend.
         target_cost (AMOUNT): The highest average cost of a win.
         aim: What to maximize under a target. [default: value]
+        delay (TIME): How late outcomes come, such as 30m or 2h. [default: at once]
+        campaign (COLUMN): Column each of whose levels keeps the limits by itself; learners know it
+            as a class, and learn from all.
     """
 
     budget: list[str] | None = None
@@ -50,6 +53,8 @@ class LimitOptions:
     target_roi: float | None = None
     target_cost: float | None = None
     aim: Literal["value", "surplus"] | None = None
+    delay: str | None = None
+    campaign: str | None = None
 
     def limits(self, timezone: str) -> list[Limit]:
         """Return the limits that the options ask for.
@@ -343,9 +348,14 @@ def replay(
             check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
             terminal.notify(f"Reading {' '.join(log.logs)} ...")
+        known = log.class_column or []
+        if limits.campaign is not None and limits.campaign not in known:
+            log = replace(log, class_column=[*known, limits.campaign])
         auctions = log.open(highest_value=play.highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
+            "campaign": limits.campaign,
+            "delay": 0.0 if limits.delay is None else parse_time(limits.delay),
             "rules": replays.ReplayRules(
                 feedback=play.feedback,
                 bids=parse_bids(play.bids),
@@ -388,6 +398,22 @@ def default_folder(by: str | None) -> Path:
     from crossbandit.logs.replay.page import plain_name
 
     return Path("results") / ("replay" if by is None else f"replay-by-{plain_name(by)}")
+
+
+def parse_time(text: str) -> float:
+    """Return the seconds of a time such as 30m.
+
+    >>> parse_time("90s"), parse_time("1.5h")
+    (90.0, 5400.0)
+    """
+    number, unit = text[:-1], text[-1:]
+    try:
+        seconds = float(number) * {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}[unit]
+    except (KeyError, ValueError):
+        raise InvalidParameterError(
+            f"--delay must be a number and a unit, s, m, h or d, such as 30m. Got {text!r}."
+        ) from None
+    return seconds
 
 
 def parse_bids(text: str) -> int | str | list[float] | Floats:

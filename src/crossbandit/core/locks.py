@@ -35,6 +35,9 @@ class Lock:
             if self.lock == cython.NULL:
                 raise MemoryError
 
+    def __reduce__(self):
+        return Lock, ()  # objects that share a lock share that of their copies, too
+
     def __dealloc__(self):
         if cython.compiled and self.lock != cython.NULL:
             PyThread_free_lock(self.lock)

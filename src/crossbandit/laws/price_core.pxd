@@ -5,8 +5,8 @@ cdef class PriceEstimate:
     cdef const double[::1] bids
     cdef double[::1] told, hidden, chances
     cdef double[:, ::1] blocks
-    cdef Py_ssize_t best_bid(self, double value, Py_ssize_t first) noexcept nogil
-    cdef void learn(self, Py_ssize_t bid, Py_ssize_t cell) noexcept nogil
+    cpdef Py_ssize_t best_bid(self, double value, Py_ssize_t first) noexcept nogil
+    cpdef void learn(self, Py_ssize_t bid, Py_ssize_t cell) noexcept nogil
     cdef void set_chances(self) noexcept nogil
     cdef void from_above(self) noexcept nogil
     cdef void from_below(self) noexcept nogil

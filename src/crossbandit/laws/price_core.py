@@ -22,6 +22,7 @@ ALWAYS = cython.declare(cython.Py_ssize_t, 2)
 WON_LOST = cython.declare(cython.Py_ssize_t, 3)
 
 
+@cython.final
 @cython.cclass
 class PriceEstimate:
     """An estimate of the distribution of prices from past auctions.

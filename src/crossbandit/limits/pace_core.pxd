@@ -18,7 +18,7 @@ cdef enum: DOUBTS = 5
 
 cdef Py_ssize_t TOLD
 cdef long long MOST_UNITS
-cdef double MOST_CREDIT, HIGHEST, MEMORY, LONG, PAUSE, FAR, RECENT, CHEAP, DOUBTFUL, LOG_2, LEAST
+cdef double MOST_CREDIT, HIGHEST, MEMORY, WINDOW, LONG, PAUSE, FAR, RECENT, CHEAP, DOUBTFUL, LOG_2, LEAST
 
 cdef class AuctionColumns:
     cdef const double[::1] contexts, worths, times
@@ -33,7 +33,7 @@ cdef class PaceCore:
     cdef const double[::1] amounts
     cdef const long long[::1] prices, kinds, plans
     cdef double[::1] risks, doubts
-    cdef double[:, ::1] credits, duals, wins, times, held
+    cdef double[:, ::1] planned_from, credits, duals, wins, times, held
     cdef double[:, :, ::1] bins, tickets
     cdef long long[:, ::1] money, held_prices
     cdef double unit, worth, gap, before, value, now, chance, likely
@@ -66,6 +66,7 @@ cdef class PaceCore:
     cdef void look_at(self, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
     cdef Py_ssize_t affordable(self, double value, Py_ssize_t last) noexcept nogil
     cdef long long credit_of(self, Py_ssize_t limit, double value) noexcept nogil
+    cdef double inertia(self, Py_ssize_t limit, double squares) noexcept nogil
     cdef double clipped(self, Py_ssize_t limit, double at) noexcept nogil
     cdef double planned_share(self, Py_ssize_t limit, double now) noexcept nogil
     cdef void set_gap(self, Py_ssize_t limit, Py_ssize_t at) noexcept nogil

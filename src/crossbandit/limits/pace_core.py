@@ -56,7 +56,8 @@ TOLD = 0  # as in `laws/state.py`
 MOST_CREDIT = 9007199254740992.0  # units of one win: 2^53
 MOST_UNITS = 2305843009213693952  # of all credits, 2^61: with what is spent, it does not overflow
 HIGHEST = 60.0  # the largest logarithm s: exp(s) is finite
-MEMORY = 64.0  # auctions over which the usual gap is averaged
+MEMORY = 64.0  # the least number of auctions over which the usual gap is averaged ...
+WINDOW = 0.25  # ... and the part of the plan
 # A gap that is longer than this many usual gaps, and than this share of the plan, is a pause, and
 # counts as the longer of the two. Gaps between bursts of auctions are no pauses.
 LONG = 8.0
@@ -105,6 +106,7 @@ class PaceCore:
         self.risks, self.doubts = rules.risks, state.doubts
         self.money, self.duals, self.wins = state.money, state.duals, state.wins
         self.times, self.bins = state.times, state.bins
+        self.planned_from = state.planned_from
         self.held, self.held_prices = reserved.held, reserved.prices
         self.tickets = reserved.tickets
 
@@ -277,7 +279,7 @@ class PaceCore:
         at: cython.double = self.duals[limit, LOG]
         if self.duals[limit, OPEN] != 0.0:
             squares: cython.double = self.duals[limit, SQUARES] + self.duals[limit, OPEN_SQUARES]
-            at = self.clipped(limit, at - self.duals[limit, OPEN] / sqrt(squares))
+            at = self.clipped(limit, at - self.duals[limit, OPEN] / self.inertia(limit, squares))
         factor: cython.double = exp(at)
         if self.kinds[limit] == BUDGET:
             return value * factor
@@ -285,6 +287,24 @@ class PaceCore:
         if self.surplus:
             return credit + (value - credit) * factor
         return credit + value * self.credits[limit, 2] * factor
+
+    def inertia(self, limit, squares):
+        """Return what a gradient is divided by. squares: the sum of squared gradients.
+
+        Under a budget it is at least half of what was spent since the plan began, or of what was
+        planned, or of what is left, whichever is least. The spend is about in proportion to exp(s),
+        so s then follows the spend of the whole period. A multiplier that follows the latest
+        auctions would buy as much when values are low as when they are high.
+        """
+        size: cython.double = sqrt(squares)
+        if self.kinds[limit] != BUDGET or self.plans[limit] == AT_ONCE:
+            return size
+        share: cython.double = self.times[limit, AUCTIONS] / self.times[limit, END]
+        if self.plans[limit] == BY_TIME:
+            share = self.planned_until(limit, self.times[limit, LATEST])
+        planned: cython.double = (share - self.planned_from[limit, 0]) * self.money[limit, GIVEN]
+        spent: cython.double = self.money[limit, SPENT] - self.planned_from[limit, 1]
+        return max(size, 0.5 * min(spent, planned, self.expected_left(limit)))
 
     def clipped(self, limit, at):
         """Return the logarithm s of a limit within its bounds."""
@@ -383,9 +403,10 @@ class PaceCore:
     def pass_time(self, limit, now):
         """Advance to `now`, and return the share of the plan until then.
 
-        AuctionColumns that came at the same time share the gap that follows them.
+        Auctions that came at the same time share the gap that follows them. The usual gap is the
+        mean over the latest part of the plan, as auctions may come in bursts, or over a number of
+        auctions if these are more.
         """
-        memory: cython.double = MEMORY
         before: cython.double = self.planned_until(limit, self.times[limit, LATEST])
         self.times[limit, LATEST] = max(self.times[limit, LATEST], now)
         done: cython.double = self.planned_until(limit, self.times[limit, LATEST])
@@ -394,9 +415,10 @@ class PaceCore:
             gap: cython.double = (done - before) / together
             if self.times[limit, GAPS] >= LONG and self.times[limit, GAP] > 0.0:
                 gap = min(gap, max(LONG * self.times[limit, GAP], PAUSE / together))
-                memory = max(memory, 1.0 / (BINS * self.times[limit, GAP]))
-            self.times[limit, GAPS] = min(self.times[limit, GAPS] + together, memory)
-            weight: cython.double = min(together, self.times[limit, GAPS]) / self.times[limit, GAPS]
+            kept: cython.double = min(self.times[limit, GAPS], max(MEMORY - together, 0.0))
+            kept = max(kept, self.times[limit, GAPS] * exp(-gap * together / WINDOW))
+            self.times[limit, GAPS] = kept + together
+            weight: cython.double = together / (kept + together)
             self.times[limit, GAP] += (gap - self.times[limit, GAP]) * weight
             self.times[limit, STEP] += (gap * together - self.times[limit, STEP]) * weight
             self.bins[limit, 1, BINS] = 0.0
@@ -731,6 +753,9 @@ class PaceCore:
                 if self.tickets[self.row, limit, PLANNED] <= 0.0:
                     continue
                 gradient = paid - self.tickets[self.row, limit, PLANNED]
+                expected: cython.double = self.tickets[self.row, limit, EXPECTED]
+                if expected > 0.0 and self.chance < 1.0:  # varies less than what was paid
+                    gradient += 0.5 * (expected - paid)
             elif wanted < 0:
                 continue
             else:
@@ -740,7 +765,7 @@ class PaceCore:
                 continue
             if gradient != 0.0:
                 at: cython.double = self.duals[limit, LOG]
-                at -= gradient / sqrt(self.duals[limit, SQUARES])
+                at -= gradient / self.inertia(limit, self.duals[limit, SQUARES])
                 self.duals[limit, LOG] = self.clipped(limit, at)
 
 

@@ -226,9 +226,12 @@ class Pacer:
       on spend. With the aim "surplus" it is c + (v - c) exp(s).
 
     These pseudo-values maximise the Lagrangian. After an auction, s is reduced by
-    `g / sqrt(sum of g^2)`. Under a budget, g is what was paid minus what was planned, which is the
-    share of the remaining money that is meant for this auction. Under a target, g is what was paid
-    minus c. The steps need no scale: the first is 1, and later ones become smaller. The next period
+    `g / sqrt(sum of g^2)`. Under a budget, g is the cost of the auction minus what was planned,
+    which is the share of the remaining money that is meant for it. Its cost is the mean of what was
+    paid and of what the law expected, which varies less. The steps are at most 2 g divided by the
+    least of what was spent in the period, was planned, and is left: one multiplier for the whole
+    period buys most, but the plan must be met in the end. Under a target, g is what was paid minus
+    c. The steps need no scale: the first is 1, and later ones become smaller. The next period
     starts with half of the sum.
 
     A limit that must hold at any time is also a cap: no bid is made that could break it, whatever
@@ -257,8 +260,6 @@ class Pacer:
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
         firsts: (limits,): the number of the first bid of each present period, or `NO_BID`.
-        planned_from: (limits, 2): where the plan begins that the status shows: the share of the
-            period's plan, and what was spent, in units.
 
     Raises:
         InvalidParameterError: The limits do not fit together, or a budget is too small for any bid.
@@ -306,7 +307,6 @@ class Pacer:
         self.periods = Periods(self, horizon)
         self.late = np.zeros(len(self.limits), dtype=np.int64)
         self.firsts = np.full(len(self.limits), col.NO_BID)
-        self.planned_from = np.zeros((len(self.limits), 2))
 
     def _rules(self, grid: Floats, horizon: int | None) -> PaceRules:
         """Return the limits as compiled steps take them."""
@@ -537,21 +537,24 @@ class Pacer:
         """Note that nothing is reserved for the next bid so far, so that `withdraw` can tell."""
         self.reserved.table.prices[self.reserved.opened, col.COSTS] = 0
 
-    def withdraw(self, taken: Sequence[int]) -> None:
-        """Count the last bid as lost, as its caller did not get it. Call `vacate` before the bid.
+    def withdraw(self, keys: Sequence[int], rows: Sequence[int]) -> None:
+        """Count bids as lost, as their caller did not get them. Call `vacate` before single bids.
 
         Args:
-            taken: The number of the bid, if one was about to be made.
+            keys: The numbers of bids that may have been remembered.
+            rows: The rows of bids that may have been chosen.
         """
         reserved = self.reserved
-        row, prices = reserved.opened, reserved.table.prices
-        if taken and taken[0] in reserved.rows:
-            self.settle(taken[0], 0.0, 0.0, won=False, least=math.inf)
-        elif taken and prices[row, col.COSTS] > 0:
-            at_once(
-                partial(reserved.core.settle, row, False, math.inf, not reserved.rows),  # noqa: FBT003
-                partial(prices[row].__setitem__, col.COSTS, 0),
-            )
+        used, prices = {*reserved.rows.values(), -1}, reserved.table.prices
+        for row in rows:
+            if row not in used and prices[row, col.COSTS] > 0:
+                at_once(
+                    partial(reserved.core.settle, row, False, math.inf, not reserved.rows),  # noqa: FBT003
+                    partial(prices[row].__setitem__, col.COSTS, 0),
+                )
+        for key in keys:
+            if key in reserved.rows:
+                self.settle(key, 0.0, 0.0, won=False, least=math.inf)
 
     # --- bids that may have been made ----------------------------------------------------------
 
@@ -786,7 +789,7 @@ class Pacer:
             law: As in `choose`.
             auctions: The values ("worths"), slots, firsts and lasts.
             now: As in `open`.
-            rows: To be filled with the rows of the bids, for `withdraw_many`.
+            rows: To be filled with the rows of the bids, for `withdraw`.
 
         Returns:
             What was chosen.
@@ -830,22 +833,6 @@ class Pacer:
             self.forget()
         reserved.hold_many(keys, chosen.rows, made)
 
-    def withdraw_many(self, keys: list[int], rows: list[int]) -> None:
-        """Count bids as lost, as their caller did not get them.
-
-        Args:
-            keys: The numbers of bids that may have been remembered.
-            rows: The rows of bids that may have been chosen.
-        """
-        reserved = self.reserved
-        used = {*reserved.rows.values(), -1}
-        for row in rows:
-            if row not in used and reserved.table.prices[row, col.COSTS] > 0:
-                reserved.core.settle(row, False, math.inf, False)  # noqa: FBT003
-        for key in keys:
-            if key in reserved.rows:
-                self.settle(key, 0.0, 0.0, won=False, least=math.inf)
-
     def settled_many(
         self, keys: Integers, values: Floats, amounts: Floats, won: Booleans, least: Floats
     ) -> list[Callable[[], Any]]:
@@ -864,8 +851,6 @@ class Pacer:
         rows = np.array([reserved.rows.get(key, -1) for key in keys.tolist()], dtype=np.int64)
         known = rows >= 0
         used = rows[known].tolist()
-        others = len(reserved.rows) - len(used)
-        given = (rows[known], won[known].view(np.uint8), least[known], others)
         gone = map(reserved.rows.pop, keys[known].tolist())
         unknown = np.flatnonzero(known)[
             reserved.table.prices[rows[known], col.WANTED] == 0
@@ -873,13 +858,17 @@ class Pacer:
         steps: list[Callable[[], Any]] = []
         for i in unknown:
             steps += self.known(int(rows[i]), float(values[i]), float(amounts[i]))
-        steps += [
-            partial(reserved.core.settle_all, *given),
-            partial(deque[Any](maxlen=0).extend, gone),
-            partial(reserved.free.extend, used),
-        ]
-        for i in np.flatnonzero(won & ~known).tolist():  # they had expired
-            steps += self.settled(int(keys[i]), float(values[i]), float(amounts[i]), True, 0.0)  # noqa: FBT003
+        others, start = len(reserved.rows), 0
+        for stop in [*np.flatnonzero(won & ~known).tolist(), keys.size]:
+            part = start + np.flatnonzero(known[start:stop])
+            others, start = others - part.size, stop
+            given = rows[part], won[part].view(np.uint8), least[part], others
+            steps.append(partial(reserved.core.settle_all, *given))
+            if stop < keys.size:  # it had expired
+                late = int(keys[stop]), float(values[stop]), float(amounts[stop])
+                steps += self.settled(*late, True, 0.0)  # noqa: FBT003
+        steps.append(partial(deque[Any](maxlen=0).extend, gone))
+        steps.append(partial(reserved.free.extend, used))
         return steps
 
     # --- what was spent, in files --------------------------------------------------------------
@@ -899,7 +888,6 @@ class Pacer:
             "form": self._form(),
             "late": self.late.copy(),
             "firsts": self.firsts.copy(),
-            "planned_from": self.planned_from.copy(),
             "paused": np.array([self.periods.paused]),
         }
         return lambda: {**copies, **reserved()}
@@ -933,14 +921,13 @@ class Pacer:
         periods.begun = set(np.flatnonzero(self.firsts == col.NO_BID).tolist())
         reserved.replace(arrays["keys"], Reserved._make(arrays[name] for name in Reserved._fields))
         self._convert(int(arrays["unit"][0]) - self.unit.adjusted())
-        self.planned_from = np.array(arrays["planned_from"])
-        self.planned_from[:, 1] *= 10.0 ** (int(arrays["unit"][0]) - self.unit.adjusted())
+        self.state.planned_from[:, 1] *= 10.0 ** (int(arrays["unit"][0]) - self.unit.adjusted())
         for i, before in enumerate(self.state.money[:, col.GIVEN].tolist()):
             if before > 0:  # otherwise a lease or a flight has ended, or there is a pause
                 periods.give(i)
             if older and self.rules.plans[i] == col.BY_TIME and self.state.times[i, col.END] > 0:
                 share = reserved.core.planned_until(i, max(periods.first, 0.0))
-                self.planned_from[i] = share, 0.0
+                self.state.planned_from[i] = share, 0.0
             if self.rules.kinds[i] == col.BUDGET and self.state.money[i, col.GIVEN] != before:
                 periods.plan_again(i)
             periods.refit(i)

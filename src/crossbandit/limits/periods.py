@@ -66,16 +66,16 @@ def check_jump(owner: str, now: float, latest: float, bound: float | None, clock
     if latest >= 0:
         last = f" and {datetime.fromtimestamp(latest, UTC).isoformat(' ', 'seconds')} the last time"
     raise InvalidContextError(
-        f"The time that {owner} was given or has read, {named[0]}, is {_lasting(now - clock)} "
+        f"The time that {owner} was given or has read, {named[0]}, is {lasting(now - clock)} "
         f"ahead of the clock. By the clock it is {named[1]}{last} that was seen; a later time may "
-        f"be ahead of both by at most {_lasting(bound)} (max_jump). It would end the periods of "
+        f"be ahead of both by at most {lasting(bound)} (max_jump). It would end the periods of "
         "the budgets, and nothing more could be bid until then. Nothing was changed. Give the "
         "right time, or set the clock; if the time is right, set a larger max_jump, or None (after "
         "the system's clock was put right, a new process will do)."
     )
 
 
-def _lasting(seconds_: float) -> str:
+def lasting(seconds_: float) -> str:
     """Return a duration in words, in the largest unit of which it has at least one."""
     unit, size = next(((name, s) for name, s in _UNITS.items() if seconds_ >= s), ("second", 1.0))
     count = f"{seconds_ / size:.3g}"
@@ -351,7 +351,7 @@ class Periods:
             share = self._pacer.reserved.core.planned_until(i, max(self.now, 0.0))
         elif plan == col.BY_AUCTIONS and times[col.END] != 0.0:
             share = min(float(times[col.AUCTIONS] / times[col.END]), 1.0)
-        self._pacer.planned_from[i] = share, self._state.money[i, col.SPENT]
+        self._state.planned_from[i] = share, self._state.money[i, col.SPENT]
 
     def refit(self, i: int) -> None:
         """Adapt the present period of a budget to a flight that has changed, if it has.
@@ -436,6 +436,8 @@ class Periods:
             if isinstance(limit, Budget) and limit.pacing == "traffic" and not fresh:
                 traffic.learn(times[col.START], times[col.END], self.first, state.bins[i, 1, :BINS])
             begins, ends = period_at(limit, now, self.first)
+            if 0.0 < times[col.END] < _NEVER:  # the gaps are shares of a period
+                times[[col.GAP, col.STEP]] *= (times[col.END] - times[col.START]) / (ends - begins)
             times[col.LATEST] = now if fresh else begins
         times[[col.START, col.END, col.AUCTIONS]] = begins, ends, 0.0
         state.bins[i, 1] = 0.0
@@ -448,7 +450,7 @@ class Periods:
         share = 0.0  # the plan of the first period begins with the first auction
         if self._pacer.rules.plans[i] == col.BY_TIME:
             share = self._pacer.reserved.core.planned_until(i, max(self.first, 0.0))
-        self._pacer.planned_from[i] = share, 0.0
+        self._state.planned_from[i] = share, 0.0
 
     def give(self, i: int) -> None:
         """Make the amount of a budget or lease available.

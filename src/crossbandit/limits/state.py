@@ -93,6 +93,9 @@ class PaceState(NamedTuple):
     # (L, 2, BINS + 1). First row: the share of the period's budget that is planned up to each bin.
     # Second row: the auctions in each bin; its last entry: those since the plan last advanced.
     bins: Floats
+    # (L, 2): where the plan begins that the status shows: the share of the period's plan, and what
+    # was spent, in units. It begins again when a limit is changed.
+    planned_from: Floats
 
     @classmethod
     def empty(cls, limits: int) -> Self:
@@ -106,6 +109,7 @@ class PaceState(NamedTuple):
             doubts=np.append(np.zeros(DOUBTS), 1.0),
             times=np.zeros((limits, 8)),
             bins=bins,
+            planned_from=np.zeros((limits, 2)),
         )
 
 

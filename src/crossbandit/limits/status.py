@@ -131,7 +131,7 @@ def _planned(pacer: Pacer, i: int, limit: Limit) -> float | None:
         return None
     if times[col.END] == 0.0:
         return 0.0
-    before, spent = pacer.planned_from[i].tolist()
+    before, spent = pacer.state.planned_from[i].tolist()
     if before >= 1.0:
         return float(spent * pacer.rules.unit)
     if plan == col.BY_AUCTIONS:

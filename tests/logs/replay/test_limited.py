@@ -490,8 +490,13 @@ def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
         paid = bid if rules.wins(bid, prices[i]) else 0.0
         gradient = paid - left / (count - i)
         squares += gradient**2
-        log = min(0.0, log - gradient / math.sqrt(squares))
         spent += paid
+        log = min(
+            0.0,
+            log
+            - gradient
+            / max(math.sqrt(squares), min(spent, amount * (i + 1) / count, amount - spent) / 2),
+        )
         told[int(rules.cells(prices[i]))] += 1
     assert 0.9 * amount < spent <= amount
 

@@ -151,6 +151,15 @@ class Made(NamedTuple):
         run = numbers.size > 0 and bool((np.diff(numbers) == 1).all() and numbers[0] >= 0)
         return made._replace(run=run and bool((times == times[0]).all()))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Made]) -> Made:
+        """Return decisions of one decider together."""
+        columns = ("arms", "rounds", "scores", "totals", "times")
+        both: dict[str, Any] = {
+            name: np.concatenate([getattr(one, name) for one in parts]) for name in columns
+        }
+        return parts[0]._replace(**both, run=False)
+
     def decision(self, i: int) -> Decision | None:
         """Return one of the decisions, or None where there was nothing to choose from."""
         if self.arms[i] < 0:

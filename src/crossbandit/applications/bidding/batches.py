@@ -39,9 +39,11 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Learner
     from crossbandit.applications.bidding.auctions import AuctionRules
-    from crossbandit.applications.bidding.spending import Time
+    from crossbandit.applications.bidding.campaigns import Accounts
+    from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.laws.levels import Label
 
 
 _SHOWN = 5  # how many bad rows a message names, each with its reason
@@ -187,14 +189,18 @@ def unless_known(
 
 def bid_batch(
     bidder: FirstPriceBidder,
+    accounts: Accounts,
     values: npt.ArrayLike,
     reserve: npt.ArrayLike | None,
     at: Time,
     classes: Mapping[str, Any],
     taken: list[Any],
 ) -> Bids:
-    """Do what `FirstPriceBidder.bid_many` does. taken: as in `Spending.choose`."""
-    spending, (low, high) = bidder.spending, bidder.possible_values
+    """Do what `FirstPriceBidder.bid_many` does.
+
+    accounts: the limits of the bidder. taken: as in `Spending.choose`.
+    """
+    low, high = bidder.possible_values
     bad = InvalidContextError
     worths = column_of("bid_many", "values", values, None, bad, low=low, high=high)
     count, least = worths.size, bidder.rules.reserve
@@ -204,27 +210,47 @@ def bid_batch(
     by_law = learner.law is not None and not bidder.relative
     firsts, lasts = _ranges(bidder.rules, worths, floors)
     if by_law and learner.guard is None:
-        if spending is None:
-            costs, limits = np.zeros(count), None
-            made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
-        else:
-            given = (learner, worths, columns, firsts, lasts, at, taken)
-            made, limits = spending.choose_many(*given)
-        amounts = bidder.rules.amounts[made.arms]
-        amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
-        auctions = (worths, floors, firsts, lasts)
-        why = reasons(bidder.rules, amounts, auctions, limits)
-        return Bids(amounts, worths, floors, labels, made, why)
-    if spending is None and learner.law is None and learner.learns:
+        found, parts = [], accounts.parts(labels, count)
+        sets = [accounts.of(labels[rows[0]]) if labels else accounts.only for _, rows in parts]
+        for spending, (_, rows) in zip(sets, parts, strict=True):
+            auctions = tuple(one[rows] for one in (worths, floors, firsts, lasts))
+            given = {name: column[rows] for name, column in columns.items()}
+            own = [labels[i] for i in rows.tolist()] if len(parts) > 1 else labels
+            found.append(_law_bids(bidder, spending, auctions, given, own, at, taken))
+        return found[0] if len(found) == 1 else Bids.joined(found, [rows for _, rows in parts])
+    if not accounts.limited and learner.law is None and learner.learns:
         return _graph_bids(bidder, learner, worths, floors, firsts, lasts)
-    rows = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
+    each = zip(worths.tolist(), floors.tolist(), labels or [()] * count, strict=True)
     asked = []
-    for value, floor, names in rows:
+    for value, floor, names in each:
         levels = dict(zip(bidder.classes, names, strict=True))
         known = None if np.isnan(floor) else floor
         asked.append(partial(bidder.bid, value, reserve=known, at=at, **levels))
     taken.extend(map(call, asked))  # an interrupt in between loses none of them
     return Bids.of(taken.copy())
+
+
+def _law_bids(
+    bidder: FirstPriceBidder,
+    spending: Spending | None,
+    auctions: tuple[Any, ...],
+    columns: Mapping[str, npt.NDArray[Any]],
+    labels: Sequence[tuple[Label, ...]],
+    at: Time,
+    taken: list[Any],
+) -> Bids:
+    """Return the bids of a law under one set of limits. auctions: values, reserves and ranges."""
+    worths, floors, firsts, lasts = auctions
+    learner, rules = bidder.learner, bidder.rules
+    if spending is None:
+        costs, limits = np.zeros(worths.size), None
+        made = learner.act_many(worths, columns, worths.copy(), costs, firsts, lasts)
+    else:
+        made, limits = spending.choose_many(learner, worths, columns, firsts, lasts, at, taken)
+    amounts = rules.amounts[made.arms]
+    amounts[(made.arms < 0) | (amounts == 0.0)] = np.nan  # a bid of 0 means not to bid
+    why = reasons(rules, amounts, (worths, floors, firsts, lasts), limits)
+    return Bids(amounts, worths, floors, labels, made, why)
 
 
 def _ranges(rules: AuctionRules, worths: Floats, floors: Floats) -> tuple[Integers, Integers]:
@@ -270,10 +296,12 @@ def _graph_bids(
     return Bids.of(made)
 
 
-def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -> Bids:
+def bids_as_placed(
+    bidder: FirstPriceBidder, accounts: Accounts, bids: Any, placed: npt.ArrayLike
+) -> Bids:
     """Return a batch of bids with the amounts that were placed, where these are given."""
     made, learner = as_bids(bids, bidder.learner), bidder.learner
-    if learner.law is None or learner.guard is not None or bidder.spending is not None:
+    if learner.law is None or learner.guard is not None or accounts.limited:
         expected = "left out, unless a law bids without limits and without a guard: use settle"
         reject("settle_many", "placed", expected, placed, error=InvalidLossesError)
     sent = column_of("settle_many", "placed", placed, len(made), InvalidLossesError)
@@ -287,19 +315,21 @@ def bids_as_placed(bidder: FirstPriceBidder, bids: Any, placed: npt.ArrayLike) -
 
 def settle_auctions(
     bidder: FirstPriceBidder,
+    accounts: Accounts,
     bids: Bids | Sequence[Bid | bytes | str | None],
     won: npt.ArrayLike,
     highest_competing_bid: npt.ArrayLike | None,
     reserve: npt.ArrayLike | None,
 ) -> None:
     """Do what `FirstPriceBidder.settle_many` does."""
-    made, learner, spending = as_bids(bids, bidder.learner), bidder.learner, bidder.spending
+    made, learner = as_bids(bids, bidder.learner), bidder.learner
     given = (made, won, highest_competing_bid, reserve)
     has_won, told, floors, numbers = outcomes_of(bidder.rules, bidder.feedback, *given)
     payments = None
-    if spending is not None:
-        steps = partial(spending.settled_many, made, has_won, numbers)
-        payments = Payments(spending.lock, steps)
+    if accounts.limited:
+        own = getattr(learner, "own", None)
+        steps = partial(accounts.settled_many, made, has_won, numbers, own)
+        payments = Payments(accounts.lock, steps)
     shown = ~np.isnan(made.amounts)
     if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid
         shown |= np.isfinite(numbers)

@@ -166,6 +166,29 @@ class Bids(Sequence[Bid]):
             [bid.reason for bid in bids],
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Bids], rows: Sequence[Integers]) -> Bids:
+        """Return batches of bids of one law as one batch.
+
+        Args:
+            parts: The batches.
+            rows: The rows of each batch.
+        """
+        order = np.argsort(np.concatenate(rows))  # where each row is in the batches together
+        columns = ("amounts", "values", "reserves")
+        together = [np.concatenate([getattr(one, name) for one in parts]) for name in columns]
+        classes = [one for part in parts for one in part.classes]
+        whys = [(part, i) for part in parts for i in range(len(part))]
+
+        def why(at: int) -> str | None:
+            part, i = whys[order[at]]
+            return None if part.reasons is None else part.reasons[i]
+
+        amounts, values, reserves = (one[order] for one in together)
+        made = Made.joined([part.made for part in parts]).part(order)  # type: ignore[misc]
+        named = [classes[i] for i in order.tolist()]
+        return cls(amounts, values, reserves, named, made, LazyTexts(np.isnan(amounts), why))
+
     def part(self, rows: npt.ArrayLike) -> Bids:
         """Return some of the bids as a batch, such as those whose outcomes have come.
 

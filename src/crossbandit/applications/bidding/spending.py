@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import KNOWN, LawLearner, Made, Round, reaches
+from crossbandit.algorithms.learners.law_learner import (
+    KNOWN,
+    LawLearner,
+    Made,
+    Payment,
+    Round,
+    Shown,
+    reaches,
+)
 from crossbandit.applications.bidding.bids import first_key, key_of
+from crossbandit.applications.bidding.campaigns import pays
 from crossbandit.core import forks
-from crossbandit.core.locks import Lock
-from crossbandit.errors import InvalidParameterError
+from crossbandit.errors import InvalidParameterError, LearnedBeforeError
 from crossbandit.limits import Budget, CostPer, Lease, Pacer, ReturnOnSpend
 from crossbandit.limits.periods import LeaseUse, check_jump, jump_of, steady_time
 from crossbandit.limits.settings import Money, claim, limits_of, seconds
@@ -28,13 +36,13 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
+    from crossbandit.core.locks import Lock
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
 
     Time = float | datetime | None
 
-_STATE = "limits."
 _BEHIND = 60.0  # seconds by which a time may be before an earlier one, until a reason says so
 _SYSTEM = time.time
 
@@ -59,6 +67,7 @@ class Spending:
         horizon: int | None,
         expires: timedelta | float | None,
         max_jump: timedelta | float | None,
+        lock: Lock,
     ) -> None:
         self.max_jump = jump_of(owner, max_jump)
         self.pacer = Pacer(
@@ -69,15 +78,11 @@ class Spending:
             expires=expires,
             owner=owner,
         )
-        self.lock = Lock()
-        self.copied = False
+        self.lock, self.copied, self.claimed = lock, False, False
         forks.know(self)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: one for name, one in vars(self).items() if name != "lock"}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, lock=Lock(), copied=True)
+        vars(self).update(state, copied=True)
         forks.know(self)
 
     def fork_locks(self) -> tuple[Any, ...]:
@@ -87,21 +92,28 @@ class Spending:
     def claim(self, owner: str) -> None:
         """Raise if another bidder has or had a lease of this one."""
         for one in self.pacer.limits:
-            if isinstance(one, Lease):
+            if isinstance(one, Lease) and not self.claimed:
                 claim(one, owner, "budget")
+        self.claimed = True
 
     def after_fork(self) -> None:
         """Stop bidding in a forked process: the parent would spend the same money."""
         self.copied = True
 
-    def settings(self) -> dict[str, Any]:
-        """Return the arguments of the bidder that made it, in a form that `json` can write."""
+    def settings(self, *, ended: bool = False) -> dict[str, Any]:
+        """Return its budgets and targets, in a form that `json` can write.
+
+        ended: whether a lease that has ended takes the place of the budgets. A snapshot begins with
+        it, and gets money by `renew`.
+        """
         limits = self.pacer.limits
+        money: list[Budget | Lease] = [one for one in limits if isinstance(one, Money)]
+        if ended and money:
+            least = min(one.amount for one in money)
+            money = [Lease("", least, 0.0, 1.0, most=float(max(one.at_most for one in money)))]
         return {
-            "budget": [one.to_json() for one in limits if isinstance(one, Money)],
+            "budget": [one.to_json() for one in money],
             "target": [one.to_json() for one in limits if not isinstance(one, Money)],
-            "expires": self.pacer.expires,
-            "max_jump": self.max_jump,
         }
 
     def choose(
@@ -150,7 +162,8 @@ class Spending:
                 if decision is None:
                     return None, self.reason(now, value, worth, first, last)
             except BaseException:
-                pacer.withdraw(taken)
+                missed = [key for key in taken if key not in pacer.reserved.rows]
+                pacer.withdraw(taken, [pacer.reserved.opened] if missed else [])
                 raise
             return decision, None
 
@@ -173,7 +186,7 @@ class Spending:
             if isinstance(one, int) or one.amount
         ]
         with self.lock:
-            self.pacer.withdraw_many(keys, [])
+            self.pacer.withdraw(keys, [])
 
     def choose_many(
         self,
@@ -200,7 +213,7 @@ class Spending:
                 pacer.hold_many(keys, chosen)
                 taken += keys[chosen.bids >= pacer.lowest].tolist()
             except BaseException:
-                pacer.withdraw_many(keys.tolist(), rows.tolist())
+                pacer.withdraw(keys.tolist(), rows.tolist())
                 raise
         if chosen.bids.min(initial=0) >= 0:
             return made, None
@@ -236,6 +249,20 @@ class Spending:
         with self.lock:
             return self.pacer.look(value, first, last, now)
 
+    def payment(self, decision: Any, own: set[str] | None) -> Payment | None:
+        """Return what accounts for a decision; None if a snapshot made it, which has a lease."""
+        return Payment(self, key_of(decision)) if pays(decision, own) else None
+
+    def pay(self, decision: Any, shown: Shown, bid: Any) -> None:
+        """Account for a bid of a snapshot, which remembers no others than those without outcome."""
+        key = key_of(decision)
+        with self.lock:
+            if key not in self.pacer.reserved.rows and self.pacer.expires is None:
+                raise LearnedBeforeError(
+                    f"The bid of {bid.amount:.15g} has been settled before. Each counts once."
+                )
+            self.pacer.settle(key, bid.value, *shown)
+
     def settled(
         self,
         key: int,
@@ -257,9 +284,17 @@ class Spending:
         return ()
 
     def settled_many(
-        self, bids: Bids, won: Booleans, least: Floats, only: int | None = None
+        self,
+        bids: Bids,
+        won: Booleans,
+        least: Floats,
+        own: set[str] | None,
+        only: int | None = None,
     ) -> Sequence[Callable[[], Any]]:
-        """Return the steps that account for many bids, under `lock`; see `Pacer.settled`."""
+        """Return the steps that account for many bids, under `lock`; see `Pacer.settled`.
+
+        own: the deciders whose bids it pays for; None for all.
+        """
         if only is not None:
             bid = bids[only]
             if bid.amount is None or bid.decision is None:
@@ -268,10 +303,10 @@ class Spending:
             return self.settled(key_of(bid.decision), bid.value, bid.amount, *outcome)
         if isinstance(bids.made, Made):
             keys = first_key(bids.made.decider) + bids.made.rounds
-            rows = bids.made.rounds >= 0
+            rows = bids.made.rounds >= (0 if own is None or bids.made.decider in own else np.inf)
         else:
-            made = [-1 if one.decision is None else key_of(one.decision) for one in bids.made]
-            keys = np.array(made, dtype=np.int64)
+            made: list[Any] = [one.decision for one in bids.made]
+            keys = np.array([-1 if not pays(one, own) else key_of(one) for one in made])
             rows = keys >= 0
         rows &= ~np.isnan(bids.amounts)
         money = bids.values[rows], bids.amounts[rows]
@@ -339,12 +374,12 @@ class Spending:
         """Return all that changes, by name."""
         with self.lock:
             arrays = self.pacer.freeze()
-        return {f"{_STATE}{name}": array for name, array in arrays().items()}
+        return arrays()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore what `state` returned."""
         with self.lock:
-            self.pacer.restore({name.removeprefix(_STATE): one for name, one in state.items()})
+            self.pacer.restore(state)
 
 
 def _refusal() -> InvalidParameterError:
@@ -357,11 +392,6 @@ def _refusal() -> InvalidParameterError:
         "'take_counts' gives it what this copy has learned. If no other process goes on with "
         "this bidder, save and load it instead."
     )
-
-
-def belongs(name: str) -> bool:
-    """Return whether a value of an application's state is one of its limits."""
-    return name.startswith(_STATE)
 
 
 def cut(decision: Decision, cap: int, amounts: Floats) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from crossbandit.core.validation import reject
+from crossbandit.core.validation import number, reject
 from crossbandit.errors import LogError
 from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.optima import Ceiling, Level, Terms
@@ -51,6 +51,42 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
             + ". Or give a number of auctions as the period."
         )
     return tuple(limits)
+
+
+def of_all(limits: tuple[Limit, ...], campaigns: int) -> tuple[Limit, ...]:
+    """Return the limits of several campaigns together, if each has these limits."""
+    return tuple(
+        replace(one, amount=one.amount * campaigns) if isinstance(one, Budget) else one
+        for one in limits
+    )
+
+
+def campaigns_of(log: AuctionLog, campaign: str | int | None) -> tuple[int | None, int]:
+    """Return the number of the class column of campaigns, and how many there are; 1 without it."""
+    if campaign is None:
+        return None, 1
+    place = log.source.columns.find(campaign, "campaign")
+    if place not in log.class_places.values():
+        expected = "one of the class columns of the log (classes=[...] of AuctionLog)"
+        reject("replay", "campaign", expected, campaign)
+    query = (
+        f"SELECT count(DISTINCT coalesce(level, '')) FROM ({log.source.select({'level': place})})"
+    )
+    with log.source.connect(log.timezone) as connection:
+        found = connection.execute(f"{query} WHERE broken IS NULL").fetchall()
+    return [*log.class_places.values()].index(place), int(found[0][0])
+
+
+def check_delay(delay: object, log: AuctionLog) -> float:
+    """Return a delay of outcomes in seconds; raise if a replay cannot play it."""
+    given = delay.total_seconds() if isinstance(delay, timedelta) else delay
+    seconds = number("replay", "delay", given, at_least=0)
+    if seconds and "time" not in log.places:
+        raise LogError(
+            "A delay of outcomes needs the time of each auction. Name its column with "
+            "--time-column (columns={'time': ...} in Python)."
+        )
+    return seconds
 
 
 class ReplayLimits:
@@ -98,10 +134,10 @@ class ReplayLimits:
         """The number of sections."""
         return self.starts.size
 
-    def pacer(self, rules: AuctionRules) -> Pacer:
+    def pacer(self, rules: AuctionRules, horizon: int) -> Pacer:
         """Return a pacer that keeps one strategy within the limits."""
         highest = (0.0, float(rules.highest_value))
-        return Pacer(rules.amounts, self.limits, value_range=highest, horizon=self.auctions)
+        return Pacer(rules.amounts, self.limits, value_range=highest, horizon=horizon)
 
     @property
     def total(self) -> float:

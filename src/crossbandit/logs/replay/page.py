@@ -245,6 +245,8 @@ def _limit_cells(row: dict[str, Any]) -> dict[str, str]:
     cells = {}
     if "budget_used" in row:
         cells["budget used"] = f"{100 * row['budget_used']:.1f} %"
+    if "reserved" in row:
+        cells |= {name: number(row[name], 2) for name in ("reserved", "expected")}
     if "target_kept" in row:
         cells["return"] = number(row["return_on_spend"], 2)
         cells["target kept"] = "yes" if row["target_kept"] else "no"

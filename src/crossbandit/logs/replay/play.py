@@ -27,7 +27,14 @@ from crossbandit.core.progress import progress
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import CrossbanditError, LogError, LogWarning
 from crossbandit.logs.log import AuctionLog, ClassTable
-from crossbandit.logs.replay.limits import ReplayLimits, check_limits
+from crossbandit.logs.replay.late import LateStrategy
+from crossbandit.logs.replay.limits import (
+    ReplayLimits,
+    campaigns_of,
+    check_delay,
+    check_limits,
+    of_all,
+)
 from crossbandit.logs.replay.results import (
     LimitedResult,
     Replay,
@@ -63,6 +70,7 @@ from crossbandit.logs.survey import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
 
     import pandas as pd
 
@@ -294,6 +302,8 @@ def replay(
     rules: ReplayRules | None = None,
     strategies: Sequence[str | Algorithm | Strategy] = USUAL,
     limits: Sequence[Limit] = (),
+    delay: timedelta | float = 0.0,
+    campaign: str | int | None = None,
     seeds: int | Sequence[int] = 5,
     jobs: int | None = None,
     show_progress: bool | None = None,
@@ -316,6 +326,13 @@ def replay(
         limits: Budgets and targets that every strategy has to keep, such as
             `[Budget(500, per="day"), ReturnOnSpend(3)]`. Learners and best responses bid for
             pseudo-values; others leave out bids that are ahead of the plan, or could break a limit.
+        delay: How long after its bid the outcome of an auction comes, as a timedelta or in seconds.
+            The log needs times. Learners are then played by a `FirstPriceBidder`, auction by
+            auction, with money reserved for bids without an outcome, which takes longer. A bidder
+            that could make no bid is told nothing.
+        campaign: A class column of the log, each level of which keeps the limits by itself: each
+            may spend a budget of its own. A strategy learns from all of them together. They are
+            played auction by auction, too. Oracles may move money between campaigns.
         seeds: The number of runs of each learner, with the seeds 0, 1, ..., or the seeds.
         jobs: The number of threads; None for one per core.
         show_progress: Whether to show a progress bar; None shows it on a terminal.
@@ -354,8 +371,11 @@ def replay(
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
     classes = ClassTable([*log.class_places])
-    limited = ReplayLimits(check_limits(limits, log), survey.auctions)
-    setting = ReplaySetting(auction_rules, feedback, problem, len(classes.names), limited)
+    late, each = check_delay(delay, log), check_limits(limits, log)
+    column, campaigns = campaigns_of(log, campaign)
+    limited = ReplayLimits(of_all(each, campaigns), survey.auctions)
+    known = (auction_rules, feedback, problem, len(classes.names), limited)
+    setting = ReplaySetting(*known, delay=late, campaign=column, each=each)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even, for pairs of rounds
     counted = _counted(log.chunks(size, classes), classes)
@@ -381,7 +401,8 @@ def replay(
         else one
         for one in outcomes
     )
-    laws = [run.strategy for run in runs if isinstance(run.strategy, LawStrategy)]
+    players = [run.strategy.throttled or run.strategy for run in runs]
+    laws = [one for one in players if isinstance(one, LawStrategy)]
     result = Replay(
         auctions=survey.auctions,
         bad=survey.bad,
@@ -398,6 +419,8 @@ def replay(
         diagnosis=laws[0].diagnosis() if laws else None,
         comparator=comparator,
         limits=limited or None,
+        delay=late,
+        campaigns=0 if column is None else campaigns,
     )
     doubts = tuple(find_warnings(result, survey, hindsight))
     for doubt in doubts:
@@ -489,7 +512,17 @@ def limited_result(runs: Sequence[StrategyRun]) -> LimitedResult:
         value=by_section[1],
         least_slack=slack[:, 0],
         slack=slack[:, 1],
+        held=np.mean([_held(one.strategy, one.auctions) for one in runs], axis=0),
     )
+
+
+def _held(strategy: Strategy, auctions: int) -> tuple[float, float, float]:
+    """Return what a strategy with late outcomes had reserved; see `LimitedResult`."""
+    if not isinstance(strategy, LateStrategy):
+        return 0.0, 0.0, 0.0
+    looks = max(strategy.looks, 1)
+    held_back = strategy.held_back / max(auctions, 1)
+    return strategy.reserved / looks, strategy.expected / looks, held_back
 
 
 def _shown(runs: Sequence[StrategyRun], classes: ClassTable, column: int) -> Floats:

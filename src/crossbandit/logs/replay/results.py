@@ -13,6 +13,7 @@ import pandas as pd
 from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import reject
+from crossbandit.limits.periods import lasting
 from crossbandit.logs.files import NO_PRICE
 from crossbandit.logs.log import LIMIT
 from crossbandit.logs.replay.strategies import (
@@ -97,9 +98,12 @@ class LimitedResult:
     value: Floats  # (sections,). The values won in each section, the mean over the seeds.
     least_slack: Floats
     slack: Floats  # (targets,). The same at the end of the log, the least of all runs.
+    # Means over the log: what bids without an outcome counted with, what they were expected to
+    # cost, and in which share of the auctions no bid was made because of them.
+    held: Floats
 
 
-def limit_columns(limits: ReplayLimits, outcome: StrategyResult) -> dict[str, Any]:
+def limit_columns(limits: ReplayLimits, outcome: StrategyResult, delay: float) -> dict[str, Any]:
     """Return what the table of a replay has in addition, with limits."""
     spend = float(outcome.spend.mean())
     columns: dict[str, Any] = {
@@ -108,6 +112,8 @@ def limit_columns(limits: ReplayLimits, outcome: StrategyResult) -> dict[str, An
     }
     if np.isfinite(limits.total):
         columns["budget_used"] = spend / limits.total
+        if delay and outcome.limited is not None:
+            columns |= zip(("reserved", "expected", "held_back"), outcome.limited.held, strict=True)
     if limits.targets and outcome.limited is not None:
         at_end = [outcome.kind == "oracle" or one.keep == "long-run" for one in limits.targets]
         slack = np.where(at_end, outcome.limited.slack, outcome.limited.least_slack)
@@ -163,6 +169,9 @@ class Replay:
         comparator: The strategy that regret is counted from: of the policies that were chosen in
             hindsight (one for all auctions, per band, per class), the one that earned most.
         limits: The limits, and the periods of the log; None without limits.
+        delay: How many seconds after its bid the outcome of an auction came.
+        campaigns: How many campaigns there are, each with limits of its own; 0 if there is one set.
+            `limits` are those of all together.
     """
 
     auctions: int
@@ -181,6 +190,8 @@ class Replay:
     diagnosis: Diagnosis | None = None
     comparator: str = BandPolicy.name
     limits: ReplayLimits | None = None
+    delay: float = 0.0
+    campaigns: int = 0
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -257,7 +268,10 @@ class Replay:
             A frame with money, win rate and regret. `half_width` belongs to the 95 % interval of
             the surplus over the seeds. `low` and `high` are the bounds of a 95 % interval that
             covers both the seeds and the time of the log: a block bootstrap over time. With limits
-            there are more columns: value, budget_used (a share of all budgets of the log),
+            there are more columns: value, budget_used (a share of all budgets of the log), with
+            late outcomes reserved, expected (what bids without an outcome counted with, and were
+            expected to cost; means over the log) and held_back (the share of auctions without a bid
+            because of them),
             return_on_spend, and target_kept (whether it was kept at any time, in all runs; for an
             oracle, at the end). If targets aim at value, the regret and the interval are of value.
         """
@@ -280,7 +294,7 @@ class Replay:
             for outcome, width in zip(self.outcomes, widths, strict=True)
         )
         if self.limits is not None:
-            added = [limit_columns(self.limits, one) for one in self.outcomes]
+            added = [limit_columns(self.limits, one, self.delay) for one in self.outcomes]
             frame[list(added[0])] = pd.DataFrame(added)
         return frame
 
@@ -434,6 +448,8 @@ _WORTHWHILE = 0.01  # share of the surplus
 _MUCH = 0.03  # larger shares are shown in whole percent
 _FREE = 1.01  # a multiplier up to here hardly changes a bid
 _SPARE = 0.9  # share of a budget; a strategy that spends less has money left
+_DELIVERED = 0.97  # share of a budget; why less was spent is said
+_BLOCKED = 0.02  # share of the auctions
 _NAMED = 3  # how many cut periods a note names
 _WHY_MORE = (
     "That policy is the best in hindsight of its kind, and does not change. More is possible where "
@@ -513,6 +529,15 @@ def find_notes(
             yield f"{name} earned more than the {result.comparator}. {_WHY_MORE}"
     if result.limits is not None:
         yield from _notes_on_limits(result, result.limits)
+    if result.delay:
+        yield from _notes_on_delay(result, result.limits)
+    if result.campaigns:
+        yield (
+            f"Each of the {result.campaigns} campaigns keeps the limits by itself, and strategies "
+            "learn from all of them. Budgets shown are those of all together, between which "
+            "oracles may move money: they earn more than any bidder could. To learn from each "
+            "campaign alone, use --by."
+        )
     yield from find_dependence(result.diagnosis, classes, result.outcomes)
 
 
@@ -661,6 +686,41 @@ def _notes_on_limits(result: Replay, limits: ReplayLimits) -> Iterator[str]:
             "The budget hardly matters: the learners spend less than it allows. Without it they "
             "would bid the same."
         )
+
+
+def _notes_on_delay(result: Replay, limits: ReplayLimits | None) -> Iterator[str]:
+    """Say what late outcomes cost: what was reserved, and why less was spent than planned."""
+    late = lasting(result.delay)
+    if limits is None or not limits.budgets:
+        yield f"Outcomes come {late} after bids. Oracles know all of them beforehand."
+        return
+    yield (
+        f"Outcomes come {late} after bids. Until then a bid counts with what it is expected to "
+        "cost, and a margin. Oracles know all outcomes beforehand."
+    )
+    cut = any(one.cut(limits.auctions) for one in limits.calendars)
+    for one in result.outcomes:
+        if one.limited is None or one.kind == "oracle":
+            continue
+        reserved, expected, held_back = one.limited.held.tolist()
+        used = float(one.spend.mean()) / limits.total
+        said = (
+            f"{one.strategy} spent {100 * used:.1f} % of its budget. On average {reserved:,.4g} "
+            f"was reserved for bids without an outcome, which were expected to cost {expected:,.4g}"
+        )
+        if used >= _DELIVERED:
+            if one.kind == "learner":
+                yield f"{said}."
+        elif held_back >= _BLOCKED:
+            yield (
+                f"{said}. In {100 * held_back:.0f} % of the auctions it could not bid, because "
+                f"outcomes are {late} late and what was left was reserved."
+            )
+        elif one.limited.multipliers.size and np.nanmedian(one.limited.multipliers) <= _FREE:
+            yield f"{said}. It bid what it would bid without a budget: there was no more to win."
+        else:
+            why = "hours of a period are missing" if cut else "its bids won less than was planned"
+            yield f"{said}. It was not held back by what was reserved: {why}."
 
 
 def _is_held_back(one: LimitedResult, limits: ReplayLimits) -> bool:

@@ -41,11 +41,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms.learners.problem import Problem
+    from crossbandit.applications import FirstPriceBidder
     from crossbandit.applications.bidding.auctions import AuctionRules
     from crossbandit.core.blocks import ContextBlock, LossBlock
     from crossbandit.core.types import Floats, Integers
     from crossbandit.laws import Diagnosis
-    from crossbandit.limits import Pacer
+    from crossbandit.limits import Limit, Pacer
     from crossbandit.limits.optima import Map, Terms
     from crossbandit.logs.log import Auctions
     from crossbandit.logs.replay.results import StrategyResult
@@ -63,10 +64,14 @@ class ReplaySetting(NamedTuple):
     problem: Problem
     features: int = 0  # the number of class columns
     limits: ReplayLimits = ReplayLimits()
+    delay: float = 0.0  # seconds from a bid to its outcome
+    campaign: int | None = None  # the number of the class column whose levels have limits each
+    each: tuple[Limit, ...] = ()  # the limits of each; `limits` are of all together
 
     def pacer(self) -> Pacer | None:
         """Return a pacer that keeps one strategy within the limits; None without limits."""
-        return self.limits.pacer(self.rules) if self.limits else None
+        limits = self.limits if self.campaign is None else ReplayLimits(self.each)
+        return limits.pacer(self.rules, self.limits.auctions) if limits else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +167,7 @@ class Strategy(ABC):
     name: str
     note: str = ""
     pseudo: Floats | None = None  # with limits: the pseudo-values of the last chunk
-    throttled: Strategy | None = None  # with limits: the strategy of which it drops some bids
+    throttled: Strategy | None = None  # what it plays: later, or some of its bids
 
     def entries(self, chunk: Chunk) -> list[SharedBids]:
         """Bid as `bids` does; an oracle may make several bids, each in a share of an auction.
@@ -271,6 +276,12 @@ class LearnerStrategy(Strategy):
         self.learner = algorithm.start(setting.problem, seed=seed)
         self._rules = setting.rules
         self._pacer = setting.pacer()
+        self.embedded = {"algorithm": algorithm, "seed": seed}
+
+    def follow(self, bidder: FirstPriceBidder) -> None:
+        """Take over what a bidder learns, which plays instead."""
+        self.learner = bidder.learner
+        self._pacer = None if bidder.spending is None else bidder.spending.pacer
 
     def bids(self, chunk: Chunk) -> Floats:
         arms = np.empty(chunk.values.size, dtype=np.int64)
@@ -343,6 +354,19 @@ class LawStrategy(Strategy):
         self._test = IndependenceTest(self.law) if tested else None
         self._first = rules.first_winner
         self._recent: list[tuple[int, ...]] = [()]
+        self.embedded = {"guarded": guarded, "seed": seed}
+
+    def follow(self, bidder: FirstPriceBidder) -> None:
+        """Take over what a bidder learns, which plays instead."""
+        self.law = bidder.learner.law
+        self._pacer = None if bidder.spending is None else bidder.spending.pacer
+        self._test = self._test and bidder.learner.test
+
+    def look_at(self, labels: Integers | None) -> None:
+        """Note some of the latest classes, over which the curve is averaged."""
+        if labels is not None:
+            rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
+            self._recent = list(map(tuple, labels[rows].tolist()))
 
     def bids(self, chunk: Chunk) -> Floats:
         labels = None if chunk.classes is None else chunk.classes[:, :-1]
@@ -355,9 +379,7 @@ class LawStrategy(Strategy):
             arms, self.pseudo = self._pacer.play(
                 self._player, chunk.values, chunk.prices, times=chunk.times, **known
             )
-        if labels is not None:
-            rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
-            self._recent = list(map(tuple, labels[rows].tolist()))
+        self.look_at(labels)
         if self._test is not None:
             made = arms >= 0
             kinds, indices, _ = shown_to(self.law, chunk.cells[made], arms[made])
@@ -424,6 +446,20 @@ class BestResponse(Strategy):
                 self.pseudo[now] = paced.pseudo
         bids: Floats = amounts[arms]
         return bids
+
+    def follow(self, pacer: Pacer | None) -> None:
+        """Take over the limits of a player that bids instead, one by one."""
+        self._pacer = pacer
+
+    def respond_to(self, worth: float, cap: int) -> tuple[int, float]:
+        """Return the best response that may be made, by number, and its chance to win."""
+        first = self._rules.first_winner
+        arm = min(self._estimate.best_bid(worth, first), cap)
+        return (arm, float(self._chances[arm])) if arm >= first else (0, 0.0)
+
+    def learn_from(self, arm: int, cell: int) -> None:
+        """Learn what the price of an auction shows after a bid."""
+        self._estimate.learn(arm, cell)
 
     def curve(self, values: Floats) -> Floats:
         return best_on_grid(pseudo_values(self._pacer, values), self._rules, self._chances)
@@ -927,7 +963,14 @@ def build_strategies(
 
 
 def kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
-    """Return the strategy, or one that keeps the limits of the replay if there are limits."""
+    """Return the strategy, or one that keeps the limits of the replay if there are limits.
+
+    If outcomes come late, or campaigns have limits of their own, it plays auction by auction.
+    """
+    if setting.delay or setting.campaign is not None:
+        from crossbandit.logs.replay.late import late
+
+        return late(strategy, setting)
     paces_itself = isinstance(strategy, LearnerStrategy | LawStrategy | BestResponse)
     return strategy if paces_itself or not setting.limits else ThrottledStrategy(strategy, setting)
 
@@ -977,6 +1020,8 @@ def _anchored(algorithm: Algorithm, setting: ReplaySetting) -> Algorithm:
 def _learners(
     name: str, algorithm: Algorithm, setting: ReplaySetting, seeds: Sequence[int]
 ) -> list[Strategy]:
+    if setting.campaign is not None:
+        raise InvalidParameterError("Campaigns share a law of prices, and it has none.")
     return [LearnerStrategy(name, algorithm, setting, seed) for seed in seeds]
 
 
