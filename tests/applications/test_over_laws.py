@@ -545,7 +545,7 @@ def test_classes_are_told_apart_as_they_come() -> None:
 def test_the_diagnosis_speaks_of_prices_and_values() -> None:
     own = bidder(feedback="always")
     assert str(own.diagnosis()).startswith(
-        "There is no evidence so far, in 0 rounds, that prices go"
+        "There is no evidence so far, in 0 rounds, that prices are correlated"
     )
     play(own, rounds(3_000))
     assert own.diagnosis().depends

@@ -70,7 +70,7 @@ def test_the_law_is_played_as_a_bidder_with_late_outcomes() -> None:
         if bid.decimal is not None and float(bid) >= row.market_price:
             surplus, paid = surplus + row.value - float(bid), paid + bid.decimal
     found = played([Budget(60, per="day")], ["law"], delay=timedelta(minutes=30))
-    one = found.outcome("price law")
+    one = found.outcome("price distribution")
     assert one.surplus[0] == pytest.approx(surplus, rel=1e-12)
     assert one.spend[0] == pytest.approx(float(paid), rel=1e-12)
 
@@ -90,15 +90,15 @@ def test_every_strategy_keeps_its_budget_with_late_outcomes(worst: float) -> Non
     prompt = played([Budget(40, per="day", worst_case=worst)], names).table()
     assert "reserved" not in prompt
     earned = dict(zip(prompt["strategy"], prompt["surplus"], strict=True))
-    assert players.loc["price law", "surplus"] < 1.05 * earned["price law"]
+    assert players.loc["price distribution", "surplus"] < 1.05 * earned["price distribution"]
 
 
 def test_notes_say_what_is_reserved_and_why_less_was_spent() -> None:
     found = played([Budget(40, per="day", worst_case=0)], ["law"], delay=4 * 3_600)
-    words = [note for note in found.notes if note.startswith("price law spent")]
+    words = [note for note in found.notes if note.startswith("price distribution spent")]
     assert len(words) == 1
     assert "because outcomes are 4 hours late and what was left was reserved" in words[0]
-    held = found.table().set_index("strategy").loc["price law", "held_back"]
+    held = found.table().set_index("strategy").loc["price distribution", "held_back"]
     assert f"In {100 * held:.0f} % of the auctions it could not bid" in words[0]
     free = played([Budget(1e6, per="day")], ["law"], delay=60)
     assert any("It bid what it would bid without a budget" in note for note in free.notes)
