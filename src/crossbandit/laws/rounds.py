@@ -81,7 +81,7 @@ def round_of(
     labels = law.levels.labels(owner, classes)
     value = at if worth is None else checked_number(owner, "worth", worth, error=bad)
     paid = checked_number(owner, "cost", cost, error=bad)
-    first, last = int(first), law.highest(value) if last is None else int(last)
+    first, last = int(first), law.highest(value, at) if last is None else int(last)
     if not 0 <= first <= last < law.amounts.size:
         reject(owner, "first, last", "a range of amounts", (first, last), error=bad)
     low, high = law.context_range

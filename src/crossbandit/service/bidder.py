@@ -162,7 +162,7 @@ class LiveBidder:
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
         self._asked = self._usable = _NO_BLOCK
-        self._amounts = None if bidder.relative else frozenset(bidder.bids.tolist())
+        self._amounts = None if bidder.lays else frozenset(bidder.bids.tolist())
         learner = bidder.learner
         learner.clock = learner.seen.clock = learner.watch.clock = self._clock
         learner.watch.warns = False  # the figures show it

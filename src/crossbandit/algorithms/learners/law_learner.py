@@ -42,7 +42,7 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws.independence import SAMPLE, IndependenceTest
-from crossbandit.laws.memory import law_arrays, unkept
+from crossbandit.laws.memory import unkept
 from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
@@ -84,7 +84,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[], Any]  # see `at_once`
 _VERSION = 5  # of the file
-_KINDS = ("feedback", "payoff", "ties", "classes", "relative")  # counts can be moved if these agree
+_KINDS = ("feedback", "payoff", "ties", "classes", "lays")  # counts can be moved if these agree
 _LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
@@ -435,7 +435,7 @@ class LawLearner(LawShell, Shell):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        if law.relative:
+        if law.lays:
             raise DecisionError(
                 "A bidder without a grid cannot take an outcome back. Leave the first outcome: its "
                 "share fades as more are learned. Or use a bidder with bids and a value_range."
@@ -491,10 +491,11 @@ class LawLearner(LawShell, Shell):
             with lock, self.deciding:
                 slots = law.levels.table(columns, count)
                 amounts, reached, numbers = outcomes
-                given = (contexts, slots, amounts, reached.view(np.uint8), numbers)
+                tried = np.ones(count, dtype=np.uint8)
+                given = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried, codes)
                 at_once(
                     self._noting(contexts, labels, outcomes),
-                    partial(law.core.settle_all, self.test.core, *given, codes),
+                    partial(law.settle_all, self.test, *given),
                     partial(self.test.answered.__iadd__, own),
                     *put,
                     *paid(),
@@ -510,7 +511,7 @@ class LawLearner(LawShell, Shell):
         """Return the step that tells the test of independence which rounds are added to it."""
         amounts, reached, _ = outcomes
         low, high = self.law.amounts[0], self.law.amounts[-1]
-        if self.law.relative:
+        if self.law.lays:
             low, high = 0.0, np.inf
         # As `LawCore.shown` finds it: nothing is known of amounts beyond the grid.
         after = TOLD_AFTER[self.law.feedback]
@@ -633,7 +634,7 @@ class LawLearner(LawShell, Shell):
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `decider_of` takes: a header, and arrays by name."""
         left_out = (*LEFT_OUT, *unkept(self.law.state))
-        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=left_out)}
+        parts: dict[str, Any] = {"law": self.law.arrays(without=left_out)}
         if self.guard is not None:
             parts["guard"] = self.guard.arrays()
         header = {

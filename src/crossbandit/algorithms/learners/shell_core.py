@@ -89,22 +89,26 @@ class LawShell(ShellCore):
         finally:
             lock.release()
 
-    def decide_share(self, context, worth, labels, low, high):
-        """Return a decision and an amount from `low` to `high`; for a law without a grid."""
+    def act_between(self, context, worth, labels, low, high):
+        """Return a decision, and its amount from `low` to `high`, both in money."""
         lock = self.deciding
         lock.acquire()
         try:
-            law: LawCore = self.law.core
-            if not law.relative or context <= 0.0 or not low <= high:
+            parts: LawParts = self.law
+            law: LawCore = parts.core
+            if context <= 0.0 or not low <= high:
                 raise IndexError("there are no such amounts")
             self.set_round(law, labels)
-            last = min(law.place_of(high / context, False), law.size - 1)
-            first = min(law.place_of(low / context, False), last)
+            unit: cython.double = law.unit_at(context)
+            first: cython.Py_ssize_t = law.amount_up_to(low / unit)
+            last: cython.Py_ssize_t = max(law.amount_up_to(high / unit), first)
             arm: cython.Py_ssize_t = law.choose(
                 law.read_to_choose(context), worth, 0.0, first, last
             )
-            amount: cython.double = law.amount_near(arm, worth, low, high)
-            return self.decided(arm, first, last), amount
+            amount: cython.double = law.amounts[arm] * unit
+            if amount > high:  # a value below all amounts of the grid
+                amount = 0.5 * high
+            return self.decided(arm, first, last), min(max(amount, low), high)
         finally:
             lock.release()
 
@@ -220,3 +224,5 @@ class LawShell(ShellCore):
             test.tested[0] += 1
         test.answered[0] += own
         page.table[at] = FIRST_CODE + mark
+        if law.stale:
+            parts.lay(others)

@@ -31,7 +31,7 @@ class LogOutcomes(NamedTuple):
     indices: Integers
     played: Integers
     classes: dict[str, npt.NDArray[np.generic]]
-    raw: tuple[Any, ...] | None = None  # what `LawCore.observe_all` takes, without a grid
+    raw: tuple[Any, ...] | None = None  # what `OutcomeLaw.settle_all` takes, without a grid
 
 
 # How `warm_up` calls the arguments of `observe`.
@@ -95,8 +95,9 @@ def log_outcomes(
             given.refuse("bid", expected, None, InvalidLossesError)
         unplayed = np.full(worths.size, -1)
         raw = None
-        if law.relative:
-            raw = _raw(law, worths, columns, -np.ones(worths.size), numbers < 0, numbers)
+        if law.lays:  # as if an amount that shows the number had been played
+            shows = np.full(worths.size, law.feedback == "after-win")
+            raw = _raw(law, worths, columns, np.where(shows, np.inf, -1.0), shows, numbers)
         return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns, raw)
     made = _column(given, "bid", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
@@ -106,7 +107,7 @@ def log_outcomes(
     if (shown & np.isnan(told)).any():
         expected = f"known where the feedback {law.feedback!r} tells them"
         given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
-    if law.relative:
+    if law.lays:
         raw = _raw(law, worths, columns, made, has_won, np.nan_to_num(numbers, nan=np.inf))
         return LogOutcomes(worths, cells, cells, cells, columns, raw)
     above = np.searchsorted(law.amounts, made, "left")
@@ -128,10 +129,11 @@ def _raw(
     won: Booleans,
     numbers: Floats,
 ) -> tuple[Any, ...]:
-    """Return auctions as `LawCore.observe_all` takes them; a value of 0 shows nothing."""
+    """Return auctions as `OutcomeLaw.settle_all` takes them; a value of 0 shows nothing."""
     kept = (worths > 0.0) & (made != 0.0)
     slots = law.levels.table(columns, worths.size)[kept]
-    return worths[kept], slots, made[kept], numbers[kept], won[kept].astype(float)
+    marks = won[kept].astype(np.uint8)
+    return worths[kept], slots, made[kept], marks, numbers[kept], np.zeros_like(marks)
 
 
 def _won(
