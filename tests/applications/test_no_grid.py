@@ -292,7 +292,7 @@ def test_learning_from_others_bids_and_from_many_bids_at_once() -> None:
     assert curve.values[0] == pytest.approx(values.min())
     assert (curve.bids <= curve.values).all()
     assert "wins with a probability" in str(watched.explain(2.0))
-    assert watched.diagnosis().rounds == 500
+    assert watched.diagnosis().rounds == 3500
 
 
 def test_a_tick_is_on_the_right_side_however_many_there_are() -> None:

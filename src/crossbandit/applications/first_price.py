@@ -38,7 +38,7 @@ from crossbandit.errors import (
     InvalidParameterError,
 )
 from crossbandit.laws.laying import ANY, first_amounts
-from crossbandit.laws.rounds import best_without, learn_rounds
+from crossbandit.laws.rounds import best_without
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.limits.state import MAX_JUMP
 
@@ -262,7 +262,7 @@ class FirstPriceBidder(HiddenNumberApplication):
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The lowest and the highest value; without a grid, of the latest auctions."""
+        """The lowest and the highest value; without a grid, of the auctions learned from so far."""
         if not self.lays:
             return self._range
         seen: tuple[float, float] = self.learner.law.contexts_seen
@@ -618,16 +618,7 @@ class FirstPriceBidder(HiddenNumberApplication):
         if self.guarded:
             expected = "False, as the guard has to see how its own bids fare"
             reject(given.owner, "guarded", expected, self.guarded)
-        log = log_outcomes(learner.law, self.rules, self._range, given)
-        if log.raw is not None:
-            codes = np.empty(log.raw[0].size, dtype=np.int64)
-            with learner.learning, learner.deciding:
-                learner.law.settle_all(learner.test, *log.raw, codes)
-            return
-        rounds = (log.values, log.kinds, log.indices)
-        with learner.learning, learner.deciding:
-            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
-            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+        learner.observe(*log_outcomes(learner.law, self.rules, self._range, given))
 
     def warm_up(
         self,
@@ -901,7 +892,9 @@ class FirstPriceBidder(HiddenNumberApplication):
             low, high = self._amounts(worth, reserve)
             if not 0.0 < low <= high:
                 return worth, reserve, 1, 0
-            return worth, reserve, *self.learner.law.core.within(worth, low, high)
+            amounts = self.learner.law.amounts_at(worth)
+            first, last = (int(k) for k in amounts.searchsorted((low, high), "right") - 1)
+            return worth, reserve, max(first, 0), max(first, last, 0)
         last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
         return worth, reserve, 0 if reserve is None else bisect_left(grid, reserve), last
 

@@ -8,8 +8,10 @@ cdef class LawParts:
 cdef class LawCore:
     cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, ring
     cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
-    cdef double share, optimism, probing, power, unit, predicted, heed
-    cdef bint mirrored, strict, laid, stale
+    cdef double share, optimism, probing, power, unit, heed
+    cdef readonly double predicted
+    cdef bint mirrored, strict, laid
+    cdef public bint stale
     cdef double[:, ::1] latest
     cdef long long[:, ::1] latest_keys
     cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work

@@ -313,33 +313,6 @@ class LawCore:
                     out[i] = self.choose(band, worths[i], costs[i], firsts[i], lasts[i])
                     self.absorb_cell(band, out[i], cells[i], out[i])
 
-    def amount_at(self, arm: cython.Py_ssize_t, context: cython.double) -> float:
-        """Return an amount of the grid at a context, in money."""
-        if not 0 <= arm < self.size:
-            raise IndexError("there is no such amount")
-        return self.amounts[arm] * self.unit_at(context)
-
-    def within(self, context: cython.double, low: cython.double, high: cython.double):
-        """Return the highest amounts up to `low` and up to `high`, by number; 0 if there is none.
-
-        low, high: in money.
-        """
-        first: cython.Py_ssize_t = self.amount_up_to(low / self.unit_at(context))
-        last: cython.Py_ssize_t = self.amount_up_to(high / self.unit_at(context))
-        return first, max(first, last)
-
-    def is_stale(self) -> bool:
-        """Return whether the grid may have to be laid again; see `OutcomeLaw.lay`."""
-        return self.stale
-
-    def log_likelihood(self) -> float:
-        """Return the logarithm of the likelihood of all outcomes, each by the law before it."""
-        return self.predicted
-
-    def set_fresh(self) -> None:
-        """Go on with the grid as it is."""
-        self.stale = False
-
     def shown(self, amount: cython.double, reached: cython.bint, number: cython.double):
         """Return what an outcome says on the grid: its kind, what it is about, the amount played.
 
@@ -417,7 +390,8 @@ class LawCore:
             elif kind == TOLD and index == played and self.feedback == AFTER_WIN and played > 0:
                 kind, index = ABOVE, played - 1
         band: cython.Py_ssize_t = self.band_of(context)
-        self.learn_at(band, kind, index, played if tried else -1)
+        if kind == TOLD or not 0 <= played < self.lowest:  # otherwise no bid was made
+            self.learn_at(band, kind, index, played if tried else -1)
         if test is not None:
             test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
         return 4 * index + kind
@@ -434,6 +408,8 @@ class LawCore:
         for f in range(self.features):
             self.latest_keys[at, f] = self.keys[f]
         self.latest_keys[at, self.features] = self.combined
+        self.ring[2] = context if count == 0 else min(self.ring[2], context)
+        self.ring[3] = context if count == 0 else max(self.ring[3], context)
         count += 1
         self.ring[0] = count
         self.stale = count & (count - 1) == 0 if count <= ring else count % PERIOD == 0

@@ -14,7 +14,7 @@ unit, the law starts again with the latest rounds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from crossbandit.core.types import Floats, Integers
     from crossbandit.laws.state import LawRules, LawState
-    from crossbandit.laws.test_core import TestCore
 
 ANY = (1e-100, 1e100)  # contexts without a range
 _AMOUNTS, _STEEPEST = 160, 6.4  # how many there are; the highest log odds of a share at first
@@ -50,6 +49,14 @@ class Kept(NamedTuple):
 
     rounds: Floats  # (n, 4), as in `LawState.kept`
     keys: Integers  # (n, features + 1)
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """What `LawCore.settle_all` takes, codes last."""
+        contexts, amounts, numbers, marks = (one.copy() for one in self.rounds.T)
+        reached, tried = (marks.astype(np.uint8) >> i & 1 for i in range(2))
+        codes = np.empty(marks.size, dtype=np.int64)
+        return contexts, self.keys, amounts, reached, numbers, tried, codes
 
     @classmethod
     def of(cls, state: LawState) -> Kept:
@@ -103,22 +110,12 @@ def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) 
         state = memory.empty_state(new, class_limit)
         state.ring[1] = starts
         core = LawCore(new, state, memory.scratch_for(new))
-        codes = learn_kept(core, kept)
-        found.append((core.log_likelihood(), Laid(new, state, (kept, codes))))
+        columns, done = kept.columns, 0
+        while done < len(kept.rounds):
+            done += core.settle_all(None, *(column[done:] for column in columns))
+            core.stale = False
+        found.append((core.predicted, Laid(new, state, (kept, columns[-1]))))
     return max(found, key=lambda one: one[0])[1]
-
-
-def learn_kept(core: LawCore, kept: Kept) -> Integers:
-    """Learn from rounds; return the codes of their outcomes."""
-    marks = kept.rounds[:, 3].astype(np.uint8)
-    contexts, amounts, numbers = (kept.rounds[:, i].copy() for i in range(3))
-    columns = (contexts, kept.keys, amounts, marks & 1, numbers, marks >> 1)
-    codes = np.empty(marks.size, dtype=np.int64)
-    done = 0
-    while done < marks.size:
-        done += core.settle_all(None, *(column[done:] for column in columns), codes[done:])
-        core.set_fresh()
-    return codes
 
 
 def moved(rules: LawRules, state: LawState, new: LawRules, class_limit: int) -> LawState:
@@ -148,9 +145,7 @@ def rules_in(rules: LawRules, given: Mapping[str, npt.NDArray[np.generic]]) -> L
     power, center = float(found["power"]), float(found["center"])
     if (np.diff(found["cuts"]) < 0).any() or not 0 <= power <= 1 or center <= 0:
         raise CheckpointError("The bands or the units of a law's grid are impossible.")
-    return rules._replace(
-        amounts=found["amounts"], cuts=found["cuts"], power=power, center=center
-    )
+    return rules._replace(amounts=found["amounts"], cuts=found["cuts"], power=power, center=center)
 
 
 def _laid(rules: LawRules, rounds: Floats, power: float) -> LawRules:

@@ -195,7 +195,7 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         **_empty_effects(rules, class_limit if rules.features else 0),
         kept=_zeros(kept, 4),
         kept_keys=np.full((kept, rules.features + 1), -1),
-        ring=np.zeros(2),
+        ring=np.zeros(4),
     )
     set_flat(rules, state, [root for root, _ in full_trees(rules)])
     return state
@@ -246,7 +246,8 @@ def _flat_law(rules: LawRules) -> Floats:
         chances = np.append(rules.amounts / (rules.amounts + rules.center), 1.0)
         below = np.append(0.0, chances[:-1])
         if rules.mirrored:
-            return ((chances - below) / (1.0 - below))[::-1].copy()
+            mirrored: Floats = ((chances - below) / (1.0 - below))[::-1].copy()
+            return mirrored
         if rules.feedback == WON_LOST:
             return np.append(np.log(rules.amounts / rules.center), 6.4)
         hazards: Floats = 1.0 - below / chances

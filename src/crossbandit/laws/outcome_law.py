@@ -9,8 +9,8 @@ import numpy as np
 from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
-from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws import laying
+from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
     PAYOFFS,
@@ -29,7 +29,6 @@ from crossbandit.laws.rounds import (
     AmountChoice,
     choose,
     context_of,
-    declines,
     kind_of,
     prepared,
     round_of,
@@ -37,7 +36,7 @@ from crossbandit.laws.rounds import (
     shown_to,
     weighed,
 )
-from crossbandit.laws.state import FEEDBACK_CODES, TOLD
+from crossbandit.laws.state import FEEDBACK_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -168,7 +167,9 @@ class OutcomeLaw(LawParts):
             state: The arrays.
             rules: The rules, if they are others; a law that was given no grid lays it again.
         """
-        self.state, self._rules = state, self._rules if rules is None else rules
+        if rules is not None:
+            self._rules: LawRules = rules
+        self.state = state
         self.amounts = self._rules.amounts.view()
         self.amounts.flags.writeable = False
         scratch = scratch_for(self._rules)
@@ -181,9 +182,9 @@ class OutcomeLaw(LawParts):
         contexts: Floats,
         slots: Integers,
         amounts: Floats,
-        reached: npt.NDArray[np.uint8],
+        reached: Any,
         numbers: Floats,
-        tried: npt.NDArray[np.uint8],
+        tried: Any,
         codes: Integers,
     ) -> None:
         """Learn from many outcomes in money, and set their codes; see `LawCore.settle_all`."""
@@ -192,7 +193,7 @@ class OutcomeLaw(LawParts):
         while done < contexts.size:
             core = None if test is None else test.core
             done += self.core.settle_all(core, *(column[done:] for column in columns))
-            if self.core.is_stale():
+            if self.core.stale:
                 self.lay(test)
 
     def lay(self, test: IndependenceTest | None = None) -> None:
@@ -202,7 +203,7 @@ class OutcomeLaw(LawParts):
             test: The test that learns with the law; it starts again with the same rounds.
         """
         found = laying.laid_again(self._rules, self.state, self.class_limit)
-        self.core.set_fresh()
+        self.core.stale = False
         if found is not None:
             self.use(found.state, found.rules)
             if test is not None:
@@ -225,9 +226,9 @@ class OutcomeLaw(LawParts):
 
     @property
     def contexts_seen(self) -> tuple[float, float]:
-        """The lowest and the highest of the latest contexts, for a law that lays its own grid."""
-        seen = self.state.kept[: int(self.state.ring[0]), 0]
-        return (float(seen.min()), float(seen.max())) if seen.size else (1.0, 1.0)
+        """The lowest and the highest context since the start, for a law that lays its own grid."""
+        count, _, low, high = self.state.ring.tolist()
+        return (low, high) if count else (1.0, 1.0)
 
     def amounts_at(self, context: float) -> Floats:
         """Return what may be played at a context.
@@ -282,7 +283,7 @@ class OutcomeLaw(LawParts):
         given = round_of(self, "decide", context, classes, worth, cost, first, last)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
         index = choose(self, *given, drawn)
-        return AmountChoice(index, self.core.amount_at(index, given[0]), given[0], given[1])
+        return AmountChoice(index, float(self.amounts_at(given[0])[index]), given[0], given[1])
 
     def policy(
         self,
@@ -372,18 +373,13 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
+        shown_by(self, made.amount, reached=bool(reached), number=number)
         classes = dict(zip(self.classes, made.classes, strict=True))
-        place = context_of(self, "learn", made.context, classes)
-        if self.lays:
-            context, amount, told = np.array([[place[0]], [made.amount], [number or 0.0]])
-            marks = np.array([[reached], [tried]], dtype=np.uint8)
-            columns = (context, place[1][None], amount, marks[0], told, marks[1])
-            self.settle_all(None, *columns, np.empty(1, dtype=np.int64))
-            return
-        nothing = made.index == 0 and kind != TOLD and declines(self)  # no bid was made
-        if kind >= 0 and not nothing:
-            self.core.learn(*place, kind, index, made.index if tried else -1)
+        at, slots = context_of(self, "learn", made.context, classes)
+        context, amount, told = np.array([[at], [made.amount], [number or 0.0]])
+        marks = np.array([[reached], [tried]], dtype=np.uint8)
+        columns = (context, slots[None], amount, marks[0], told, marks[1])
+        self.settle_all(None, *columns, np.empty(1, dtype=np.int64))
 
     def observe(
         self,
@@ -483,11 +479,7 @@ class OutcomeLaw(LawParts):
             theirs = mine
         if theirs.ring[0] > len(theirs.kept):
             return False
-        kept = laying.Kept.of(theirs)
-        marks = kept.rounds[:, 3].astype(np.uint8)
-        contexts, amounts, numbers = (kept.rounds[:, i].copy() for i in range(3))
-        columns = (contexts, kept.keys, amounts, marks & 1, numbers, marks >> 1)
-        self.settle_all(None, *columns, np.empty(marks.size, dtype=np.int64))
+        self.settle_all(None, *laying.Kept.of(theirs).columns)
         return True
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:

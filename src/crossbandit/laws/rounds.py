@@ -270,20 +270,6 @@ def shown_to(
     return kinds, np.where(told, cells, made), made
 
 
-def learn_rounds(
-    law: OutcomeLaw,
-    contexts: npt.ArrayLike,
-    kinds: Integers,
-    indices: Integers,
-    *,
-    played: Integers,
-    classes: Mapping[str, npt.ArrayLike],
-) -> None:
-    """Learn from many outcomes, as `OutcomeLaw.observe` does from one."""
-    log = prepared(law, contexts, np.zeros(np.size(contexts)), classes=classes, cells=indices)
-    law.core.learn_all(log.contexts, log.slots, kinds, log.cells, played)
-
-
 def _column(name: str, values: npt.ArrayLike, count: int | None = None) -> Floats:
     column = array("play", name, "finite numbers", values)
     shape = column.shape if count is None else (count,)

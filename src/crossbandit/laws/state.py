@@ -107,7 +107,7 @@ class LawState(NamedTuple):
     # The N latest rounds, in money, from which a law lays its own grid; empty if it is given.
     kept: Floats  # (N, 4): context, amount, number or 0, and 1 if reached plus 2 if tried
     kept_keys: Integers  # (N, F + 1): the keys of the features
-    ring: Floats  # (2,): rounds since the grid was laid from all of them, new starts
+    ring: Floats  # (4,): rounds since a new start, new starts, the lowest and highest context
 
 
 class Scratch(NamedTuple):

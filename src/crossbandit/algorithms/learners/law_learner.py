@@ -495,12 +495,40 @@ class LawLearner(LawShell, Shell):
                 given = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried, codes)
                 at_once(
                     self._noting(contexts, labels, outcomes),
-                    partial(law.settle_all, self.test, *given),
+                    self._settling(*given),
                     partial(self.test.answered.__iadd__, own),
                     *put,
                     *paid(),
                 )
         self.watch.warn()
+
+    def observe(
+        self,
+        contexts: Floats,
+        columns: Mapping[str, npt.NDArray[Any]],
+        amounts: Floats,
+        reached: Booleans,
+        numbers: Floats,
+    ) -> None:
+        """Learn from rounds in which somebody else chose the amount."""
+        count, law = contexts.size, self.law
+        labels = list(zip(*(columns[name].tolist() for name in law.classes), strict=True))
+        outcomes = (amounts, reached, numbers)
+        with self.learning, self.deciding:
+            slots, tried = law.levels.table(columns, count), np.ones(count, dtype=np.uint8)
+            given = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried)
+            noting = self._noting(contexts, labels, outcomes)
+            codes = np.empty(count, dtype=np.int64)
+            at_once(noting, self._settling(*given, codes))
+
+    def _settling(self, *columns: Any) -> Step:
+        """Return the step that learns from many outcomes.
+
+        It is one call of machine code, unless the law may lay its grid again in between.
+        """
+        if self.law.lays:
+            return partial(self.law.settle_all, self.test, *columns)
+        return partial(self.law.core.settle_all, self.test.core, *columns)
 
     def _noting(
         self,
