@@ -18,16 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from crossbandit.errors import CheckpointError
 from crossbandit.laws import memory
 from crossbandit.laws.law_core import LawCore
 from crossbandit.laws.state import AFTER_LOSS, AFTER_WIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
     from crossbandit.core.types import Floats, Integers
     from crossbandit.laws.state import LawRules, LawState
 
@@ -41,7 +36,6 @@ _CROWD, _WIDE = 0.1, 1e-3  # so many numbers are in one cell of this relative wi
 _QUANTILES = 60  # the least number of amounts that are no common numbers
 _COMMON, _NEAR = 0.005, 1e-9  # the least share of a common number; the width of its cell
 _STEP = 0.01  # from one amount to the next above all that came
-_RULES = ("amounts", "cuts", "power", "center")
 
 
 class Kept(NamedTuple):
@@ -69,7 +63,6 @@ class Kept(NamedTuple):
 class Laid(NamedTuple):
     """What a law has learned on a new grid; and if it has learned it again, what from."""
 
-    rules: LawRules
     state: LawState
     learned: tuple[Kept, Integers] | None = None  # the rounds, and the codes of their outcomes
 
@@ -78,6 +71,14 @@ def first_rules(rules: LawRules) -> LawRules:
     """Return the rules of a law that has seen nothing: its amounts are shares."""
     cuts = np.geomspace(*ANY, (1 << rules.depth) + 1)[1:-1]
     return rules._replace(cuts=cuts, power=1.0, center=1.0)
+
+
+def rules_of(rules: LawRules, state: LawState) -> LawRules:
+    """Return the rules of a law with the grid that it has laid; as they are if it was given one."""
+    if not state.grid.size:
+        return rules
+    power, center = state.units.tolist()
+    return rules._replace(amounts=state.grid, cuts=state.cuts, power=power, center=center)
 
 
 def first_amounts() -> Floats:
@@ -98,15 +99,17 @@ def laid_again(rules: LawRules, state: LawState, class_limit: int) -> Laid | Non
         return learned_again(rules, latest, class_limit, state.ring[1] + 1.0)
     if not _is_crowded(rules, latest.rounds):
         return None
-    new = rules._replace(amounts=_laid(rules, kept.rounds, rules.power).amounts)
-    return Laid(new, moved(rules, state, new, class_limit))
+    new = _laid(rules, kept.rounds, rules.power)._replace(center=rules.center)
+    return Laid(moved(rules, state, new, class_limit))
 
 
 def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) -> Laid:
     """Return the law that predicts rounds best, of those with different powers."""
+    logs, margin = np.sort(np.log(kept.rounds[:, 0])), np.log(_FACTOR)
+    cuts = np.exp(_cuts(logs, logs[0] - margin, logs[-1] + margin, rules.depth))
     found = []
     for power in _POWERS if len(kept.rounds) > _FEW else (1.0,):
-        new = _laid(rules, kept.rounds, power)
+        new = _laid(rules._replace(cuts=cuts), kept.rounds, power)
         state = memory.empty_state(new, class_limit)
         state.ring[1] = starts
         core = LawCore(new, state, memory.scratch_for(new))
@@ -114,7 +117,7 @@ def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) 
         while done < len(kept.rounds):
             done += core.settle_all(None, *(column[done:] for column in columns))
             core.stale = False
-        found.append((core.predicted, Laid(new, state, (kept, columns[-1]))))
+        found.append((core.predicted, Laid(state, (kept, columns[-1]))))
     return max(found, key=lambda one: one[0])[1]
 
 
@@ -128,38 +131,15 @@ def moved(rules: LawRules, state: LawState, new: LawRules, class_limit: int) -> 
     return target
 
 
-def arrays(rules: LawRules) -> dict[str, npt.NDArray[np.float64]]:
-    """Return what a file needs of the grid, by name."""
-    return {name: np.array(getattr(rules, name), dtype=float) for name in _RULES}
-
-
-def rules_in(rules: LawRules, given: Mapping[str, npt.NDArray[np.generic]]) -> LawRules:
-    """Return rules with the grid of a file; raise CheckpointError."""
-    found = {name: np.asarray(given[name], dtype=float) for name in _RULES if name in given}
-    whole = len(found) == len(_RULES) and all(
-        part.shape == np.shape(getattr(rules, name)) and np.isfinite(part).all()
-        for name, part in found.items()
-    )
-    if not whole or (found["amounts"] <= 0).any() or (np.diff(found["amounts"]) <= 0).any():
-        raise CheckpointError("The grid of a law must be amounts above 0, ascending.")
-    power, center = float(found["power"]), float(found["center"])
-    if (np.diff(found["cuts"]) < 0).any() or not 0 <= power <= 1 or center <= 0:
-        raise CheckpointError("The bands or the units of a law's grid are impossible.")
-    return rules._replace(amounts=found["amounts"], cuts=found["cuts"], power=power, center=center)
-
-
 def _laid(rules: LawRules, rounds: Floats, power: float) -> LawRules:
-    """Return rules whose bands and amounts suit rounds that were kept."""
+    """Return rules whose amounts suit rounds that were kept."""
     contexts, amounts, numbers, _ = rounds.T
-    logs, margin = np.sort(np.log(contexts)), np.log(_FACTOR)
-    cuts = _cuts(logs, logs[0] - margin, logs[-1] + margin, rules.depth)
     units = contexts**power
     worths = contexts / units
     seen = (amounts / units)[(amounts > 0.0) & (amounts < np.inf)]
     told = np.sort((numbers / units)[(numbers > 0.0) & (numbers < np.inf)])
     return rules._replace(
         amounts=_grid(rules, seen, told, worths),
-        cuts=np.exp(cuts),
         power=power,
         center=float(np.median(worths)),
     )

@@ -166,8 +166,8 @@ def _zeros(*shape: int) -> Floats:
     return np.frombuffer(pages).reshape(shape)
 
 
-_EFFECTS = LawState._fields[LawState._fields.index("owners") : LawState._fields.index("kept")]
-_KEPT = LawState._fields[LawState._fields.index("kept") :]
+_EFFECTS = LawState._fields[LawState._fields.index("owners") : LawState._fields.index("grid")]
+_OWN = LawState._fields[LawState._fields.index("grid") :]
 
 
 def empty_state(rules: LawRules, class_limit: int) -> LawState:
@@ -193,6 +193,9 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         reached=np.zeros((BROAD, size)),
         rounds=np.zeros(1),
         **_empty_effects(rules, class_limit if rules.features else 0),
+        grid=rules.amounts.copy() if kept else np.zeros(0),
+        cuts=rules.cuts.copy() if kept else np.zeros(0),
+        units=np.array([rules.power, rules.center] if kept else []),
         kept=_zeros(kept, 4),
         kept_keys=np.full((kept, rules.features + 1), -1),
         ring=np.zeros(4),
@@ -321,6 +324,9 @@ _LAW_FIELDS = {
     "block": _COUNT,
     "knot": Field(low=0, high=KNOTS - 2),
     "part": Field(low=0.0, high=1.0),
+    "grid": _COUNT,
+    "cuts": _COUNT,
+    "units": _COUNT,
     "kept": Field(low=-1.0),
     "kept_keys": Field(),
     "ring": _COUNT,
@@ -350,7 +356,7 @@ def law_arrays(state: LawState, without: tuple[str, ...] = ()) -> dict[str, npt.
     """
     rows, levels = np.flatnonzero(state.visits > 0), np.flatnonzero(state.owners >= 0)
     if not len(state.kept):
-        without = (*without, *_KEPT)
+        without = (*without, *_OWN)
     singles = levels[levels < len(state.fine_scores)]
     parts = {"rows": rows, "levels": levels}
     for name, part in state._asdict().items():
@@ -370,12 +376,14 @@ def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Set the arrays of an empty state to what `law_arrays` returned; raise CheckpointError."""
     nodes, places = np.arange(state.visits.size), np.arange(state.owners.size)
     if not len(state.kept):
-        arrays = {**arrays, **{name: getattr(state, name) for name in _KEPT}}
+        arrays = {**arrays, **{name: getattr(state, name) for name in _OWN}}
     check({**state._asdict(), "rows": nodes, "levels": places}, arrays, _LAW_FIELDS, "law")
     rows, levels = arrays["rows"], arrays["levels"]
     for numbers, most in ((rows, nodes.size), (levels, places.size)):
         if (np.diff(numbers) <= 0).any() or numbers.max(initial=-1) >= most:
             raise CheckpointError("The rows of a law's nodes or levels must be numbers of rows.")
+    if (np.diff(arrays["grid"]) <= 0).any() or (np.diff(arrays["cuts"]) < 0).any():
+        raise CheckpointError("The grid of a law must be ascending.")
     if not _possible(state, arrays):
         raise CheckpointError("The arrays of a law's features are impossible.")
     singles = levels[levels < len(state.fine_scores)]

@@ -146,7 +146,7 @@ class OutcomeLaw(LawParts):
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
         self.levels = Levels(owner, classes)
         self.classes = self.levels.features
-        rules = law_rules(
+        self._rules = law_rules(
             grid,
             self.context_range,
             feedback,
@@ -156,20 +156,17 @@ class OutcomeLaw(LawParts):
             probing=self.probing,
         )
         if self.lays:
-            rules = laying.first_rules(rules)
-        self.use(empty_state(rules, self.class_limit), rules)
+            self._rules = laying.first_rules(self._rules)
+        self.use(empty_state(self._rules, self.class_limit))
         self.uniforms = Uniforms(stream(seed, "law"))
 
-    def use(self, state: LawState, rules: LawRules | None = None) -> None:
+    def use(self, state: LawState) -> None:
         """Replace what was learned. `parts` becomes a new object, so callers can notice it.
 
         Args:
             state: The arrays.
-            rules: The rules, if they are others; a law that was given no grid lays it again.
         """
-        if rules is not None:
-            self._rules: LawRules = rules
-        self.state = state
+        self.state, self._rules = state, laying.rules_of(self._rules, state)
         self.amounts = self._rules.amounts.view()
         self.amounts.flags.writeable = False
         scratch = scratch_for(self._rules)
@@ -205,7 +202,7 @@ class OutcomeLaw(LawParts):
         found = laying.laid_again(self._rules, self.state, self.class_limit)
         self.core.stale = False
         if found is not None:
-            self.use(found.state, found.rules)
+            self.use(found.state)
             if test is not None:
                 test.begin_again(found.learned)
 
@@ -475,7 +472,7 @@ class OutcomeLaw(LawParts):
         """Learn what one of the two has kept, if that is all it has learned from."""
         mine, theirs = self.state, other.state
         if mine.ring[0] <= len(mine.kept) < theirs.ring[0]:
-            self.use(copied(theirs), other.parts[0])
+            self.use(copied(theirs))
             theirs = mine
         if theirs.ring[0] > len(theirs.kept):
             return False
@@ -508,7 +505,7 @@ class OutcomeLaw(LawParts):
             other: The other law. It is not changed.
         """
         if self.lays:  # `difference` has found that both are
-            self.use(copied(other.state), other.parts[0])
+            self.use(copied(other.state))
             return
         self.use(empty_state(self._rules, self.class_limit))
         move(other.parts[0], other.state, other.context_range, self._rules, self.state)
@@ -522,7 +519,7 @@ class OutcomeLaw(LawParts):
         """
         empty = np.zeros((0, self.amounts.size + 1))
         state = other.state._replace(told=empty, hidden=empty, **unkept(other.state))
-        self.use(copied(state), other.parts[0])
+        self.use(copied(state))
         self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
     def _check_grid(self, owner: str) -> None:
@@ -549,14 +546,9 @@ class OutcomeLaw(LawParts):
         """Return `settings` without the random numbers, which change with each decision."""
         return {**self._form(), "probing": self.probing}
 
-    def arrays(self, without: tuple[str, ...] = ()) -> dict[str, npt.NDArray[Any]]:
-        """Return copies of the arrays of the law, by name; only the nodes that are in use.
-
-        Args:
-            without: Names of arrays that are left out.
-        """
-        grid = laying.arrays(self._rules) if self.lays else {}
-        return {**law_arrays(self.state, without), **grid}
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return copies of the arrays of the law, by name; only the nodes that are in use."""
+        return law_arrays(self.state)
 
     @classmethod
     def restore(cls, settings: Mapping[str, Any], arrays: Mapping[str, npt.ArrayLike]) -> Self:
@@ -589,13 +581,9 @@ class OutcomeLaw(LawParts):
         Raises:
             CheckpointError: The arrays do not fit the settings or hold impossible numbers.
         """
-        rules, grid = self._rules, dict[str, Any]()
-        if self.lays:
-            rules = laying.rules_in(rules, arrays)
-            grid = laying.arrays(rules)
-        state = empty_state(rules, self.class_limit)
-        fill_law(state, {name: one for name, one in arrays.items() if name not in grid})
-        self.use(state, rules)
+        state = empty_state(self._rules, self.class_limit)
+        fill_law(state, arrays)
+        self.use(state)
         self.uniforms.state = generator
 
     def __repr__(self) -> str:

@@ -104,7 +104,10 @@ class LawState(NamedTuple):
     block: Integers  # (K + 1,): the block of each column
     knot: Integers  # (B,): the knot below the middle of a block, from 0 to 6
     part: Floats  # (B,): how far the middle is on the way to the next knot
-    # The N latest rounds, in money, from which a law lays its own grid; empty if it is given.
+    # The grid that a law has laid, and the N latest rounds, in money; empty if a grid is given.
+    grid: Floats  # (K,): the amounts
+    cuts: Floats  # as in `LawRules`
+    units: Floats  # (2,): `power` and `center` of `LawRules`
     kept: Floats  # (N, 4): context, amount, number or 0, and 1 if reached plus 2 if tried
     kept_keys: Integers  # (N, F + 1): the keys of the features
     ring: Floats  # (4,): rounds since a new start, new starts, the lowest and highest context

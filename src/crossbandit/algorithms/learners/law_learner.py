@@ -42,7 +42,7 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws.independence import SAMPLE, IndependenceTest
-from crossbandit.laws.memory import unkept
+from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
 from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
@@ -662,7 +662,7 @@ class LawLearner(LawShell, Shell):
     def parts(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what `decider_of` takes: a header, and arrays by name."""
         left_out = (*LEFT_OUT, *unkept(self.law.state))
-        parts: dict[str, Any] = {"law": self.law.arrays(without=left_out)}
+        parts: dict[str, Any] = {"law": law_arrays(self.law.state, without=left_out)}
         if self.guard is not None:
             parts["guard"] = self.guard.arrays()
         header = {
