@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ from crossbandit.errors import (
     DecisionError,
     InvalidContextError,
     InvalidParameterError,
+    LearnedBeforeError,
 )
-from crossbandit.laws import OutcomeLaw
+from crossbandit.laws import OutcomeLaw, laying
 from crossbandit.limits import Budget
 
 if TYPE_CHECKING:
@@ -301,3 +303,47 @@ def test_a_tick_is_on_the_right_side_however_many_there_are() -> None:
         bid = bidder.bid(600_000_050.0, reserve=599_999_990.4)
         assert bid.amount is not None
         assert 599_999_991 <= bid.amount <= 600_000_000
+
+
+def test_an_interrupt_while_the_grid_is_laid_comes_after_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bidder = FirstPriceBidder(feedback="always", seed=1)
+    values, prices = market(40)
+    bids = bidder.bid_many(values)
+    lay = laying.laid_again
+
+    def interrupted(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return lay(*given)
+
+    monkeypatch.setattr(laying, "laid_again", interrupted)
+    won = bids.amounts >= prices
+    with pytest.raises(KeyboardInterrupt):
+        bidder.settle_many(bids, won=won, highest_competing_bid=prices)
+    assert bidder.learner.law.rounds == 40
+    with pytest.raises(LearnedBeforeError):
+        bidder.settle(bids[0], won=bool(won[0]), highest_competing_bid=float(prices[0]))
+
+
+def test_many_outcomes_are_learned_as_each_alone() -> None:
+    values, prices = market(2600)
+    one, many = (FirstPriceBidder(classes=("site",), seed=1) for _ in range(2))
+    made = [bidder.bid_many(values, site="a") for bidder in (one, many)]
+    won = made[0].amounts >= prices
+    told = np.where(won, np.nan, prices)
+    many.settle_many(made[1], won=won, highest_competing_bid=told)
+    for i, bid in enumerate(made[0]):
+        one.settle(bid, won=bool(won[i]), highest_competing_bid=None if won[i] else prices[i])
+    for name, part in one.learner.law.arrays().items():
+        np.testing.assert_array_equal(part, many.learner.law.arrays()[name], err_msg=name)
+    assert one.learner.test.evidence() == many.learner.test.evidence()
+
+
+def test_a_law_learns_shares_where_prices_go_with_values_and_amounts_where_not() -> None:
+    generator = np.random.default_rng(7)
+    values, noise = np.exp(generator.standard_normal((2, 1500)) * [[1.0], [0.3]])
+    for prices, power in ((0.5 * values * noise, 1.0), (0.5 * noise, 0.0)):
+        bidder = FirstPriceBidder(seed=1)
+        bidder.warm_up(values, prices)
+        assert bidder.learner.law.parts[0].power == power

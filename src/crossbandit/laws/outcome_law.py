@@ -173,21 +173,15 @@ class OutcomeLaw(LawParts):
         self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, scratch)
         self.core = LawCore(*self.parts)
 
-    def settle_all(
-        self,
-        test: IndependenceTest | None,
-        contexts: Floats,
-        slots: Integers,
-        amounts: Floats,
-        reached: Any,
-        numbers: Floats,
-        tried: Any,
-        codes: Integers,
-    ) -> None:
-        """Learn from many outcomes in money, and set their codes; see `LawCore.settle_all`."""
-        columns = (contexts, slots, amounts, reached, numbers, tried, codes)
+    def settle_all(self, test: IndependenceTest | None, *columns: Any) -> None:
+        """Learn from many outcomes in money, and set their codes.
+
+        Args:
+            test: The test that learns with the law, if any.
+            *columns: As for `LawCore.settle_all`.
+        """
         done = 0
-        while done < contexts.size:
+        while done < len(columns[0]):
             core = None if test is None else test.core
             done += self.core.settle_all(core, *(column[done:] for column in columns))
             if self.core.stale:

@@ -31,7 +31,7 @@ from crossbandit.algorithms.learners.shell import (
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
-from crossbandit.core.steps import at_once
+from crossbandit.core.steps import at_once, interrupts_deferred
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import because_of, integer, reject
 from crossbandit.errors import (
@@ -48,6 +48,7 @@ from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Protocol, Self
 
     import numpy.typing as npt
@@ -488,7 +489,7 @@ class LawLearner(LawShell, Shell):
             put += put_codes(self.seen, made, sorted_)
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
-            with lock, self.deciding:
+            with lock, self.deciding, self._unparted():
                 slots = law.levels.table(columns, count)
                 amounts, reached, numbers = outcomes
                 tried = np.ones(count, dtype=np.uint8)
@@ -514,12 +515,16 @@ class LawLearner(LawShell, Shell):
         count, law = contexts.size, self.law
         labels = list(zip(*(columns[name].tolist() for name in law.classes), strict=True))
         outcomes = (amounts, reached, numbers)
-        with self.learning, self.deciding:
+        with self.learning, self.deciding, self._unparted():
             slots, tried = law.levels.table(columns, count), np.ones(count, dtype=np.uint8)
             given = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried)
             noting = self._noting(contexts, labels, outcomes)
             codes = np.empty(count, dtype=np.int64)
             at_once(noting, self._settling(*given, codes))
+
+    def _unparted(self) -> AbstractContextManager[None]:
+        """Delay Ctrl-C while a law learns that may lay its grid again: that is Python code."""
+        return interrupts_deferred() if self.law.lays else nullcontext()
 
     def _settling(self, *columns: Any) -> Step:
         """Return the step that learns from many outcomes.
