@@ -5,7 +5,8 @@ and imports none of them. `--names` prints what was counted by name, too, and `-
 replay and a simulation, which takes longer.
 
 Users can reach what a top-level module exports by `__all__`, what the reference shows beside that,
-and the public members of such classes and of their base classes. Structs are reached over HTTP.
+and the public members of such classes and of their base classes. Structs are reached over HTTP,
+and the docstrings of commands and of their options by `--help`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ _DECISION = re.compile(  # the others are the bids of a log, and a memory
 )
 _QUIET = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 _MAKERS = ("__init__", "__new__")
+_COMMAND = "takes_options"  # what makes a function a command
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -147,7 +149,17 @@ class House:
             home, _, name = page.rpartition(".")
             self._reach(home, name, found)
         bases = {one: [getattr(base, "attr", "") for base in one.bases] for one in self.classes}
-        return found | {one for one in bases if "Struct" in bases[one]}
+        return found | {one for one in bases if "Struct" in bases[one]} | self._commands()
+
+    def _commands(self) -> set[ast.AST]:
+        """Return the functions that are commands, and the classes that have their options."""
+        found = {
+            one
+            for one in self.functions
+            if any(ast.unparse(mark).endswith(_COMMAND) for mark in one.decorator_list)
+        }
+        kinds = {getattr(given.annotation, "id", "") for one in found for given in one.args.args}
+        return {*found, *(one for one in self.classes if one.name in kinds)}
 
     def _reach(self, home: str, name: str, found: set[ast.AST]) -> None:
         """Add what a name of a module stands for."""
@@ -258,8 +270,17 @@ def beside(root: Path) -> Iterator[Row]:
     """
     pages = [path.read_text(encoding="utf-8") for path in root.glob("docs/**/*.md")]
     yield Row("pages of docs / words", (len(pages), sum(len(one.split()) for one in pages)))
+    others = tuple(_other_lines(root, kinds) for kinds in (("pxd",), ("js",), ("html", "css")))
+    yield Row("lines of declarations of cores / scripts / templates and styles", others)
     tests = [path.read_text(encoding="utf-8") for path in root.glob("tests/**/*.py")]
     yield Row("files of tests / lines", (len(tests), sum(one.count("\n") for one in tests)))
+
+
+def _other_lines(root: Path, kinds: tuple[str, ...]) -> int:
+    """Return how many lines are not blank in the files of `src` whose names end like this."""
+    found = [path for kind in kinds for path in root.glob(f"src/**/*.{kind}")]
+    lines = (path.read_text(encoding="utf-8").splitlines() for path in found)
+    return sum(bool(line.strip()) for one in lines for line in one)
 
 
 def own_house() -> House:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.house import House, Row, own_house, sections
+from benchmarks.house import House, Row, beside, own_house, sections
 
 FILES = {
     "__init__.py": '"""A house."""\n\n__all__: list[str] = []\n',
@@ -158,3 +158,26 @@ def test_a_bar_holds_for_all_parts() -> None:
 
 def test_only_public_names_describe_their_arguments() -> None:
     assert list(own_house().unreachable_sections()) == []
+
+
+def test_help_prints_the_docstrings_of_commands(tmp_path: Path) -> None:
+    described = '    """Do.\n\n    Args:\n        a: A.\n    """\n'
+    (tmp_path / "commands.py").write_text(
+        f"class Own:\n{described}class Other:\n{described}@takes_options\ndef run(a: Own):\n"
+        f"{described}def walk(a: Other):\n{described}"
+    )
+    found = [name.rpartition(".")[2] for name, _ in House(tmp_path).unreachable_sections()]
+    assert found == ["Other", "walk"]
+
+
+def test_what_is_beside_the_code_is_counted(tmp_path: Path) -> None:
+    for name, text in {
+        "a/b.pxd": "x\n\ny\n",
+        "c.js": "1\n",
+        "d.css": "2\n",
+        "e.html": "3\n",
+    }.items():
+        path = tmp_path / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert [row.found for row in beside(tmp_path)] == [(0, 0), (2, 1, 2), (0, 0)]

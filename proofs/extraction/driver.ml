@@ -16,6 +16,19 @@
    One line on standard output for each round: the arm, then the policies before that round, m
    times k numbers, context by context.
 
+   For the certified learner:
+
+     1. 3 m k rounds              contexts, arms, rounds
+     2. alpha coins slots longest usual by_round
+     3. k numbers                 1 if an arm has a self-loop in every graph, else 0
+     4. members                   a number, and so many arms that are explored
+     5. graphs                    1, or m, or the number of rounds: so many graphs follow, as above;
+                                  that of context c, or of round t, is number c, or t
+     6. for each round            context u lot, then m rows of k losses
+
+   The lot is drawn iff it is less than 1 / every. One line for each round: the arm, the certificate
+   after the round, and the policies before it.
+
    For the bounds instead of a run:
 
      0 k alpha eta gamma rho beta rounds n epochs iota
@@ -30,6 +43,13 @@ let integer () = Scanf.scanf " %d" (fun x -> x)
 let numbers size = Array.init size (fun _ -> number ())
 
 let real (x : float) : RbaseSymbolsImpl.coq_R = Obj.magic x
+
+(* The first arm at which the running sum of the policy exceeds u. *)
+let draw policy u =
+  let rec first a sum =
+    let sum = sum +. policy.(a) in
+    if u < sum || a = Array.length policy - 1 then a else first (a + 1) sum in
+  first 0 0.
 
 let bounds () =
   let k = real (number ()) in
@@ -87,10 +107,7 @@ let run algorithm =
     let loss = Array.init m (fun _ -> numbers k) in
     let policy = Array.init m (fun c -> Array.init k (fun a ->
       (Obj.magic (learner.policy (Obj.magic !state) (Obj.magic c) (Obj.magic a)) : float))) in
-    let rec first a sum =
-      let sum = sum +. policy.(context).(a) in
-      if u < sum || a = k - 1 then a else first (a + 1) sum in
-    let arm = first 0 0. in
+    let arm = draw policy.(context) u in
     let seen c a =
       if graph.(arm).(Obj.magic a) then Some (real loss.(Obj.magic c).(Obj.magic a)) else None in
     (* The first draw of a program is the split, the second the retention. *)
@@ -108,7 +125,52 @@ let run algorithm =
     print_newline ()
   done
 
+let certified () =
+  let m = integer () in
+  let k = integer () in
+  let rounds = integer () in
+  let alpha = real (number ()) in
+  let coins = real (number ()) in
+  let slots = integer () in
+  let longest = integer () in
+  let usual = integer () in
+  let by_round = integer () = 1 in
+  let loops = Array.init k (fun _ -> integer () = 1) in
+  let members = integer () in
+  let dominating = List.init members (fun _ -> Obj.magic (integer ())) in
+  let count = integer () in
+  let graphs = Array.init count (fun _ ->
+    Array.init k (fun _ -> Array.init k (fun _ -> integer () = 1))) in
+  let graph t c = graphs.(if count = 1 then 0 else if count = rounds then t else c) in
+  let edge t c v a = (graph t (Obj.magic c)).(Obj.magic v).(Obj.magic a) in
+  let zero = Obj.magic 0 in
+  let learner = learner3 m k zero zero edge max_int alpha coins slots longest usual by_round
+    (fun a -> loops.(Obj.magic a)) dominating in
+  let state = ref learner.start in
+  for t = 0 to rounds - 1 do
+    let context = integer () in
+    let u = number () in
+    let lot = number () in
+    let loss = Array.init m (fun _ -> numbers k) in
+    let policy = Array.init m (fun c -> Array.init k (fun a ->
+      (Obj.magic (learner.policy !state (Obj.magic c) (Obj.magic a)) : float))) in
+    let arm = draw policy.(context) u in
+    let seen c a =
+      if (graph t context).(arm).(Obj.magic a) then Some (real loss.(Obj.magic c).(Obj.magic a))
+      else None in
+    (match learner.learn !state (Obj.magic context) (Obj.magic arm) seen with
+     | Draw (_, weight, next) ->
+       let drawn = lot < (Obj.magic (weight (Obj.magic true)) : float) in
+       (match next (Obj.magic drawn) with Ret s -> state := s | Draw _ -> assert false)
+     | Ret _ -> assert false);
+    let bound = certificate3 m k zero zero (Obj.magic !state) in
+    Printf.printf "%d %.17g" arm (Obj.magic bound : float);
+    Array.iter (Array.iter (Printf.printf " %.17g")) policy;
+    print_newline ()
+  done
+
 let () =
   match integer () with
+  | 3 -> certified ()
   | 0 -> bounds ()
   | algorithm -> run algorithm

@@ -68,12 +68,13 @@ def _scores(bid: Bid) -> tuple[int, int, int]:
     return made.round, made.score, made.total  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("given", [False, True])  # whether the time is, by who asks
 @pytest.mark.parametrize("amount", [3.0, 40.0, 1e6])
 def test_both_ways_reserve_and_pay_the_same_money(
-    amount: float, monkeypatch: pytest.MonkeyPatch
+    amount: float, monkeypatch: pytest.MonkeyPatch, *, given: bool
 ) -> None:
     now = 1_700_000_000.0
-    monkeypatch.setattr(time, "time", lambda: now)
+    monkeypatch.setattr(time, "time", lambda: now + 9 * given)
     usual, longer = (
         FirstPriceBidder(
             bids=21,
@@ -94,7 +95,8 @@ def test_both_ways_reserve_and_pay_the_same_money(
     waiting = []
     for value, price in rng.uniform(0.3, [10, 6], size=(300, 2)).tolist():
         now += 40.0
-        first, second = usual.bid(value), longer.bid(value, reserve=0)
+        at = now if given else None
+        first, second = usual.bid(value, at=at), longer.bid(value, reserve=0, at=at)
         assert (first.amount, first.reason) == (second.amount, second.reason)
         waiting.append((first, second, price))
         for mine, theirs, least in waiting[: len(waiting) - 3]:  # outcomes are late

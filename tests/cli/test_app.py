@@ -7,15 +7,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 import crossbandit
 from crossbandit.cli.app import app, run_command
 from crossbandit.cli.study import _study
+from crossbandit.cli.terminal import Within, takes_options
 from tests.studies.helpers import SMALL, mischief, start
 
 
@@ -202,3 +205,39 @@ def test_too_little_memory_is_a_sentence(
     assert ended.value.code == 1
     expected = "Error: There is not enough memory for this. Unable to allocate 8 EiB\n"
     assert capsys.readouterr().err == expected
+
+
+def test_options_are_declared_by_a_signature_and_its_docstring() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Options:
+        """Some options.
+
+        Attributes:
+            low_bids (AMOUNT): What is low, over
+                two lines. [default: none]
+        """
+
+        low_bids: Annotated[float, Within(0, 1)] | None = None
+
+    @takes_options
+    def command(path: str, options: Options, *, force_: bool = False) -> None:
+        """Do it.
+
+        Args:
+            path (FILE): Where.
+            options: More.
+            force_: In any case.
+        """
+        typer.echo(f"{path} {options.low_bids} {force_}")
+
+    made = typer.Typer(rich_markup_mode="rich")
+    made.command()(command)
+    shown = CliRunner(env={"COLUMNS": "200"}).invoke(made, ["--help"]).output
+    shown = " ".join(shown.replace("│", " ").split())
+    assert "Args" not in shown
+    assert "What is low, over two lines. [default: none]" in shown
+    assert "AMOUNT" in shown
+    assert "FILE" in shown
+    done = CliRunner().invoke(made, ["a", "--low-bids", "0.5", "--force"])
+    assert done.output == "a 0.5 True\n"
+    assert CliRunner().invoke(made, ["a", "--low-bids", "2"]).exit_code == 2

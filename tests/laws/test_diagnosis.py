@@ -140,6 +140,11 @@ def test_words() -> None:
     assert "%" not in str(Diagnosis(50.0, math.nan, 1_000))
     assert "hardly matters" in str(Diagnosis(50.0, 0.001, 1_000))
     assert "5 % more" in str(Diagnosis(math.log(1e6), 0.05, 1_000))
+    vague, known = (str(Diagnosis(50.0, 0.05, 1_000, error=error)) for error in (0.03, 0.01))
+    assert "%" not in vague
+    assert "how much more" in vague.lower()
+    assert "an estimated 5 % more, at least 3 %" in known
+    assert "hardly matters" not in str(Diagnosis(50.0, 0.001, 1_000, error=0.01))
 
 
 def test_one_outcome_at_a_time_is_the_same() -> None:

@@ -453,11 +453,12 @@ def test_bid_responses_with_several_bids_are_rows(tmp_path: Path) -> None:
     assert "Lines of other kinds were not used: 'no bid' (1)." in log.remarks
     with path.open("a") as file:
         file.write('\n{"id": "4", "seatbid": [{"bid": [{"price": "x", "ext": {"value": 1}}]}]}')
-        file.write('\n{"auction_id": "4", "event": "loss"}\n{"odd": 1}')
+        file.write('\n{"auction_id": "4", "event": "loss"}\n{"odd": 1}\n{nonsense')
     faults = survey_log(AuctionLog(path, format="openrtb")).faults
     assert [(fault.line, fault.reason) for fault in faults] == [
         (7, "the own bid is not a number: 'x'"),
         (9, "neither a bid nor a win nor a loss"),
+        (10, "no JSON object"),
     ]
 
 
@@ -486,3 +487,66 @@ def test_bid_responses_and_notice_urls_are_recognised(
     assert table(AuctionLog("-")) == expected  # it is read once, and recognised twice
     plain = lines(tmp_path / "plain.csv", "value,min_bid_to_win,page", "5,2,/a?id=1", "6,3,/b?id=2")
     assert AuctionLog(plain).remarks == ()
+
+
+def previous(name: str, **told: Any) -> dict[str, Any]:
+    """A previous auction as Prebid's module tells it."""
+    usual = {"bidderRequestId": "r", "rendered": 1, "source": "pbjs", "adUnitCode": "div-1"}
+    return {**usual, "bidId": name, **told}
+
+
+def request(*auctions: dict[str, Any]) -> dict[str, Any]:
+    found = {"ext": {"prebid": {"previousauctioninfo": list(auctions)}}}
+    return {"id": "another", "imp": [{"id": "1"}], "ortb2": found if auctions else {}}
+
+
+def test_previous_auctions_of_prebid_are_joined_with_bids(tmp_path: Path) -> None:
+    bids = lines(
+        tmp_path / "bids.jsonl",
+        *({"bidId": one, "value": 5 + i, "bid": 2 + i} for i, one in enumerate("abcdef")),
+    )
+    requests = lines(
+        tmp_path / "requests.jsonl",
+        request(),
+        request(
+            previous("a", bidderCpm=2, highestBidCpm=2),
+            previous("b", bidderCpm=3, highestBidCpm=4.5),
+        ),
+        request(
+            previous("c", bidderCpm=4, highestBidCpm=4, rendered=0),
+            previous("d", bidderCpm=None, highestBidCpm=4),
+            previous("e", bidderCpm=6, highestBidCpm=7, rendered=0),
+        ),
+        {"ext": request(previous("f", bidderCpm="nobid", highestBidCpm=7))["ortb2"]["ext"]},
+    )
+    log = AuctionLog([bids, requests])
+    assert table(log) == [(5, -1, 2, 1), (6, 4.5, 3, 0), (9, 7, 6, 0)]
+    assert log.ties == "lose"
+    assert log.remarks == (
+        "Read as bids and previous auctions of Prebid. Auctions won: 1, lost: 2.",
+        (
+            "Auctions that were dropped: 3 (a bid but no notice, while others have notices of "
+            "losses: 3)."
+        ),
+        (
+            "Lines of other kinds were not used: 'no bid' (2), 'no previous auction' (1), "
+            "'not rendered' (1)."
+        ),
+        "The price of a lost auction is what the winner paid.",
+    )
+    assert survey_log(log).bad == 0
+
+
+def test_previous_auctions_may_tell_the_least_bid_that_wins(tmp_path: Path) -> None:
+    """A loser may be told this alone; one who won may be told what would have been enough."""
+    path = lines(
+        tmp_path / "log.jsonl",
+        *({"bidId": one, "value": 5, "bid": 2} for one in "ab"),
+        request(previous("a", minBidToWin=2.75), previous("b", minBidToWin=1.5, bidderCpm=2)),
+        "{nonsense",
+        request(previous("x", minBidToWin="much")),
+    )
+    log = AuctionLog(path)
+    assert table(log) == [(5, 2.75, 2, 0), (5, 1.5, 2, 1)]
+    assert survey_log(log).faults == (Fault(4, "no JSON object"),)
+    assert "Lines of other kinds were not used: 'no bid' (1)." in log.remarks

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crossbandit.algorithms.certified_core import CertifiedParameters
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.core.types import Booleans, Floats, Integers
 
@@ -50,15 +51,17 @@ def build(folder: Path, program: str = "learner") -> Path:
     return folder / "extraction" / program
 
 
-def build_with_mistake(folder: Path, old: str, new: str) -> Path:
-    """Build the learners from a copy of the definition in which `old` is replaced by `new`."""
-    text = (PROOFS / "Statement.v").read_text(encoding="utf-8")
-    assert text.count(old) == 1, f"Statement.v no longer has {old!r} once: change the mistake."
+def build_with_mistake(folder: Path, old: str, new: str, *, file: str = "Statement.v") -> Path:
+    """Build the learners from a copy of their definition in which `old` is replaced by `new`."""
+    text = (PROOFS / file).read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{file} no longer has {old!r} once: change the mistake."
     (folder / "extraction").mkdir()
-    for name in ("Makefile", "extraction/Extract.v", "extraction/driver.ml"):
+    definitions = ("Statement.v", "Learner.v")
+    for name in ("Makefile", "extraction/Extract.v", "extraction/driver.ml", *definitions):
         shutil.copy(PROOFS / name, folder / name)
-    (folder / "_CoqProject").write_text("-Q . Crossbandit\nStatement.v\n", encoding="utf-8")
-    (folder / "Statement.v").write_text(text.replace(old, new), encoding="utf-8")
+    project = "-Q . Crossbandit\n" + "\n".join(definitions)
+    (folder / "_CoqProject").write_text(project, encoding="utf-8")
+    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
     return build(folder)
 
 
@@ -99,6 +102,39 @@ def run_extracted(executable: Path, script: Script) -> tuple[Integers, Floats]:
     assert done.returncode == 0, done.stderr
     rows = np.array([line.split() for line in done.stdout.splitlines()], dtype=np.float64)
     return rows[:, 0].astype(np.int64), rows[:, 1:].reshape(rounds, contexts, arms)
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedScript:
+    """An instance for the certified learner, and every number that its rounds need."""
+
+    parameters: CertifiedParameters
+    loops: Booleans  # (K,), the arms with a self-loop in every graph
+    dominating: list[int]
+    graphs: Booleans  # (1 or M or T, K, K)
+    contexts: Integers  # (T,)
+    uniforms: Floats  # (T, 2): arm and lot
+    losses: Floats  # (T, M, K)
+
+
+def run_certified(executable: Path, script: CertifiedScript) -> tuple[Integers, Floats, Floats]:
+    """Return arms (T,), certificates after each round (T,), and policies before it (T, M, K)."""
+    given, (rounds, contexts, arms) = script.parameters, script.losses.shape
+    longest = given.block if given.by_round else given.memory // 8
+    lines = [
+        f"3 {contexts} {arms} {rounds}",
+        f"{given.alpha} {given.coins} {given.slots} {longest} {given.block} {given.by_round:d}",
+        " ".join(str(int(loop)) for loop in script.loops),
+        " ".join(map(str, [len(script.dominating), *script.dominating])),
+        f"{len(script.graphs)} {' '.join(str(int(edge)) for edge in script.graphs.ravel())}",
+    ]
+    for context, uniforms, losses in zip(
+        script.contexts, script.uniforms, script.losses, strict=True
+    ):
+        lines.append(f"{context} {_numbers(uniforms)} {_numbers(losses)}")
+    rows = np.array(run_model(executable, lines), dtype=np.float64)
+    arms_played = rows[:, 0].astype(np.int64)
+    return arms_played, rows[:, 1], rows[:, 2:].reshape(rounds, contexts, arms)
 
 
 def _numbers(values: Floats | list[float]) -> str:

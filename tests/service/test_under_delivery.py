@@ -15,9 +15,11 @@ from crossbandit.service import (
     ReturnOnSpendSettings,
     open_store,
 )
+from crossbandit.service.figures import under_delivery
 from crossbandit.service.http import create_app
 from tests.service.asgi import request
 from tests.service.live import eventually
+from tests.service.page.stub import budget
 from tests.service.test_node import decide
 
 if TYPE_CHECKING:
@@ -86,6 +88,15 @@ def test_money_that_waits_for_outcomes_is_named_as_the_cause(node: Node) -> None
     budget = BudgetSettings(60.0, per="day", pacing="even")
     (alert,) = played(node, 18, told=False, budget=budget).alerts
     assert "report every outcome, set 'expires', or raise 'worst_case'" in alert
+
+
+def test_it_is_said_how_late_outcomes_come() -> None:
+    one = budget(amount=1_000.0, reserved=420.0, left=400.0, planned=750.0, auctions=200)
+    assert under_delivery(one, (one,), 1_860.0).endswith(
+        "Outcomes come 31 min late. Most of the money, 420, is reserved for bids without an "
+        "outcome: report every outcome, set 'expires', or raise 'worst_case'."
+    )
+    assert "late" not in under_delivery(one, (one,), 5.0)
 
 
 def test_a_target_is_named_as_the_cause(node: Node) -> None:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -85,3 +87,24 @@ def test_a_missing_extra_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackageError, match=rf'pip install "crossbandit\[{backend}\]"'):
         studies.run(small(), tmp_path, backend=backend)
+
+
+def test_results_that_nobody_waits_for_are_no_reason_for_a_warning() -> None:
+    with backends.open_pool("local", 2, None) as pool, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = pool.map(time.sleep, [0.0, *[0.2] * 20])
+        next(results)
+        results.close()
+
+
+def test_an_interrupt_while_a_result_is_stored_is_no_reason_for_a_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    def interrupted(progress: studies.StudyProgress) -> None:
+        if progress.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        studies.run(small(), tmp_path, jobs=2, progress=interrupted)
+    assert [str(one.message) for one in recwarn] == []
+    assert 0 < studies.run(small(), tmp_path, jobs=2).kept < len(small().cells)

@@ -32,24 +32,17 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from coba import primitives
 
-from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked
+from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, Settings, checked
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import integer, reject, verbatim
 from crossbandit.environments import BlockEnvironment, Environment
-from crossbandit.environments.environment import (
-    availability,
-    batches,
-    checked_rows,
-    horizon_of,
-    is_adaptive,
-)
+from crossbandit.environments import environment as base
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidLossesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from crossbandit.adapters.separate import Settings
     from crossbandit.algorithms import Algorithm, Decision, Learner
     from crossbandit.core.types import Floats
 
@@ -91,7 +84,7 @@ class _Rewards(primitives.Rewards):  # type: ignore[misc]
 
     def __call__(self, action: Any) -> RevealedReward:
         problem, arm = self._environment.problem, action.index(1)
-        rows = checked_rows(self._environment, self._round)
+        rows = base.checked_rows(self._environment, self._round)
         loss = float(problem.form.readout(self._context).losses(rows[[arm]], [arm])[0])
         shown = {int(b): rows[b] for b in problem.graph.out_neighbors(arm)}
         if problem.grants_own_loss:
@@ -126,12 +119,12 @@ class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
             reject("CobaEnvironment", "environment", expected, environment)
         limited = isinstance(environment, BlockEnvironment) and environment.limits() is not None
         wrong = "one with limits" if limited else ""
-        wrong = wrong or ("an adaptive one" if is_adaptive(environment) else "")
+        wrong = wrong or ("an adaptive one" if base.is_adaptive(environment) else "")
         if wrong or environment.problem.graph_kind != "fixed":
             got = verbatim(wrong or "one whose graph changes")
             expected = "one with a fixed graph, whose rounds do not depend on the arms played"
             reject("CobaEnvironment", "environment", expected, got)
-        horizon_of(environment)
+        base.horizon_of(environment)
         self.environment = environment
         self.problem = environment.problem
         self._seed = integer("CobaEnvironment", "seed", seed, at_least=0, at_most=None)
@@ -156,9 +149,9 @@ class CobaEnvironment(primitives.Environment):  # type: ignore[misc]
         actions = [tuple(int(a == b) for b in range(arms)) for a in range(arms)]
         levels = [str(c) for c in range(self.problem.contexts or 0)]
         named: dict[int, Any] = {}
-        for start, stop in batches(self.environment):
+        for start, stop in base.batches(self.environment):
             contexts = self.environment.context_distribution.draw(generator, stop - start)
-            available = availability(self.environment, contexts)
+            available = base.availability(self.environment, contexts)
             for i, context in enumerate(contexts):
                 if levels and int(context) not in named:
                     named[int(context)] = primitives.Categorical(str(int(context)), levels)

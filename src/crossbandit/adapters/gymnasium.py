@@ -31,14 +31,8 @@ from crossbandit.core.extras import require
 from crossbandit.core.losses import write_rows
 from crossbandit.core.validation import reject
 from crossbandit.environments import BlockEnvironment, Environment, UniformVectors
+from crossbandit.environments import environment as base
 from crossbandit.environments.applied import Sleeping
-from crossbandit.environments.environment import (
-    availability,
-    build,
-    checked_block,
-    checked_rows,
-    horizon_of,
-)
 from crossbandit.graphs.builders import build as build_graph
 
 require("gymnasium", extra="gymnasium", owner="crossbandit.adapters.gymnasium")
@@ -51,7 +45,6 @@ if TYPE_CHECKING:
 
     from crossbandit.core.blocks import LossBlock
     from crossbandit.core.types import Floats
-    from crossbandit.environments.environment import RunLimits
     from crossbandit.limits.pace_core import PacedAuctions
 
 _BATCH = 256  # the number of rounds whose losses are computed at once
@@ -92,14 +85,14 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
     def __init__(self, name: str, horizon: int = 10_000, **parameters: Any) -> None:
         if isinstance(parameters.get("graph"), dict):
             parameters["graph"] = build_graph(**parameters["graph"])
-        self.environment: Environment = build(name, horizon=horizon, **parameters)
+        self.environment: Environment = base.build(name, horizon=horizon, **parameters)
         if not isinstance(self.environment, Environment):
             reject("BanditEnv", "name", "the name of an Environment", self.environment)
         self.action_space = spaces.Discrete(self.environment.problem.arms)
         self.observation_space = _space(self.environment)
         self._round = 0
         self._batch: tuple[int, LossBlock] | None = None
-        self._limits: RunLimits | None = None
+        self._limits: base.RunLimits | None = None
         self._paced: PacedAuctions | None = None
         self._drawn: npt.NDArray[Any] = np.empty(0)  # the context before limits
         self._context: npt.NDArray[Any] = np.empty(0)
@@ -138,7 +131,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
             gymnasium.error.InvalidAction: The action is not an arm.
             gymnasium.error.ResetNeeded: The episode has not started, or is over.
         """
-        horizon = horizon_of(self.environment)
+        horizon = base.horizon_of(self.environment)
         if self._round >= horizon or not self._available.size:
             raise gymnasium.error.ResetNeeded(
                 f"There is no round to play: call reset first, and again after {horizon} rounds."
@@ -168,20 +161,20 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
     def _losses(self) -> Floats:
         """Return the rows of all arms in the current round."""
         if not isinstance(self.environment, BlockEnvironment):
-            return checked_rows(self.environment, self._round).copy()
+            return base.checked_rows(self.environment, self._round).copy()
         start = self._round - self._round % _BATCH
         if self._batch is None or self._batch[0] != start:
-            stop = min(start + _BATCH, horizon_of(self.environment))
-            self._batch = start, checked_block(self.environment, start, stop)
+            stop = min(start + _BATCH, base.horizon_of(self.environment))
+            self._batch = start, base.checked_block(self.environment, start, stop)
         rows = np.empty((self.environment.problem.arms, self.environment.problem.form.columns))
         write_rows(self._batch[1], self._round - start, rows)
         return rows
 
     def _draw(self) -> None:
         self._drawn = self._context = self.environment.context_distribution.draw(self.np_random, 1)
-        mask = availability(self.environment, self._context)
+        mask = base.availability(self.environment, self._context)
         self._available = np.ones(self.environment.problem.arms, bool) if mask is None else mask[0]
-        if self._limits is not None and self._round < horizon_of(self.environment):
+        if self._limits is not None and self._round < base.horizon_of(self.environment):
             paced = self._limits.rounds(self._round, self._drawn)
             shown = self.environment.problem.form.block(self._drawn.copy(), self._available[None])
             self._paced = paced.core.auctions(paced, shown)
@@ -196,7 +189,7 @@ class BanditEnv(gymnasium.Env[Any, np.int64]):
         low, high = _box(self.environment)
         if self._limits is None:
             return self._context[0, low < high]
-        time_left = 1.0 - self._round / horizon_of(self.environment)
+        time_left = 1.0 - self._round / base.horizon_of(self.environment)
         return np.append(self._context[0, low < high], [self._limits.share_left, time_left])
 
     def _info(self) -> dict[str, Any]:

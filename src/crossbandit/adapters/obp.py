@@ -13,20 +13,15 @@ because the package does not build with the versions that Crossbandit is tested 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from crossbandit.core.types import Floats, Integers
 from crossbandit.core.validation import array, integer, reject, verbatim
-from crossbandit.logs.evaluate import evaluate_policy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from crossbandit.core.types import Floats, Integers
-    from crossbandit.logs.evaluate import PolicyValue
+from crossbandit.logs.evaluate import PolicyValue, evaluate_policy
 
 __all__ = ["evaluate_obp", "to_obp"]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, checked, key
+from crossbandit.adapters.separate import MAX_CONTEXTS, SeparateLearners, Settings, checked, key
 from crossbandit.core.extras import require
 from crossbandit.errors import DecisionError
 
@@ -31,7 +31,6 @@ from river import bandit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from crossbandit.adapters.separate import Settings
     from crossbandit.algorithms import Algorithm
 
 __all__ = ["RiverContextualPolicy", "RiverPolicy"]

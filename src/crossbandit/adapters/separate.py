@@ -6,22 +6,17 @@ action played.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, CrossGraphAdaptive
+from crossbandit.algorithms import Algorithm, CrossGraphAdaptive, Decision, Learner
 from crossbandit.algorithms.learners.problem import Problem
+from crossbandit.core.types import Booleans, Floats
 from crossbandit.core.validation import integer, number, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.graphs import singletons
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from crossbandit.algorithms import Decision, Learner
-    from crossbandit.core.types import Booleans, Floats
 
 MAX_CONTEXTS = 1000
 

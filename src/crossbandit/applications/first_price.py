@@ -321,8 +321,8 @@ class FirstPriceBidder(HiddenNumberApplication):
         try:
             if self.lays:
                 return self._bid_anything(value, reserve, labels)
-            if core is not None and reserve is at is None:
-                usual: Bid | None = core.bid(learner, spending, value, labels, taken)
+            if core is not None and reserve is None and (at is None or type(at) is float):
+                usual: Bid | None = core.bid(learner, spending, value, at, labels, taken)
                 if usual is not None:
                     return usual
             worth, floor, first, last = self._auction("bid", value, reserve)

@@ -20,17 +20,11 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="rich",
 )
-app.command()(reproduce)
-app.command()(run)
-app.command()(new_study)
-app.command("list")(list_names)
-app.command()(report)
-app.command()(export)
-app.command()(verify)
-app.command()(replay)
-app.command()(evaluate)
-app.command()(make_log)
-app.command()(serve)
+for _command in (
+    *(reproduce, run, new_study, list_names, report, export),
+    *(verify, replay, evaluate, make_log, serve),
+):
+    app.command("list" if _command is list_names else None)(_command)
 
 
 def _print_version(wanted: bool) -> None:

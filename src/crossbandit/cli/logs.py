@@ -6,22 +6,13 @@ import os
 import shlex
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crossbandit.cli.terminal import (
-    Backend,
-    Modules,
-    notify,
-    say,
-    say_faults,
-    say_paths,
-    stopping,
-    takes_options,
-)
+from crossbandit.cli import terminal
 from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
@@ -37,41 +28,28 @@ WHOLE_LOG = "log"
 # Options that do not change the numbers.
 _NOT_REPEATED = {"logs", "out", "quiet", "jobs", "backend", "address"}
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print only errors.")]
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitOptions:
-    """The options that ask for limits."""
+    """The options that ask for limits.
 
-    budget: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="AMOUNT/PERIOD",
-            help="What every strategy may spend in each period, such as 500/day. Periods: hour, "
-            "day, week, month, a number of auctions, or log. May be given several times. "
-            "\\[default period: log]",
-        ),
-    ] = None
-    per: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PERIOD", help="Period of a --budget that is given without one."),
-    ] = None
-    pacing: Annotated[
-        Literal["traffic", "even", "asap"] | None,
-        typer.Option(help="How budgets are spread over their periods. \\[default: traffic]"),
-    ] = None
-    target_roi: Annotated[
-        float | None,
-        typer.Option(metavar="RATIO", help="The least ratio of the values won to the spend."),
-    ] = None
-    target_cost: Annotated[
-        float | None, typer.Option(metavar="AMOUNT", help="The highest average cost of a win.")
-    ] = None
-    aim: Annotated[
-        Literal["value", "surplus"] | None,
-        typer.Option(help="What to maximize under a target. \\[default: value]"),
-    ] = None
+    Attributes:
+        budget (AMOUNT/PERIOD): What every strategy may spend in each period, such as 500/day.
+            Periods: hour, day, week, month, a number of auctions, or log. May be given several
+            times. [default period: log]
+        per (PERIOD): Period of a --budget that is given without one.
+        pacing: How budgets are spread over their periods. [default: traffic]
+        target_roi (RATIO): The least ratio of the values won to the spend.
+        target_cost (AMOUNT): The highest average cost of a win.
+        aim: What to maximize under a target. [default: value]
+    """
+
+    budget: list[str] | None = None
+    per: list[str] | None = None
+    pacing: Literal["traffic", "even", "asap"] | None = None
+    target_roi: float | None = None
+    target_cost: float | None = None
+    aim: Literal["value", "surplus"] | None = None
 
     def limits(self, timezone: str) -> list[Limit]:
         """Return the limits that the options ask for.
@@ -143,100 +121,68 @@ def _period(option: str, text: str) -> str | int | None:
 # --- options about logs, which several commands have ---------------------------------------------
 
 
-_COLUMN = "a name, or a number from 1."
-
-
-_BY_NAME = " \\[default: by usual names]"
 Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
 
 
-def column_option(what: str, default: str = "") -> Any:
-    """Return an option that names a column."""
-    return typer.Option(metavar="COLUMN", help=f"Column with {what}: {_COLUMN}{default}")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """The options that all commands that read logs have."""
+    """The options that all commands that read logs have.
 
-    logs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="LOG...",
-            help="CSV, JSON lines or Parquet files, folders, patterns, or - for the standard "
-            "input.",
-        ),
-    ]
-    format_: Annotated[
-        Literal["auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou"],
-        typer.Option("--format", help="What the log holds. 'auto' recognises it from the content."),
+    Attributes:
+        logs (LOG...): CSV, JSON lines or Parquet files, folders, patterns, or - for the standard
+            input.
+        format_: What the log holds. 'auto' recognises it from the content.
+        value_column (COLUMN): Column with the value: a name, or a number from 1. [default: by usual
+            names]
+        price_column (COLUMN): Column with the highest competing bid: a name, or a number from 1.
+            [default: by usual names]
+        bid_column (COLUMN): Column with your own bids, which evaluate needs and replay compares
+            with: a name, or a number from 1.
+        won_column (COLUMN): Column with whether you won: a name, or a number from 1.
+        reserve_column (COLUMN): Column with a reserve per auction: a name, or a number from 1.
+        time_column (COLUMN): Column with the time: a name, or a number from 1.
+        id_column (COLUMN): Column with the id of the auction; lines that repeat one are left out: a
+            name, or a number from 1.
+        class_column (COLUMN): Column with a class, such as a site, that prices may depend on; may
+            be repeated: a name, or a number from 1.
+        reserve: The lowest bid that can win.
+        ties: Whether a bid that equals the highest competing bid wins. [default: as the format
+            says; or as in the log, for evaluate; otherwise win]
+        value_unit: Unit of the values. All amounts become units of money for one impression.
+        price_unit: Unit of prices, bids and reserves; likewise.
+        currency (CODE): Currency to keep, if notices have several.
+        price_loss (CODE): A code of losses that are about the price; may be repeated. [default: as
+            the format says]
+        sort_by (COLUMN): Column of times or numbers to sort the lines by.
+        timezone (ZONE): Time zone of times without an offset.
+        partitions: Read folder names such as day=5 as columns.
+        limit: Number of lines to read; with replay --by, of each part. [default: all]
+        max_bad: Number of bad lines to leave out before stopping.
+    """
+
+    logs: list[str] = field(kw_only=False)
+    format_: Literal[
+        "auto", "csv", "parquet", "jsonl", "openrtb", "google", "ipinyou", "prebid"
     ] = "auto"
-    value_column: Annotated[str | None, column_option("the value", _BY_NAME)] = None
-    price_column: Annotated[str | None, column_option("the highest competing bid", _BY_NAME)] = None
-    bid_column: Annotated[
-        str | None, column_option("your own bids, which evaluate needs and replay compares with")
-    ] = None
-    won_column: Annotated[str | None, column_option("whether you won")] = None
-    reserve_column: Annotated[str | None, column_option("a reserve per auction")] = None
-    time_column: Annotated[str | None, column_option("the time")] = None
-    id_column: Annotated[
-        str | None, column_option("the id of the auction; lines that repeat one are left out")
-    ] = None
-    class_column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with a class, such as a site, that prices may depend on; may be "
-            f"repeated: {_COLUMN}",
-        ),
-    ] = None
-    reserve: Annotated[float, typer.Option(min=0, help="The lowest bid that can win.")] = 0.0
-    ties: Annotated[
-        Literal["win", "lose"] | None,
-        typer.Option(
-            help="Whether a bid that equals the highest competing bid wins. "
-            "\\[default: as the format says; or as in the log, for evaluate; otherwise win]"
-        ),
-    ] = None
-    value_unit: Annotated[
-        Unit | None,
-        typer.Option(
-            help="Unit of the values. All amounts become units of money for one impression."
-        ),
-    ] = None
-    price_unit: Annotated[
-        Unit | None, typer.Option(help="Unit of prices, bids and reserves; likewise.")
-    ] = None
-    currency: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Currency to keep, if notices have several.")
-    ] = None
-    price_loss: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CODE",
-            help="A code of losses that are about the price; may be repeated. "
-            "\\[default: as the format says]",
-        ),
-    ] = None
-    sort_by: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column of times or numbers to sort the lines by."),
-    ] = None
-    timezone: Annotated[
-        str, typer.Option(metavar="ZONE", help="Time zone of times without an offset.")
-    ] = "UTC"
-    partitions: Annotated[
-        bool, typer.Option("--partitions", help="Read folder names such as day=5 as columns.")
-    ] = False
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of lines to read; with replay --by, of each part. \\[default: all]"
-        ),
-    ] = None
-    max_bad: Annotated[
-        int, typer.Option(min=0, help="Number of bad lines to leave out before stopping.")
-    ] = 100
+    value_column: str | None = None
+    price_column: str | None = None
+    bid_column: str | None = None
+    won_column: str | None = None
+    reserve_column: str | None = None
+    time_column: str | None = None
+    id_column: str | None = None
+    class_column: list[str] | None = None
+    reserve: Annotated[float, terminal.Within(0)] = 0.0
+    ties: Literal["win", "lose"] | None = None
+    value_unit: Unit | None = None
+    price_unit: Unit | None = None
+    currency: str | None = None
+    price_loss: list[str] | None = None
+    sort_by: str | None = None
+    timezone: str = "UTC"
+    partitions: bool = False
+    limit: terminal.Count | None = None
+    max_bad: terminal.Natural = 100
 
     def open(self, **further: Any) -> AuctionLog:
         """Return the log that the options describe; `further` are columns and other options."""
@@ -316,84 +262,57 @@ def name_of(logs: Sequence[str]) -> str:
 _GEOMETRIC = "geometric:"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlayOptions:
-    """Who plays, and by which rules."""
+    """Who plays, and by which rules.
 
-    feedback: Annotated[
-        Literal["after-loss", "after-win", "always", "won-lost"] | None,
-        typer.Option(
-            help="Who is told the highest competing bid. "
-            "\\[default: as notices in the log show; otherwise after-loss]"
-        ),
-    ] = None
-    algorithm: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ID",
-            help="A learner: law, guarded law or an algorithm; may be repeated. "
-            "\\[default: law, cross-graph-adaptive, cross-graph]",
-        ),
-    ] = None
-    module: Modules = None
-    bids: Annotated[
-        str,
-        typer.Option(
-            metavar="BIDS",
-            help="The grid of bids: auto (100 bids that suit the values of the log), a number of "
-            "evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.",
-        ),
-    ] = "auto"
-    highest_value: Annotated[
-        float | None,
-        typer.Option(
-            help="An upper bound on the values. \\[default: the highest value of the log]"
-        ),
-    ] = None
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column, such as the campaign; each level is replayed by itself."
-        ),
-    ] = None
+    Attributes:
+        feedback: Who is told the highest competing bid. [default: as notices in the log show;
+            otherwise after-loss]
+        algorithm (ID): A learner: law, guarded law or an algorithm; may be repeated. [default: law,
+            cross-graph-adaptive, cross-graph]
+        module (FILE.py): A Python file or module that registers more of them. Its code is run. May
+            be repeated.
+        bids (BIDS): The grid of bids: auto (100 bids that suit the values of the log), a number of
+            evenly spread ones, a list 0,0.5,1, or geometric:COUNT:LOW:HIGH.
+        highest_value: An upper bound on the values. [default: the highest value of the log]
+        by (COLUMN): Column, such as the campaign; each level is replayed by itself.
+    """
+
+    feedback: Literal["after-loss", "after-win", "always", "won-lost"] | None = None
+    algorithm: list[str] | None = None
+    module: list[str] | None = None
+    bids: str = "auto"
+    highest_value: float | None = None
+    by: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How often learners play, and where."""
+    """How often learners play, and where.
 
-    fractions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LIST",
-            help="Fixed fractions of the value to bid, as in 0.3,0.5. \\[default: 0.1 to 0.95]",
-        ),
-    ] = None
-    seeds: Annotated[int, typer.Option(min=1, help="Number of runs of each learner.")] = 5
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the first run.")] = 0
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of threads; with --by, of workers. \\[default: one per core]"
-        ),
-    ] = None
-    backend: Annotated[Backend, typer.Option(help="With --by, where the parts are replayed.")] = (
-        Backend.local
-    )
-    address: Annotated[
-        str | None, typer.Option(help="With --by, the address of a Ray or Dask cluster.")
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the results. \\[default: results/replay; with --by, "
-            "results/replay-by-COLUMN]"
-        ),
-    ] = None
-    quiet: Quiet = False
+    Attributes:
+        fractions (LIST): Fixed fractions of the value to bid, as in 0.3,0.5. [default: 0.1 to 0.95]
+        seeds: Number of runs of each learner.
+        seed: The seed of the first run.
+        jobs: Number of threads; with --by, of workers. [default: one per core]
+        backend: With --by, where the parts are replayed.
+        address: With --by, the address of a Ray or Dask cluster.
+        out: Folder of the results. [default: results/replay; with --by, results/replay-by-COLUMN]
+        quiet: Print only errors.
+    """
+
+    fractions: str | None = None
+    seeds: terminal.Count = 5
+    seed: terminal.Natural = 0
+    jobs: terminal.Count | None = None
+    backend: terminal.Backend = terminal.Backend.local
+    address: str | None = None
+    out: Path | None = None
+    quiet: bool = False
 
 
-@takes_options
+@terminal.takes_options
 def replay(
     context: typer.Context,
     log: LogOptions,
@@ -405,14 +324,14 @@ def replay(
 
     Learners see only what their own bids would have revealed.
     """
-    with stopping("Stopped. Nothing was written."):
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit.core.modules import load_modules
         from crossbandit.core.report import check_folder
         from crossbandit.logs import replay as replays
         from crossbandit.logs.replay.page import WRITTEN, WRITTEN_BY, write, write_by
 
         by, quiet = play.by, run.quiet
-        if by is None and (run.backend is not Backend.local or run.address is not None):
+        if by is None and (run.backend is not terminal.Backend.local or run.address is not None):
             raise InvalidParameterError(
                 "--backend and --address are for the parts of a log. Give --by, or leave them out."
             )
@@ -423,7 +342,7 @@ def replay(
         else:
             check_folder(out, WRITTEN_BY, "replays with --by")
         if not quiet:
-            notify(f"Reading {' '.join(log.logs)} ...")
+            terminal.notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(highest_value=play.highest_value, by=by)
         settings: dict[str, Any] = {
             "limits": [] if limits == LimitOptions() else limits.limits(log.timezone),
@@ -453,11 +372,11 @@ def replay(
             warnings.simplefilter("ignore", replays.LogWarning)  # printed below
             replayed = replays.replay if by is None else replays.replay_by
             result: Any = replayed(auctions, **settings)
-        with stopping(f"Stopped. The results in {out} may be incomplete."):
+        with terminal.stopping(f"Stopped. The results in {out} may be incomplete."):
             paths = (write if by is None else write_by)(result, out, **names)
             if not quiet:
                 (_print_replay if by is None else _print_parts)(result)
-                say_paths(paths)
+                terminal.say_paths(paths)
 
 
 def default_folder(by: str | None) -> Path:
@@ -516,12 +435,12 @@ def _print_replay(result: Replay) -> None:
     from crossbandit.logs.replay.page import class_tables, differences, earnings
 
     for warning in result.warnings:
-        notify(warning, "Warning:", "bold yellow")
+        terminal.notify(warning, "Warning:", "bold yellow")
     show(earnings(result), differences(result), *class_tables(result))
     for note in result.notes:
         if note not in result.warnings:
-            say(note)
-    say_faults(result.bad, result.auctions, result.faults)
+            terminal.say(note)
+    terminal.say_faults(result.bad, result.auctions, result.faults)
 
 
 def _print_parts(results: ReplaySet) -> None:
@@ -531,63 +450,54 @@ def _print_parts(results: ReplaySet) -> None:
 
     for level, result in results.replays.items():
         for warning in result.warnings:
-            notify(f"{level}: {warning}", "Warning:", "bold yellow")
+            terminal.notify(f"{level}: {warning}", "Warning:", "bold yellow")
     for level, reason in results.failed.items():
-        notify(f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow")
+        terminal.notify(
+            f"{results.column} {level!r} was not replayed: {reason}", "Warning:", "bold yellow"
+        )
     show(overview(results))
     for note in results.notes:
-        say(note)
+        terminal.say(note)
     if results.bad:
-        say(f"Lines that were left out: {results.bad:,}. The first of them:")
+        terminal.say(f"Lines that were left out: {results.bad:,}. The first of them:")
     for fault in results.faults:
-        say(f"  {fault.place}: {fault.reason}")
+        terminal.say(f"  {fault.place}: {fault.reason}")
 
 
 # --- `crossbandit evaluate`: what strategies would have earned on a log without all prices -------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """What is evaluated, and how."""
+    """What is evaluated, and how.
 
-    propensity_column: Annotated[str | None, column_option("the probability of your bid")] = None
-    bidder: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="A saved FirstPriceBidder; may be repeated."),
-    ] = None
-    shading: Annotated[
-        list[float] | None,
-        typer.Option(
-            help="A fraction of the value to bid; may be repeated. \\[default: 0.1 to 0.9]"
-        ),
-    ] = None
-    random_bids: Annotated[
-        bool,
-        typer.Option(
-            "--random-bids",
-            help="Bids were drawn at random from a few; estimate how likely each was.",
-        ),
-    ] = False
-    bands: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of bands of values. \\[default: as many as useful]"),
-    ] = None
+    Attributes:
+        propensity_column (COLUMN): Column with the probability of your bid: a name, or a number
+            from 1.
+        bidder (FILE): A saved FirstPriceBidder; may be repeated.
+        shading: A fraction of the value to bid; may be repeated. [default: 0.1 to 0.9]
+        random_bids: Bids were drawn at random from a few; estimate how likely each was.
+        bands: Number of bands of values. [default: as many as useful]
+        out: Folder of the results.
+        quiet: Print only errors.
+    """
+
+    propensity_column: str | None = None
+    bidder: list[Path] | None = None
+    shading: list[float] | None = None
+    random_bids: bool = False
+    bands: terminal.Count | None = None
+    out: Path = Path("results/evaluation")
+    quiet: bool = False
 
 
-@takes_options
-def evaluate(
-    context: typer.Context,
-    log: LogOptions,
-    what: EvaluateOptions,
-    *,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results/evaluation"),
-    quiet: Quiet = False,
-) -> None:
+@terminal.takes_options
+def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> None:
     """Evaluate strategies on a log of your own bids, in which prices may be missing.
 
     For each strategy: what is known exactly, bounds, and an estimate with an interval.
     """
-    with stopping("Stopped. Nothing was written."):
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder
         from crossbandit.core.report import check_folder
         from crossbandit.logs.evaluate import evaluate
@@ -595,9 +505,9 @@ def evaluate(
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
 
-        check_folder(out, WRITTEN, "an evaluation")
-        if not quiet:
-            notify(f"Reading {' '.join(log.logs)} ...")
+        check_folder(what.out, WRITTEN, "an evaluation")
+        if not what.quiet:
+            terminal.notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(propensity=what.propensity_column)
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate(
@@ -607,12 +517,12 @@ def evaluate(
             bands=what.bands,
             random_bids=what.random_bids,
         )
-    with stopping(f"Stopped. The results in {out} may be incomplete."):
+    with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
-        paths = write(result, out, read=read, log=log.name, command=command)
-        if not quiet:
+        paths = write(result, what.out, read=read, log=log.name, command=command)
+        if not what.quiet:
             _print_evaluation(result, read)
-            say_paths(paths)
+            terminal.say_paths(paths)
 
 
 def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
@@ -622,48 +532,43 @@ def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):
-        say(note)
-    say_faults(read.bad, result.auctions, read.faults)
+        terminal.say(note)
+    terminal.say_faults(read.bad, result.auctions, read.faults)
 
 
 # --- `crossbandit make-log`: a synthetic log to try a replay on ----------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MadeLogOptions:
-    """What a synthetic log is like."""
+    """What a synthetic log is like.
 
-    auctions: Annotated[int, typer.Option(min=1, help="Number of auctions.")] = 100_000
-    seed: Annotated[int, typer.Option(min=0, help="Seed. The same seed gives the same file.")] = 0
-    laws: Annotated[
-        Literal["realistic", "known"],
-        typer.Option(
-            help="'realistic': like an ad exchange, with drift; 'known': independent draws."
-        ),
-    ] = "realistic"
-    correlation: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="How strongly competing bids depend on values. \\[default: 0.26]"
-        ),
-    ] = None
-    sites: Annotated[
-        int, typer.Option(min=0, help="Number of sites, each with its own competition.")
-    ] = 0
+    Attributes:
+        auctions: Number of auctions.
+        seed: Seed. The same seed gives the same file.
+        laws: 'realistic': like an ad exchange, with drift; 'known': independent draws.
+        correlation: How strongly competing bids depend on values. [default: 0.26]
+        sites: Number of sites, each with its own competition.
+    """
+
+    auctions: terminal.Count = 100_000
+    seed: terminal.Natural = 0
+    laws: Literal["realistic", "known"] = "realistic"
+    correlation: Annotated[float, terminal.Within(0, 1)] | None = None
+    sites: terminal.Natural = 0
 
 
-@takes_options
-def make_log(
-    path: Annotated[
-        Path, typer.Argument(metavar="LOG", help="The file to write, .csv or .parquet.")
-    ],
-    like: MadeLogOptions,
-    *,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid."""
-    with stopping("Stopped. Nothing was written."):
+@terminal.takes_options
+def make_log(path: Path, like: MadeLogOptions, *, force: bool = False, quiet: bool = False) -> None:
+    """Write a synthetic log of first-price auctions: timestamp, value, highest_competing_bid.
+
+    Args:
+        path (LOG): The file to write, .csv or .parquet.
+        like: What it is like.
+        force: Replace an existing file.
+        quiet: Print only errors.
+    """
+    with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit import logs
 
         logs.make_log(path, overwrite=force, **asdict(like))

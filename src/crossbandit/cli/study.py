@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from crossbandit import algorithms, environments, graphs
-from crossbandit.cli.terminal import Backend, Jobs, Modules, notify, say, say_paths, stopping
+from crossbandit.cli.terminal import Backend, Count, notify, say, say_paths, stopping, takes_options
 from crossbandit.core.modules import load_modules
 from crossbandit.errors import StudyFileError
 
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from crossbandit.studies.page import Report
 
 
-def new_study(
-    path: Annotated[Path, typer.Argument(help="The file to write, such as my-study.toml.")],
-) -> None:
-    """Write a commented study file to start from. An existing file is not changed."""
+@takes_options
+def new_study(path: Path) -> None:
+    """Write a commented study file to start from. An existing file is not changed.
+
+    Args:
+        path: The file to write, such as my-study.toml.
+    """
     from crossbandit.studies import template
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,24 +51,27 @@ STOPPED = "Stopped. Finished cells are stored; run the same command again to con
 _SHOWN_FAILURES = 10
 
 
+@takes_options
 def run(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY.toml",
-            help="A study file, or the name of a shipped study: paper, quick, adaptive, "
-            "budgets, graphs. The code of the files in its list 'modules' is run.",
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the results. \\[default: results/NAME]")
-    ] = None,
-    jobs: Jobs = None,
-    backend: Annotated[Backend, typer.Option(help="Where cells are run.")] = Backend.local,
-    address: Annotated[str | None, typer.Option(help="Address of a Ray or Dask cluster.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print only errors and warnings.")] = False,
+    study: str,
+    *,
+    out: Path | None = None,
+    jobs: Count | None = None,
+    backend: Backend = Backend.local,
+    address: str | None = None,
+    quiet: bool = False,
 ) -> None:
-    """Run a study. Cells that are already in the results are not computed again."""
+    """Run a study. Cells that are already in the results are not computed again.
+
+    Args:
+        study (STUDY.toml): A study file, or the name of a shipped study: paper, quick, adaptive,
+            budgets, graphs. The code of the files in its list 'modules' is run.
+        out: Folder of the results. [default: results/NAME]
+        jobs: Number of workers. [default: all cores]
+        backend: Where cells are run.
+        address: Address of a Ray or Dask cluster.
+        quiet: Print only errors and warnings.
+    """
     with stopping(STOPPED):
         from crossbandit import studies  # DuckDB and pandas take long to load
 
@@ -152,18 +158,16 @@ def _print_failures(folder: Path, count: int) -> None:
 # --- `crossbandit export`: results for other programs --------------------------------------------
 
 
-def export(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
-    ],
-    to: Annotated[Literal["parquet", "csv"], typer.Option(help="The kind of file to write.")],
-    out: Annotated[
-        Path | None, typer.Option(help="The file to write. \\[default: results.KIND in the folder]")
-    ] = None,
-) -> None:
+@takes_options
+def export(source: Path, *, to: Literal["parquet", "csv"], out: Path | None = None) -> None:
     """Write the results of a study as Parquet or CSV, one row per cell.
 
     Cells that failed go to a second file, with "failures" in its name.
+
+    Args:
+        source (DIR): The folder of a study, or a results file.
+        to: The kind of file to write.
+        out: The file to write. [default: results.KIND in the folder]
     """
     from crossbandit import studies
 
@@ -178,13 +182,17 @@ def export(
 _SENTENCE_END = re.compile(r"(?<!\bal)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\b[A-Z])\. (?=[^a-z(])")
 
 
+@takes_options
 def list_names(
-    kind: Annotated[
-        Literal["algorithms", "environments", "graphs"], typer.Argument(help="What to list.")
-    ],
-    module: Modules = None,
+    kind: Literal["algorithms", "environments", "graphs"], *, module: list[str] | None = None
 ) -> None:
-    """List what a study file can name, one line each: name, parameters, meaning."""
+    """List what a study file can name, one line each: name, parameters, meaning.
+
+    Args:
+        kind: What to list.
+        module (FILE.py): A Python file or module that registers more of them. Its code is run. May
+            be repeated.
+    """
     if module:
         load_modules(module)
     known: dict[str, Callable[..., Any]] = {
@@ -217,33 +225,28 @@ def _first_sentence(builder: Callable[..., Any]) -> str:
 _CURVES = ["curve_rounds", "curve_regret"]
 
 
+@takes_options
 def reproduce(
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="Run three seeds instead of ten, and write to results/quick.",
-        ),
-    ] = False,
-    jobs: Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of the results. \\[default: results/paper; results/quick with --quick]"
-        ),
-    ] = None,
-    add: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ALGORITHM", help="Run one more algorithm; can be repeated."),
-    ] = None,
-    module: Modules = None,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print only errors, warnings and failed claims.")
-    ] = False,
+    *,
+    quick: bool = False,
+    jobs: Count | None = None,
+    out: Path | None = None,
+    add: list[str] | None = None,
+    module: list[str] | None = None,
+    quiet: bool = False,
 ) -> None:
     """Run the paper's evaluation and judge its claims; write a page, tables and figures.
 
     Ends with status 1 if a claim is not met or a run failed.
+
+    Args:
+        quick: Run three seeds instead of ten, and write to results/quick.
+        jobs: Number of workers. [default: all cores]
+        out: Folder of the results. [default: results/paper; results/quick with --quick]
+        add (ALGORITHM): Run one more algorithm; can be repeated.
+        module (FILE.py): A Python file or module that registers more of them. Its code is run. May
+            be repeated.
+        quiet: Print only errors, warnings and failed claims.
     """
     from crossbandit import studies
     from crossbandit.core.report import frame_csv, write_files
@@ -291,18 +294,16 @@ def _print_report(result: Report, paths: Sequence[Path], *, quiet: bool = False)
 # --- `crossbandit report`: the page, tables and figures of any study -----------------------------
 
 
-def report(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder of a study, or a results file.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the report. \\[default: beside the results]")
-    ] = None,
-) -> None:
+@takes_options
+def report(source: Path, *, out: Path | None = None) -> None:
     """Make the page, the tables and the figures of a study from its results.
 
     Nothing is run. Ends with status 1 if these are runs of the paper's evaluation and a claim is
     not met.
+
+    Args:
+        source (DIR): The folder of a study, or a results file.
+        out: Folder of the report. [default: beside the results]
     """
     from crossbandit import studies
     from crossbandit.core.report import check_folder

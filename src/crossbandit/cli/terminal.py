@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
+import re
 import sys
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
 from enum import StrEnum
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from textwrap import dedent
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_type_hints
 
 import typer
 from rich.console import Console
@@ -24,16 +26,18 @@ if TYPE_CHECKING:
 
     from crossbandit.logs import Fault
 
-Jobs = Annotated[int | None, typer.Option(min=1, help="Number of workers. \\[default: all cores]")]
-Modules = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--module",
-        metavar="FILE.py",
-        help="A Python file or module that registers more of them. Its code is run. May be "
-        "repeated.",
-    ),
-]
+_EXTRAS = "__metadata__"  # of an annotated type
+
+
+class Within(NamedTuple):
+    """What a number may be at least, and at most."""
+
+    least: float | None = None
+    most: float | None = None
+
+
+Count = Annotated[int, Within(1)]
+Natural = Annotated[int, Within(0)]
 
 
 class Backend(StrEnum):
@@ -87,25 +91,20 @@ def say_faults(bad: int, auctions: int, faults: Sequence[Fault]) -> None:
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of its parameters that are dataclasses, such as `LogOptions`."""
+    """Make a command of a function; a parameter that is a dataclass stands for its fields.
+
+    Keyword-only parameters and fields are options, others are arguments. What `--help` says of each
+    is under "Args:" or "Attributes:" of the docstring, with what it takes in parentheses.
+    """
     parameters: list[Parameter] = []
     groups: dict[str, tuple[Any, list[str]]] = {}
-    for one in signature(command, eval_str=True).parameters.values():
-        if not is_dataclass(one.annotation):
-            parameters.append(one.replace(kind=Parameter.KEYWORD_ONLY))
-            continue
-        hints = get_type_hints(one.annotation, include_extras=True)
-        options = [
-            Parameter(
-                field.name,
-                Parameter.KEYWORD_ONLY,
-                default=Parameter.empty if field.default is MISSING else field.default,
-                annotation=hints[field.name],
-            )
-            for field in fields(one.annotation)
-        ]
-        groups[one.name] = one.annotation, [option.name for option in options]
-        parameters += options
+    kinds = get_type_hints(command)
+    for one in _parameters(command):
+        kind = kinds[one.name]
+        own = list(_parameters(kind)) if is_dataclass(kind) else [one]
+        if is_dataclass(kind):
+            groups[one.name] = kind, [option.name for option in own]
+        parameters += own
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -115,9 +114,44 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **given)
 
+    run.__doc__ = cleandoc(command.__doc__ or "").partition("\n\nArgs:")[0]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
+
+
+def _parameters(owner: Any) -> Iterator[Parameter]:
+    """Yield the parameters of a function, or the fields of a dataclass, as Typer reads them."""
+    hints, ranged = get_type_hints(owner), get_type_hints(owner, include_extras=True)
+    described = {one[0]: one[1:] for one in _described(owner.__doc__ or "")}
+    for one in signature(owner).parameters.values():
+        annotation = hints[one.name]
+        if annotation is not typer.Context and not is_dataclass(annotation):
+            takes, words = described[one.name]
+            whole = ranged[one.name]
+            found = [x for hint in (whole, *get_args(whole)) for x in getattr(hint, _EXTRAS, ())]
+            least, most = (*found, Within())[0]
+            said: Any = {
+                "metavar": takes,
+                "help": words.replace("[", "\\["),
+                "min": least,
+                "max": most,
+            }
+            name = f"--{one.name.rstrip('_').replace('_', '-')}"
+            is_option = one.kind is Parameter.KEYWORD_ONLY
+            annotation = Annotated[
+                annotation, typer.Option(name, **said) if is_option else typer.Argument(**said)
+            ]
+        yield one.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotation)
+
+
+def _described(text: str) -> Iterator[tuple[str, str | None, str]]:
+    """Yield names, what they take, and their meanings, from the last section of a docstring."""
+    section = re.search(r"\n(?:Args|Attributes):\n(.*?)(?:\n\n|$)", cleandoc(text), re.DOTALL)
+    for item in re.split(r"\n(?! )", dedent(section[1])) if section else ():
+        head, _, words = item.partition(": ")
+        name, _, takes = head.rstrip(")").partition(" (")
+        yield name, takes or None, " ".join(words.split())
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.padding import Padding
 
 from crossbandit import CrossGraph, algorithms
-from crossbandit.cli.terminal import Jobs, Modules, say, say_paths, stopping, takes_options
+from crossbandit.cli.terminal import Count, say, say_paths, stopping, takes_options
 from crossbandit.core.modules import load_modules
 from crossbandit.core.progress import ProgressLine
 from crossbandit.errors import InvalidParameterError
@@ -34,44 +34,35 @@ _VERDICTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """What is checked."""
+    """What is checked, and how.
 
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Check fewer instances and shorter runs: less than a minute."),
-    ] = False
-    only: Annotated[
-        str, typer.Option(metavar="TEXT", help='Check only some statements, such as "Lemma 13".')
-    ] = ""
-    algorithm: Annotated[
-        str,
-        typer.Option(
-            metavar="ID",
-            help="Check another algorithm against the estimator that it declares: an id, or the "
-            "JSON form. \\[default: cross-graph, against the paper]",
-        ),
-    ] = ""
-    module: Modules = None
-    rate: Annotated[
-        bool,
-        typer.Option(
-            "--rate", help="Check only the rate of Theorem 1: regret over T, alpha and M."
-        ),
-    ] = False
+    Attributes:
+        quick: Check fewer instances and shorter runs: less than a minute.
+        only (TEXT): Check only some statements, such as "Lemma 13".
+        algorithm (ID): Check another algorithm against the estimator that it declares: an id, or
+            the JSON form. [default: cross-graph, against the paper]
+        module (FILE.py): A Python file or module that registers more of them. Its code is run. May
+            be repeated.
+        rate: Check only the rate of Theorem 1: regret over T, alpha and M.
+        jobs: Number of workers. [default: all cores]
+        out: Folder of the page.
+        quiet: Print only errors and failed checks.
+    """
+
+    quick: bool = False
+    only: str = ""
+    algorithm: str = ""
+    module: list[str] | None = None
+    rate: bool = False
+    jobs: Count | None = None
+    out: Path = Path("results/verify")
+    quiet: bool = False
 
 
 @takes_options
-def verify(
-    what: VerifyOptions,
-    *,
-    jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/verify"),
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print only errors and failed checks.")
-    ] = False,
-) -> None:
+def verify(what: VerifyOptions) -> None:
     """Check the paper's statements on this package's implementation, and write a page.
 
     With --algorithm, check another algorithm of the FTRL kind instead: everything that it can do
@@ -97,7 +88,7 @@ def verify(
     if what.module:
         load_modules(what.module)
     subject = algorithms.from_json(_json_form(what.algorithm)) if what.algorithm else None
-    check_folder(out, WRITTEN, "an earlier verify")
+    check_folder(what.out, WRITTEN, "an earlier verify")
     effort = theory.Effort.QUICK if what.quick else theory.Effort.FULL
     line = ProgressLine()
 
@@ -105,20 +96,20 @@ def verify(
         text = f"Checking: {progress.done} of {progress.total} parts done."
         line.show(text, last=progress.done == progress.total)
 
-    if line.live and not quiet:
+    if line.live and not what.quiet:
         line.show("Checking.")
     with stopping("Stopped. Nothing was written."), closing(line):
         results = theory.verify(
             subject=subject,
             effort=effort,
             only=_RATE if what.rate else what.only,
-            jobs=jobs,
-            progress=None if quiet else tell,
+            jobs=what.jobs,
+            progress=None if what.quiet else tell,
         )
     declared = "" if subject is None or isinstance(subject, CrossGraph) else str(subject)
     facts = _facts(subject, what)
-    paths = write(results, out, facts, declared)
-    _print(results, paths, quiet=quiet, declared=declared)
+    paths = write(results, what.out, facts, declared)
+    _print(results, paths, quiet=what.quiet, declared=declared)
     if not all(result.passed for result in results):
         raise typer.Exit(1)
 

@@ -27,7 +27,7 @@ from crossbandit.core.validation import choice, integer
 from crossbandit.errors import BackendError, InvalidParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 
 _WATCH_SECONDS = 0.25
@@ -93,10 +93,15 @@ class Pool:
 
     def map(
         self, work: Callable[[_Task], _Result], tasks: Iterable[_Task], *, ahead: int | None = None
-    ) -> Iterator[_Result]:
-        """Yield the result of each task as it is done; at most `ahead` are sent in advance."""
+    ) -> Generator[_Result]:
+        """Yield the result of each task as it is done; at most `ahead` are sent in advance.
+
+        Whoever leaves the generator early stops the workers. joblib takes a generator of its own
+        that is closed early for a mistake and warns; an error that meets it is none.
+        """
         if self.workers == 1:
-            return map(work, tasks)
+            yield from map(work, tasks)
+            return
         from joblib import Parallel, delayed, parallel_config
 
         with parallel_config(**self.settings):
@@ -109,9 +114,21 @@ class Pool:
             )
         if self.settings.get("backend") == "loky":
             _start_resource_trackers()
-        with interrupts_blocked():  # workers start here
-            results: Iterator[_Result] = parallel(delayed(work)(task) for task in tasks)
-        return results
+        results: Generator[_Result] | None = None
+        try:
+            with interrupts_blocked():  # workers start here
+                results = parallel(delayed(work)(task) for task in tasks)
+            for result in results:  # noqa: UP028 - it would be closed, and not be told why
+                yield result
+        except BaseException:
+            if results is not None:
+                with contextlib.suppress(_Left):
+                    results.throw(_Left)
+            raise
+
+
+class _Left(BaseException):
+    """Nobody waits for the other results."""
 
 
 @contextmanager

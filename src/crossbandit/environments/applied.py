@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
@@ -14,33 +15,20 @@ from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
 from crossbandit.applications.recommender import similar_items
 from crossbandit.applications.seller import REPORTS, SellerRules
 from crossbandit.applications.spam_filter import mail_rows
-from crossbandit.core.blocks import PacedRounds
+from crossbandit.core.blocks import LossBlock, PacedRounds
 from crossbandit.core.streams import stream, uniforms
+from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
-from crossbandit.environments.environment import (
-    BlockEnvironment,
-    FiniteContexts,
-    UniformVectors,
-    check_settings,
-    checked,
-    register,
-    row_block,
-)
+from crossbandit.environments import environment as base
 from crossbandit.graphs import FeedbackGraph, apple_tasting
 from crossbandit.limits import Budget, Pacer
 from crossbandit.limits.optima import Terms, best_maps
 from crossbandit.limits.state import GIVEN, LOG, SPENT
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
-    from crossbandit.core.blocks import LossBlock
-    from crossbandit.core.types import Booleans, Floats, Integers
-
-
-@register("first-price", random_losses=True)
+@base.register("first-price", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FirstPrice(BlockEnvironment):
+class FirstPrice(base.BlockEnvironment):
     """First-price auctions. A context is (1, value), and values are uniform in [0, 1].
 
     Args:
@@ -57,18 +45,18 @@ class FirstPrice(BlockEnvironment):
     3
     """
 
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
     bids: int = 100
     prices: str = "stationary"
-    feedback: str = field(default="after-loss", metadata=checked(choice, choices=FEEDBACK))
+    feedback: str = field(default="after-loss", metadata=base.checked(choice, choices=FEEDBACK))
     at_most_value: bool = True
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
     rules: AuctionRules = field(init=False, repr=False)
     owner: ClassVar[str] = "first_price"  # the name for error messages
     price_kinds: ClassVar[tuple[str, ...]] = ("stationary", "drifting")
 
     def __post_init__(self) -> None:
-        check_settings(self.owner, self)
+        base.check_settings(self.owner, self)
         choice(self.owner, "prices", self.prices, self.price_kinds)
         rules = AuctionRules(
             bids=self.bids, highest_value=1.0, at_most_value=self.at_most_value, owner=self.owner
@@ -80,7 +68,7 @@ class FirstPrice(BlockEnvironment):
             got = verbatim(f"bids from {rules.amounts[0]:.15g}")
             reject(self.owner, "bids", expected, got)
         problem = Problem(rules.graph(self.feedback), features=2, horizon=self.horizon)
-        values = UniformVectors([1, 0], [1, 1])
+        values = base.UniformVectors([1, 0], [1, 1])
         set_fields(self, rules=rules, problem=problem, context_distribution=values)
 
     def competing_bids(self, start: int, stop: int) -> Floats:
@@ -113,7 +101,7 @@ _QUANTILES = 1000  # the number of values for which the comparator is computed
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 
-@register("first-price-budget", random_losses=True)
+@base.register("first-price-budget", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FirstPriceBudget(FirstPrice):
     """First-price auctions with a budget.
@@ -144,8 +132,8 @@ class FirstPriceBudget(FirstPrice):
     True
     """
 
-    budget: float = field(default=0.05, metadata=checked(number, above=0))
-    pacing: str = field(default="even", metadata=checked(choice, choices=("even", "asap")))
+    budget: float = field(default=0.05, metadata=base.checked(number, above=0))
+    pacing: str = field(default="even", metadata=base.checked(choice, choices=("even", "asap")))
     levels: int | None = None
     owner = "first_price_budget"
     price_kinds = ("stationary", "drifting", "uniform")
@@ -232,7 +220,7 @@ class FirstPriceBudget(FirstPrice):
         return prices
 
 
-class _LevelContexts(UniformVectors):
+class _LevelContexts(base.UniformVectors):
     """Contexts (1, value) whose values are multiples of 1 / levels."""
 
     def __init__(self, levels: int) -> None:
@@ -288,9 +276,9 @@ class BudgetRun:
 first_price_budget = FirstPriceBudget
 
 
-@register("posted-price", random_losses=True)
+@base.register("posted-price", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PostedPrice(BlockEnvironment):
+class PostedPrice(base.BlockEnvironment):
     """Posted prices for random buyers. A context is the cost of a unit, uniform in a range.
 
     A buyer's willingness to pay is the mean of two uniform numbers, reduced by a share that moves
@@ -313,18 +301,18 @@ class PostedPrice(BlockEnvironment):
     1
     """
 
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
     prices: int = 20
-    reports: str = field(default="never", metadata=checked(choice, choices=REPORTS))
-    drift: float = field(default=0.0, metadata=checked(number, at_least=0, at_most=1))
-    period: int = field(default=5000, metadata=checked(integer, at_least=1))
+    reports: str = field(default="never", metadata=base.checked(choice, choices=REPORTS))
+    drift: float = field(default=0.0, metadata=base.checked(number, at_least=0, at_most=1))
+    period: int = field(default=5000, metadata=base.checked(integer, at_least=1))
     cost_range: tuple[float, float] = (0.0, 0.5)
     at_least_cost: bool = True
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
     rules: SellerRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_settings("posted_price", self)
+        base.check_settings("posted_price", self)
         prices: npt.ArrayLike = self.prices
         if not np.ndim(prices):
             count = integer("posted_price", "prices", prices, at_least=2, at_most=MAX_SIZE)
@@ -340,7 +328,7 @@ class PostedPrice(BlockEnvironment):
             expected = f"at most the highest price, {highest:.15g}; or at_least_cost must be False"
             reject("posted_price", "cost_range", expected, self.cost_range)
         problem = Problem(rules.graph(self.reports), features=2, horizon=self.horizon)
-        costs = UniformVectors(*rules.contexts(rules.cost_range))
+        costs = base.UniformVectors(*rules.contexts(rules.cost_range))
         set_fields(self, rules=rules, problem=problem, context_distribution=costs)
 
     def willingness(self, start: int, stop: int) -> Floats:
@@ -356,7 +344,7 @@ class PostedPrice(BlockEnvironment):
         return willing
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return row_block(self.rules.rows(self.willingness(start, stop)))
+        return base.row_block(self.rules.rows(self.willingness(start, stop)))
 
     def available(self, contexts: npt.NDArray[Any]) -> npt.NDArray[np.bool_] | None:
         return self.rules.available(self.rules.costs(contexts))
@@ -369,9 +357,9 @@ posted_price = PostedPrice
 _STAGES = 4
 
 
-@register("newsvendor", random_losses=True)
+@base.register("newsvendor", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class NewsvendorEnvironment(BlockEnvironment):
+class NewsvendorEnvironment(base.BlockEnvironment):
     """Orders against random demand. A context is (1, price, cost), uniform in the given ranges.
 
     Args:
@@ -390,19 +378,19 @@ class NewsvendorEnvironment(BlockEnvironment):
     Problem(41 arms, contexts of 3 features, horizon 2000)
     """
 
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
+    horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
     orders: int = 41
-    feedback: str = field(default="sales", metadata=checked(choice, choices=SALES_FEEDBACK))
-    demand: float = field(default=15.0, metadata=checked(number, above=0))
-    season: float = field(default=0.3, metadata=checked(number, at_least=0, at_most=1))
-    period: int = field(default=365, metadata=checked(integer, at_least=1))
+    feedback: str = field(default="sales", metadata=base.checked(choice, choices=SALES_FEEDBACK))
+    demand: float = field(default=15.0, metadata=base.checked(number, above=0))
+    season: float = field(default=0.3, metadata=base.checked(number, at_least=0, at_most=1))
+    period: int = field(default=365, metadata=base.checked(integer, at_least=1))
     price_range: tuple[float, float] = (2.0, 4.0)
     cost_range: tuple[float, float] = (0.5, 2.0)
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
     rules: NewsvendorRules = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_settings("newsvendor", self)
+        base.check_settings("newsvendor", self)
         orders: npt.ArrayLike = self.orders
         if not np.ndim(orders):
             count = integer("newsvendor", "orders", orders, at_least=2, at_most=MAX_SIZE)
@@ -414,7 +402,9 @@ class NewsvendorEnvironment(BlockEnvironment):
             owner="newsvendor",
         )
         problem = Problem(rules.graph(self.feedback), features=3, horizon=self.horizon)
-        prices = UniformVectors(*zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True))
+        prices = base.UniformVectors(
+            *zip((1.0, 1.0), rules.price_range, rules.cost_range, strict=True)
+        )
         set_fields(self, rules=rules, problem=problem, context_distribution=prices)
 
     def demands(self, start: int, stop: int) -> Floats:
@@ -431,15 +421,15 @@ class NewsvendorEnvironment(BlockEnvironment):
         return demand
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return row_block(self.rules.rows(self.demands(start, stop)))
+        return base.row_block(self.rules.rows(self.demands(start, stop)))
 
 
 newsvendor = NewsvendorEnvironment
 
 
-@register("recommendation", random_losses=True)
+@base.register("recommendation", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RecommendationEnvironment(BlockEnvironment):
+class RecommendationEnvironment(base.BlockEnvironment):
     """Random items. A user likes an item or not in each aspect, with a probability for each.
 
     Items whose vectors of probabilities have a cosine of at least `similarity` reveal each other.
@@ -463,21 +453,23 @@ class RecommendationEnvironment(BlockEnvironment):
     Problem(20 arms, 100 contexts of 4 features, horizon 1000)
     """
 
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
-    items: int = field(default=50, metadata=checked(integer, at_least=2, at_most=MAX_SIZE))
-    segments: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
-    aspects: int = field(default=4, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
-    similarity: float = field(default=0.9, metadata=checked(number, at_least=-1, at_most=1))
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    horizon: int = field(
+        kw_only=False, metadata=base.checked(integer, at_least=1, at_most=MAX_SIZE)
+    )
+    items: int = field(default=50, metadata=base.checked(integer, at_least=2, at_most=MAX_SIZE))
+    segments: int = field(default=100, metadata=base.checked(integer, at_least=1, at_most=MAX_SIZE))
+    aspects: int = field(default=4, metadata=base.checked(integer, at_least=1, at_most=MAX_SIZE))
+    similarity: float = field(default=0.9, metadata=base.checked(number, at_least=-1, at_most=1))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        check_settings("recommendation", self)
+        base.check_settings("recommendation", self)
         graph = similar_items(self.qualities, self.similarity)
         weights = stream(self.table_seed, "segments").dirichlet(
             np.full(self.aspects, 0.5), size=self.segments
         )
         problem = Problem(graph, features=weights, horizon=self.horizon)
-        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.segments))
+        set_fields(self, problem=problem, context_distribution=base.FiniteContexts(self.segments))
 
     @cached_property
     def qualities(self) -> Floats:
@@ -497,15 +489,15 @@ class RecommendationEnvironment(BlockEnvironment):
         return liked.astype(np.float64)
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return row_block(1.0 - self.ratings(start, stop))
+        return base.row_block(1.0 - self.ratings(start, stop))
 
 
 recommendation = RecommendationEnvironment
 
 
-@register("sleeping", random_losses=True)
+@base.register("sleeping", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sleeping(BlockEnvironment):
+class Sleeping(base.BlockEnvironment):
     """Bernoulli losses of arms that are not always available (sleeping arms).
 
     The means are evenly spread from 0.2 to 0.8, in random order. A context is a set of available
@@ -527,16 +519,16 @@ class Sleeping(BlockEnvironment):
     """
 
     graph: FeedbackGraph = field(kw_only=False)
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
-    sets: int = field(default=100, metadata=checked(integer, at_least=1, at_most=MAX_SIZE))
-    awake: float = field(default=0.5, metadata=checked(number, above=0, at_most=1))
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
+    sets: int = field(default=100, metadata=base.checked(integer, at_least=1, at_most=MAX_SIZE))
+    awake: float = field(default=0.5, metadata=base.checked(number, above=0, at_most=1))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        check_settings("sleeping", self)
+        base.check_settings("sleeping", self)
         constant = np.ones((self.sets, 1))
         problem = Problem(self.graph, features=constant, horizon=self.horizon)
-        set_fields(self, problem=problem, context_distribution=FiniteContexts(self.sets))
+        set_fields(self, problem=problem, context_distribution=base.FiniteContexts(self.sets))
 
     @cached_property
     def awake_sets(self) -> npt.NDArray[np.bool_]:
@@ -561,15 +553,15 @@ class Sleeping(BlockEnvironment):
 
     def block(self, start: int, stop: int) -> LossBlock:
         noise = uniforms(self.table_seed, "losses", start, stop, self.graph.arms)
-        return row_block((noise < self.means)[:, :, None].astype(np.float64))
+        return base.row_block((noise < self.means)[:, :, None].astype(np.float64))
 
 
 sleeping = Sleeping
 
 
-@register("spam", random_losses=True)
+@base.register("spam", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Spam(BlockEnvironment):
+class Spam(base.BlockEnvironment):
     """Messages, some of them spam. Arm 0 blocks a message, arm 1 delivers it.
 
     A context is (harm of delivering spam, harm of blocking a good message), both uniform in [0, 1].
@@ -586,16 +578,16 @@ class Spam(BlockEnvironment):
     (0,)
     """
 
-    horizon: int = field(kw_only=False, metadata=checked(integer, at_least=1))
-    share: float = field(default=0.4, metadata=checked(number, at_least=0, at_most=1))
-    campaigns: float = field(default=0.2, metadata=checked(number, at_least=0, at_most=1))
-    period: int = field(default=2000, metadata=checked(integer, at_least=1))
-    table_seed: int = field(default=0, metadata=checked(integer, at_least=0, at_most=None))
+    horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
+    share: float = field(default=0.4, metadata=base.checked(number, at_least=0, at_most=1))
+    campaigns: float = field(default=0.2, metadata=base.checked(number, at_least=0, at_most=1))
+    period: int = field(default=2000, metadata=base.checked(integer, at_least=1))
+    table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
 
     def __post_init__(self) -> None:
-        check_settings("spam", self)
+        base.check_settings("spam", self)
         problem = Problem(apple_tasting(), features=2, horizon=self.horizon)
-        set_fields(self, problem=problem, context_distribution=UniformVectors([0, 0], [1, 1]))
+        set_fields(self, problem=problem, context_distribution=base.UniformVectors([0, 0], [1, 1]))
 
     def junk(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
         """Return which messages of consecutive rounds are spam.
@@ -610,7 +602,7 @@ class Spam(BlockEnvironment):
         return junk
 
     def block(self, start: int, stop: int) -> LossBlock:
-        return row_block(mail_rows(self.junk(start, stop)))
+        return base.row_block(mail_rows(self.junk(start, stop)))
 
 
 spam = Spam

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast, runtim
 
 import numpy as np
 
+from crossbandit import errors
 from crossbandit.algorithms.learners.problem import (
     Problem,
     probabilities,
@@ -26,12 +27,6 @@ from crossbandit.core.losses import add_totals, best_arms, first_outside, may_cl
 from crossbandit.core.registry import Registry
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import MAX_SIZE, integer, number, reject, verbatim
-from crossbandit.errors import (
-    InvalidContextError,
-    InvalidGraphError,
-    InvalidLossesError,
-    InvalidParameterError,
-)
 from crossbandit.graphs import FeedbackGraph
 
 if TYPE_CHECKING:
@@ -359,7 +354,7 @@ class BlockEnvironment(ABC):
             add_totals(block, stop - start, totals)
         if not np.isfinite(totals).all():
             arm, column = np.argwhere(~np.isfinite(totals))[0]
-            raise InvalidLossesError(
+            raise errors.InvalidLossesError(
                 f"The losses of {type(self).__name__} must be finite numbers. Got a sum of "
                 f"{totals[arm, column]} for arm {arm}, {self.problem.form.column_name} {column}."
             )
@@ -475,10 +470,10 @@ def row_block(rows: npt.ArrayLike) -> LossBlock:
     try:
         given = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        reject("row_block", "rows", _ROWS, rows, error=InvalidLossesError)
+        reject("row_block", "rows", _ROWS, rows, error=errors.InvalidLossesError)
     if given.ndim != 3:
         got = verbatim(f"an array of shape {given.shape}")
-        reject("row_block", "rows", _ROWS, got, error=InvalidLossesError)
+        reject("row_block", "rows", _ROWS, got, error=errors.InvalidLossesError)
     return block_of_rows(given)
 
 
@@ -577,13 +572,13 @@ def availability(environment: Environment, contexts: npt.NDArray[Any]) -> Boolea
     mask = np.asarray(available)
     expected = (len(contexts), environment.problem.arms)
     if mask.shape != expected or mask.dtype != np.bool_:
-        raise InvalidContextError(
+        raise errors.InvalidContextError(
             f"{type(environment).__name__}.available must return None, or booleans of shape "
             f"{expected}: contexts by arms. Got shape {mask.shape} and type {mask.dtype}."
         )
     if not mask.any(axis=1).all():
         context = contexts[int(np.argmin(mask.any(axis=1)))]
-        raise InvalidContextError(
+        raise errors.InvalidContextError(
             f"{type(environment).__name__}.available must leave an arm in every context. Got none "
             f"in context {context}."
         )
@@ -602,7 +597,7 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
         or block.coefficients.shape != (rounds, row[0], terms)
         or block.features.shape != (terms, row[1])
     ):
-        raise InvalidLossesError(
+        raise errors.InvalidLossesError(
             f"{call} must hold a base of shape {(rounds, *row)} or {(1, *row)}, coefficients of "
             f"shape {(rounds, row[0], 'k')} and features of shape {('k', row[1])}. Got "
             f"{block.base.shape}, {block.coefficients.shape} and {block.features.shape}."
@@ -613,7 +608,7 @@ def checked_block(environment: BlockEnvironment, start: int, stop: int) -> LossB
 def _check_arrays(call: str, block: object) -> None:
     """Raise unless `block` is a LossBlock of arrays of numbers, of any shapes."""
     if not isinstance(block, LossBlock):
-        raise InvalidLossesError(
+        raise errors.InvalidLossesError(
             f"{call} must return a LossBlock. Got a {type(block).__name__}. To make one of losses "
             "of shape (rounds, arms, contexts), or of coefficients of shape (rounds, arms, "
             "features), return row_block(losses)."
@@ -623,7 +618,7 @@ def _check_arrays(call: str, block: object) -> None:
         part = parts[name]
         if not isinstance(part, np.ndarray) or part.ndim == 0 or part.dtype.kind not in "fiu":
             kind = f"type {part.dtype}" if isinstance(part, np.ndarray) else type(part).__name__
-            raise InvalidLossesError(
+            raise errors.InvalidLossesError(
                 f"The {name} of {call} must be an array of numbers. Got {kind}."
             )
 
@@ -637,7 +632,7 @@ def checked_rows(environment: Any, round_: int, *arms: Sequence[int]) -> Floats:
     expected = (environment.problem.arms, environment.problem.form.columns)
     if rows.shape != expected or not np.isfinite(rows).all():
         got = f"shape {rows.shape}" if rows.shape != expected else "numbers that are not finite"
-        raise InvalidLossesError(
+        raise errors.InvalidLossesError(
             f"{type(environment).__name__}.losses must return finite numbers of shape {expected}, "
             f"arms by {environment.problem.form.column_name}s. Got {got} in round {round_}."
         )
@@ -678,7 +673,7 @@ def check_range(
     if bad >= 0:
         round_, arm = divmod(bad, arms)
         loss = form.readout(context).losses(rows[bad : bad + 1], [arm])[0]
-        raise InvalidLossesError(
+        raise errors.InvalidLossesError(
             f"The losses of {type(environment).__name__} must lie in [0, 1]. Got {loss} in round "
             f"{start + round_}, for arm {arm} in context {context}."
         )
@@ -690,14 +685,14 @@ def graph_rule(environment: Environment) -> Callable[[int, Any], FeedbackGraph]:
     own = getattr(environment, "graph", None)
     if problem.graph_kind == "fixed":
         if inspect.ismethod(own) or inspect.isfunction(own):
-            raise InvalidParameterError(
+            raise errors.InvalidParameterError(
                 f"{owner} has a method graph, so its graphs change, but its problem says that the "
                 "graph is fixed. Set graph_kind of the problem to 'informed', 'uninformed' or "
                 "'unknown'."
             )
         return lambda *_: problem.graph
     if not callable(own):
-        raise InvalidParameterError(
+        raise errors.InvalidParameterError(
             f"The graphs of {owner} change: the graph_kind of its problem is "
             f"{problem.graph_kind!r}. So it must have a method graph(round_) or "
             "graph(round_, context), which returns the FeedbackGraph of a round."
@@ -718,13 +713,13 @@ def graph_rule(environment: Environment) -> Callable[[int, Any], FeedbackGraph]:
 
 def _check_graph(owner: str, promised: FeedbackGraph, graph: object, round_: int) -> None:
     if not isinstance(graph, FeedbackGraph) or graph.arms != promised.arms:
-        raise InvalidGraphError(
+        raise errors.InvalidGraphError(
             f"{owner}.graph must return a FeedbackGraph of {promised.arms} arms. Got {graph!r} in "
             f"round {round_}."
         )
     edge = promised.edge_not_in(graph)
     if edge is not None:
-        raise InvalidGraphError(
+        raise errors.InvalidGraphError(
             f"The graph of the problem of {owner} must have only edges that every round has. Round "
             f"{round_} does not have its edge {edge}."
         )
@@ -776,7 +771,7 @@ def checked_graphs(environment: Any, block: object, rounds: int) -> GraphBlock:
             _holds_arms(ranges, arms, count) for ranges in (block.out_ranges, block.in_ranges)
         ):
             return block
-    raise InvalidGraphError(
+    raise errors.InvalidGraphError(
         f"{owner}.graphs must return a GraphBlock with an entry for each of {rounds} rounds and "
         f"ranges of {arms} arms per graph, such as graph_block(graphs, entry)."
     )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS, Problem, required_graph, set_fields
 from crossbandit.core.blocks import GraphBlock, LossBlock, graphs_of_matrices, joined
 from crossbandit.core.forms import ROUNDING, feature_table
 from crossbandit.core.losses import first_outside
 from crossbandit.core.streams import stream, uniforms
+from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import (
     MAX_SIZE,
     array,
@@ -38,14 +41,6 @@ from crossbandit.environments.environment import (
 )
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.graphs import FeedbackGraph, paper_ring, singletons
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from crossbandit.core.types import Booleans, Floats, Integers
-
 
 PERIOD = 2000
 AMPLITUDE = 0.1

@@ -16,22 +16,17 @@ by at most 5 arms each.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.core.extras import require
-from crossbandit.graphs.graph import weak_arms
+from crossbandit.core.types import Floats, Integers
+from crossbandit.graphs.graph import FeedbackGraph, weak_arms
 from crossbandit.graphs.neighborhoods import Bounds, Found, members
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from crossbandit.core.types import Floats, Integers
-    from crossbandit.graphs.graph import FeedbackGraph
-
 
 TIME_LIMIT = 30.0  # seconds for the search of one graph
 _PROGRAM_EDGES = 1_000_000  # with more, the constraints alone take minutes

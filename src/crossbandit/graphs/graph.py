@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.core.blocks import ArmRanges, ranges_of_graph
+from crossbandit.core.blocks import ArmRanges, GraphBlock, ranges_of_graph
 from crossbandit.core.extras import installed, pip_line, require
 from crossbandit.core.losses import range_masses
 from crossbandit.core.validation import choice, integer, reject, verbatim
 from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
 from crossbandit.graphs import neighborhoods
-from crossbandit.graphs.neighborhoods import self_loops, sizes
+from crossbandit.graphs.neighborhoods import Bounds, Found, self_loops, sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-    from crossbandit.core.blocks import GraphBlock
     from crossbandit.graphs.domination import FractionalDomination
-    from crossbandit.graphs.neighborhoods import Bounds, Found
 
 
 Observability = Literal["strong", "weak", "none"]

@@ -9,7 +9,8 @@ Matrices, edges, ranges, NetworkX graphs and JSON are checked where they become 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,6 @@ from crossbandit.core.blocks import ArmRanges
 from crossbandit.core.types import Booleans, Integers
 from crossbandit.core.validation import MAX_SIZE, array, as_array, integer, reject, verbatim
 from crossbandit.errors import InvalidGraphError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Bounds(NamedTuple):

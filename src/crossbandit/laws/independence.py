@@ -53,6 +53,7 @@ class Diagnosis:
             same context. NaN if there are no classes.
         features: For each feature, an estimate of how much more is earned because the law has it,
             given the others; 0.05 is 5 %. Empty if it is not known.
+        error: About one standard error of the gain, as if chances at all contexts erred together.
     """
 
     log_evidence: float
@@ -61,6 +62,7 @@ class Diagnosis:
     words: tuple[str, str, str] = ("outcomes", "the context", "choosing by context")
     class_log_evidence: float = math.nan
     features: tuple[tuple[str, float], ...] = ()
+    error: float = 0.0
 
     @property
     def depends(self) -> bool:
@@ -107,12 +109,18 @@ class Diagnosis:
         found = f"{numbers.capitalize()} {found}"
         if math.isnan(self.gain):
             return f"{found} ({rounds})."
-        if self.gain < _WORTHWHILE:
+        least, most = self.gain - 2 * self.error, self.gain + 2 * self.error
+        if most < _WORTHWHILE:
             return (
                 f"{found} ({rounds}), but knowing it "
                 f"earns an estimated {100 * self.gain:.1f} % more: it hardly matters."
             )
-        return f"{found}: {choosing} earns an estimated {100 * self.gain:.0f} % more ({rounds})."
+        if least <= 0:
+            return f"{found} ({rounds}). How much more {choosing} earns is not known yet."
+        known = f"an estimated {100 * self.gain:.0f} % more"
+        if self.error:
+            known += f", at least {100 * least:.0f} %"
+        return f"{found}: {choosing} earns {known} ({rounds})."
 
 
 class IndependenceTest(TestParts):
@@ -332,12 +340,14 @@ class IndependenceTest(TestParts):
 
     def diagnosis(self) -> Diagnosis:
         """Return what the tests have found so far."""
+        gain, error = self._gain()
         return Diagnosis(
             log_evidence=self.evidence(),
-            gain=self._gain(),
+            gain=gain,
             rounds=self.tested.item(),
             class_log_evidence=self.evidence(by_class=True),
             features=self._worth(),
+            error=error,
         )
 
     def _worth(self) -> tuple[tuple[str, float], ...]:
@@ -360,19 +370,20 @@ class IndependenceTest(TestParts):
         gains = totals[-1] / np.maximum(totals[:-1], 1e-300) - 1.0
         return tuple(zip(law.classes, gains.tolist(), strict=True))
 
-    def _gain(self) -> float:
-        """Return the gain of the best amounts in recent rounds over those that the pool chooses."""
+    def _gain(self) -> tuple[float, float]:
+        """Return the gain of recent rounds' best amounts over those of the pool, and its error."""
         law, recent = self._law, self.recent
         if law.payoff != "first-price" or not recent:
-            return math.nan
-        best, pooled = 0.0, 0.0
+            return math.nan, 0.0
+        best, pooled, error = 0.0, 0.0, 0.0
         for context, labels in recent:
             view = law.law(context, **dict(zip(law.classes, labels, strict=True)))
             margins = np.maximum(context - law.amounts_at(context), 0.0)
-            usual = int((margins * view.pool).argmax())
-            best += float((margins * view.chances).max())
+            usual, own = int((margins * view.pool).argmax()), int((margins * view.chances).argmax())
+            best += float(margins[own] * view.chances[own])
+            error += float(margins[own] * view.errors[own])
             pooled += float(margins[usual] * view.chances[usual])
-        return best / pooled - 1.0 if pooled > 0 else 0.0
+        return (best / pooled - 1.0, error / pooled) if pooled > 0 else (0.0, 0.0)
 
 
 def _ring_of(rounds: int, latest: Sequence[_Place]) -> list[_Place | None]:

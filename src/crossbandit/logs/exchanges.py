@@ -7,31 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from crossbandit.errors import LogError
-from crossbandit.logs.files import (
-    BROKEN,
-    FILE,
-    LEAST_BID,
-    LOST,
-    NO_BID,
-    PLACE,
-    ROLES,
-    ROW,
-    ROWS,
-    ROWS_OF_A_FILE,
-    SEATS,
-    WON,
-    LogFile,
-    identifier,
-    leaf,
-    literal,
-    open_stage,
-    plain,
-)
+from crossbandit.logs import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from crossbandit.logs.files import OpenedSource, Source, Stage
     from crossbandit.logs.log import AuctionLog
 
 
@@ -41,11 +21,11 @@ _FIELDS = {
     "id": ("auction_id", "request_id", "bid_request_id", "id"),
     "imp": ("auction_imp_id", "imp_id"),
     "kind": ("event", "event_type", "notice", "notice_type", "type", "kind"),
-    "value": ROLES["value"].names,
+    "value": files.ROLES["value"].names,
     "bid": ("bid", "own_bid", "our_bid", "bid_price"),
     "reserve": ("bidfloor", "floor", "reserve"),
     "price": ("auction_price", "price", "clearing_price", "win_price"),
-    "least": LEAST_BID,
+    "least": files.LEAST_BID,
     "code": ("auction_loss", "loss", "loss_reason", "loss_code", "reason"),
     "currency": ("auction_currency", "currency", "cur"),
     "won": ("won", "is_won", "win"),
@@ -102,7 +82,7 @@ OPENRTB = Exchange(
     won_codes=("0",),
     price_codes=("100", "101", "102"),
     reasons=_OPENRTB_REASONS,
-    marks=(frozenset({"auctionloss"}), frozenset({SEATS})),
+    marks=(frozenset({"auctionloss"}), frozenset({files.SEATS})),
 )
 GOOGLE = Exchange(
     "google",
@@ -133,7 +113,21 @@ IPINYOU = Exchange(
     paid_is_price=True,
     marks=(frozenset({"bidid", "bidprice"}),),
 )
-EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU)}
+PREBID = Exchange(
+    "prebid",
+    "bids and previous auctions of Prebid",
+    fields={
+        **_FIELDS,
+        "id": ("bid_id", *_FIELDS["id"], "bidder_request_id"),
+        "bid": (*_FIELDS["bid"], "bidder_cpm"),
+        "price": ("highest_bid_cpm",),
+        "currency": ("bidder_currency", *_FIELDS["currency"]),
+        "rendered": ("rendered",),
+    },
+    ties="lose",
+    marks=(frozenset({files.PREVIOUS}),),
+)
+EXCHANGES = {one.name: one for one in (OPENRTB, GOOGLE, IPINYOU, PREBID)}
 
 _IPINYOU_BIDS = (
     *("bidid", "timestamp", "ipinyouid", "useragent", "ip", "region", "city", "adexchange"),
@@ -147,21 +141,21 @@ _IPINYOU_IMPRESSIONS[20:20] = ["payprice", "keypage"]
 IPINYOU_NAMES = {len(names): tuple(names) for names in (_IPINYOU_BIDS, _IPINYOU_IMPRESSIONS)}
 
 
-def field_places(form: Exchange, source: Source) -> dict[str, list[int]]:
+def field_places(form: Exchange, source: files.Source) -> dict[str, list[int]]:
     """Return the columns of each field of a format, in the order of their names."""
     names = source.columns.names
-    leaves = plain(map(leaf, names))
+    leaves = files.plain(map(files.leaf, names))
     by_depth = sorted(range(len(names)), key=lambda i: names[i].count("."))  # id before site.id
     found = {
-        name: [i for wanted in plain(usual) for i in by_depth if leaves[i] == wanted]
+        name: [i for wanted in files.plain(usual) for i in by_depth if leaves[i] == wanted]
         for name, usual in form.fields.items()
     }
-    for role, inner in (("seat", "price"), ("no_bid", NO_BID)):
-        found[role] = [i for i, name in enumerate(names) if name == f"{SEATS}.{inner}"]
+    for role, whole in _MARKS.items():
+        found[role] = [i for i, name in enumerate(names) if name == whole]
     return {name: places for name, places in found.items() if places}
 
 
-def find_format(name: str, source: Source) -> Exchange | None:
+def find_format(name: str, source: files.Source) -> Exchange | None:
     """Return the format of an exchange that a log has."""
     if name != "auto":
         return EXCHANGES.get(name)
@@ -174,21 +168,23 @@ def find_format(name: str, source: Source) -> Exchange | None:
     texts = (file for file in source.files if file.layout.kind == "csv")
     if any(_MACROS.search(_beginning(file)) for file in texts):  # parameters of a URL
         return OPENRTB
-    names = {one for file in source.files for one in plain(map(leaf, file.layout.names))}
+    names = {
+        one for file in source.files for one in files.plain(map(files.leaf, file.layout.names))
+    }
     found = (one for one in EXCHANGES.values() if any(mark <= names for mark in one.marks))
     return next(found, None)
 
 
-def with_names(file: LogFile) -> LogFile:
+def with_names(file: files.LogFile) -> files.LogFile:
     """Return the file; if it is an iPinYou file without a header, with the names of its columns."""
     layout = file.layout
     names = IPINYOU_NAMES.get(layout.width)
     if layout.kind != "csv" or layout.names or layout.separator != "\t" or names is None:
         return file
-    return LogFile(file.path, replace(layout, names=names))
+    return files.LogFile(file.path, replace(layout, names=names))
 
 
-def _beginning(file: LogFile) -> str:
+def _beginning(file: files.LogFile) -> str:
     """Return the first line that is not blank."""
     with file.open_text() as lines:
         return next((line for line in lines if line.strip()), "")
@@ -209,7 +205,13 @@ _EVENT_FIELDS = (
     *("id", "imp", "kind", "value", "bid", "reserve"),
     *("price", "least", "code", "currency", "won", "url"),
     *("seat", "no_bid"),  # the price in a bid response, or a sign that it has no bid
+    *("previous", "rendered"),  # whether there is a previous auction, and its winner was shown
 )
+_MARKS = {
+    "seat": f"{files.SEATS}.price",
+    "no_bid": f"{files.SEATS}.{files.NO_BID}",
+    "previous": files.PREVIOUS,
+}
 _VALUE_IS_BID = (
     "The value is what was bid: in a second-price auction, a bidder bids what an auction is worth."
 )
@@ -218,8 +220,8 @@ _NO_ID = "no auction id"
 
 
 def join_notices(
-    log: AuctionLog, opened: OpenedSource, form: Exchange, own: Mapping[str, int]
-) -> OpenedSource:
+    log: AuctionLog, opened: files.OpenedSource, form: Exchange, own: Mapping[str, int]
+) -> files.OpenedSource:
     """Return one row per auction: value, price, bid, reserve, won, and the columns of `opened`.
 
     The columns `own`, which the user has given by role, replace the usual fields.
@@ -238,7 +240,7 @@ def join_notices(
     columns = {f"{name}_{i}": p for name, found in fields.items() for i, p in enumerate(found)}
     extras = {f"x{i}": place for i, place in enumerate(kept)}
     codes = form.price_codes if log.price_losses is None else [str(one) for one in log.price_losses]
-    with open_stage(source, log.timezone) as stage:
+    with files.open_stage(source, log.timezone) as stage:
         stage.load(columns | extras)
         stage.connection.execute(_events_sql(form, fields, list(extras)))
         has_least = bool(_count(stage, "count(least)"))
@@ -266,35 +268,41 @@ def join_notices(
 def _events_sql(form: Exchange, fields: Mapping[str, list[int]], extras: list[str]) -> str:
     """Return SQL that makes a table of the lines, with one column per field."""
     known = ", ".join(f"{_field(form, name, fields)} AS {name}" for name in _EVENT_FIELDS)
-    wins = ", ".join(literal(code) for code in form.won_codes) or "NULL"
+    wins = ", ".join(files.literal(code) for code in form.won_codes) or "NULL"
     by_name = " ".join(
-        f"WHEN lower(kind) IN ({', '.join(map(literal, words))}) THEN '{kind}'"
+        f"WHEN lower(kind) IN ({', '.join(map(files.literal, words))}) THEN '{kind}'"
         for kind, words in _KINDS.items()
     )
     path = "regexp_replace(coalesce(url, ''), '[a-zA-Z]+://[^/?]*|[?].*', '', 'g')"
     number = "TRY_CAST({} AS DOUBLE)".format
+    beaten = f"{number('bid')} >= {number('coalesce(least, price)')}"
     kind = f"""CASE WHEN seat IS NOT NULL THEN 'bid'
+        WHEN previous = 'false' THEN 'other: no previous auction'
+        WHEN previous IS NOT NULL AND {number("coalesce(least, bid)")} IS NULL THEN 'other: no bid'
+        WHEN previous IS NOT NULL AND {beaten} AND rendered = '0' THEN 'other: not rendered'
+        WHEN previous IS NOT NULL AND {beaten} THEN 'win'
+        WHEN previous IS NOT NULL THEN 'loss'
         WHEN no_bid IS NOT NULL THEN 'other: no bid' {by_name}
         WHEN kind IS NOT NULL THEN 'other: ' || kind
         WHEN regexp_matches({path}, '(?i)[/._-](loss|lose|lost|lurl)') THEN 'loss'
         WHEN regexp_matches({path}, '(?i)[/._-](win|won|nurl|bill|burl|imp)') THEN 'win'
         WHEN code IN ({wins}) THEN 'win' WHEN code IS NOT NULL THEN 'loss'
-        WHEN lower(won) IN {WON} THEN 'win' WHEN lower(won) IN {LOST} THEN 'loss'
+        WHEN lower(won) IN {files.WON} THEN 'win' WHEN lower(won) IN {files.LOST} THEN 'loss'
         WHEN won IS NOT NULL THEN NULL
         WHEN {number("bid")} >= {number("least")} THEN 'win'
         WHEN {number("bid")} < {number("least")} THEN 'loss'
         WHEN value IS NOT NULL THEN 'bid' END"""
-    rest = ", ".join([*extras, "broken", FILE, ROW])
+    rest = ", ".join([*extras, "broken", files.FILE, files.ROW])
     return (
         f"CREATE TABLE {_LINES} AS SELECT * REPLACE ({kind} AS kind, CASE WHEN starts_with("
         f"coalesce({kind}, ''), 'bid') THEN coalesce(bid, price) ELSE bid END AS bid) "
-        f"FROM (SELECT {known}, {rest} FROM {ROWS})"
+        f"FROM (SELECT {known}, {rest} FROM {files.ROWS})"
     )
 
 
 def _field(form: Exchange, name: str, fields: Mapping[str, list[int]]) -> str:
     """Return SQL for a field: the first column that has it, or a parameter of a URL."""
-    found = [identifier(f"{name}_{i}") for i in range(len(fields.get(name, [])))]
+    found = [files.identifier(f"{name}_{i}") for i in range(len(fields.get(name, [])))]
     if name != "url" and name in form.fields:
         words = "|".join(form.fields[name]).replace("_", "[_-]?")
         content = '([^&#;\\s"]*)'
@@ -302,7 +310,7 @@ def _field(form: Exchange, name: str, fields: Mapping[str, list[int]]) -> str:
             known = "|".join(word for kinds in _KINDS.values() for word in kinds)
             content = f'({known})(?:[&#;\\s"]|$)'
         found += [
-            f"url_decode(regexp_extract({identifier(f'url_{i}')}, "
+            f"url_decode(regexp_extract({files.identifier(f'url_{i}')}, "
             f"'(?i)[?&;](?:{words})={content}', 1))"
             for i in range(len(fields.get("url", [])))
         ]
@@ -320,11 +328,11 @@ def _clean(text: str) -> str:
     )
 
 
-def _count(stage: Stage, what: str) -> int:
+def _count(stage: files.Stage, what: str) -> int:
     return int(stage.fetch(f"SELECT {what} FROM {_LINES}")[0][0])
 
 
-def _group(stage: Stage, form: Exchange, extras: list[str], *, by_id: bool) -> bool:
+def _group(stage: files.Stage, form: Exchange, extras: list[str], *, by_id: bool) -> bool:
     """Make a table of auctions from the lines; return whether their ids were used."""
     apart = "count(id) > 0 OR count(*) FILTER (value IS NULL AND kind IN ('win', 'loss')) > 0"
     only_bids = "count(*) FILTER (value IS NOT NULL AND kind = 'bid') > 0"
@@ -332,7 +340,9 @@ def _group(stage: Stage, form: Exchange, extras: list[str], *, by_id: bool) -> b
     bids = "AND kind = 'bid'" if _count(stage, only_bids) else ""
     has_id = "id IS NOT NULL AND broken IS NULL AND kind NOT LIKE 'other%'"
     by_imp = _count(stage, f"count(*) FILTER ({has_id} AND imp IS NULL)") == 0
-    alone = f"({PLACE}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
+    alone = (
+        f"({files.PLACE}) || chr(31) || coalesce(imp, '')"  # a bid response may have several bids
+    )
     key = "id" + (" || chr(31) || imp" if by_imp else "") if joined else alone
     no_id = f"WHEN id IS NULL THEN '{_NO_ID}'" if joined else ""
     stage.connection.execute(
@@ -355,7 +365,7 @@ def _group(stage: Stage, form: Exchange, extras: list[str], *, by_id: bool) -> b
             {"false" if by_imp else "coalesce(min(imp) < max(imp), false)"} AS several,
             min(upper(currency)) AS currency, max(upper(currency)) AS other_currency,
             greatest(count(*) FILTER (value IS NOT NULL {bids}) - 1, 0) AS repeated,
-            coalesce(min({PLACE}) FILTER (value IS NOT NULL), min({PLACE})) AS place,
+            coalesce(min({files.PLACE}) FILTER (value IS NOT NULL), min({files.PLACE})) AS place,
             bool_or(kind = 'win') AS won, bool_or(kind = 'loss') AS lost,
             any_value(code) FILTER (kind = 'loss') AS code,
             any_value(price) FILTER (kind = 'loss') AS loss_price,
@@ -364,7 +374,7 @@ def _group(stage: Stage, form: Exchange, extras: list[str], *, by_id: bool) -> b
     return joined
 
 
-def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
+def _check_currency(stage: files.Stage, source: files.Source, currency: str | None) -> None:
     rows = stage.fetch(
         f"SELECT one, count(*) FROM (SELECT currency AS one FROM {_GROUPS} UNION ALL "
         f"SELECT other_currency FROM {_GROUPS} WHERE other_currency <> currency) "
@@ -383,10 +393,10 @@ def _check_currency(stage: Stage, source: Source, currency: str | None) -> None:
         )
 
 
-def _judge(stage: Stage, codes: Sequence[str], currency: str | None) -> None:
+def _judge(stage: files.Stage, codes: Sequence[str], currency: str | None) -> None:
     """Make a view of the auctions that says why one is dropped."""
-    about_price = ", ".join(map(literal, codes)) or "NULL"
-    other = "NULL" if currency is None else f"currency <> {literal(currency.upper())}"
+    about_price = ", ".join(map(files.literal, codes)) or "NULL"
+    other = "NULL" if currency is None else f"currency <> {files.literal(currency.upper())}"
     (has_losses,) = stage.fetch(f"SELECT count(*) > 0 FROM {_GROUPS} WHERE lost")[0]
     stage.connection.execute(f"""
         CREATE VIEW {_AUCTIONS} AS SELECT *, CASE
@@ -408,11 +418,12 @@ def _copy_sql(price: str, extras: list[str]) -> str:
     columns = ", ".join(f"({what})::VARCHAR AS c{i}" for i, what in enumerate(kept, 1))
     empty = ", ".join(f"NULL AS c{i}" for i in range(1, width + 1))
     return f"""
-        SELECT {columns}, NULL::VARCHAR AS {BROKEN}, place // {ROWS_OF_A_FILE} AS {FILE},
-            place % {ROWS_OF_A_FILE} AS {ROW}
+        SELECT {columns}, NULL::VARCHAR AS {files.BROKEN},
+            place // {files.ROWS_OF_A_FILE} AS {files.FILE},
+            place % {files.ROWS_OF_A_FILE} AS {files.ROW}
         FROM {_AUCTIONS} WHERE dropped IS NULL
-        UNION ALL SELECT {empty}, broken, {FILE}, {ROW} FROM {_EVENTS} WHERE broken IS NOT NULL
-        ORDER BY {FILE}, {ROW}"""
+        UNION ALL SELECT {empty}, broken, {files.FILE}, {files.ROW} FROM {_EVENTS}
+        WHERE broken IS NOT NULL ORDER BY {files.FILE}, {files.ROW}"""
 
 
 _WHY = {
@@ -426,7 +437,7 @@ _WHY = {
 
 
 def _remarks(
-    stage: Stage,
+    stage: files.Stage,
     form: Exchange,
     codes: Sequence[str],
     currency: str | None,

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import weakref
 import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -17,15 +18,11 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import duckdb
 
 from crossbandit.errors import LogError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
 
 # --- columns -------------------------------------------------------------------------------------
 
@@ -398,7 +395,7 @@ class Layout:
     separator: str = ""  # the character that separates the columns of a text file
     skipped: int = 0  # the number of lines up to and including the header
     compressed: bool = False  # whether it is a gzip file
-    seats: bool = False
+    lists: tuple[str, ...] = ()  # fields whose items are rows, of `_ITEM_ROWS`
 
     @property
     def is_text(self) -> bool:
@@ -468,9 +465,14 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     if beginning.startswith("{"):
         whole = lines[first:] if len(sample) < _SAMPLE_BYTES else lines[first:-1] or lines[first:]
         whole += [line for block in later for line in block.decode(errors="replace").splitlines()]
-        names = tuple(dict.fromkeys(_fields(path, whole, seats=notices)))
-        seats = notices and any(name.startswith(f"{SEATS}.") for name in names)
-        return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, seats=seats)
+        lists = tuple(x for x in _ITEM_ROWS if notices and any(f'"{x}"' in one for one in whole))
+        if lists:
+            with connect(str(path)) as connection:
+                rows = _item_rows("(SELECT unnest(?) AS c1)", lists)
+                whole = [text for text, _ in connection.execute(rows, [whole]).fetchall()]
+        listed = [*_fields(path, whole), *(_ITEM_ROWS[one][0] for one in lists)]
+        names = tuple(dict.fromkeys(listed))
+        return Layout("jsonl", names, len(names), WHITE_SPACE, compressed=compressed, lists=lists)
     if beginning.startswith("[") and beginning[1:].lstrip()[:1] in {"", "{"}:
         raise LogError(
             f"{path} is a list in JSON. Write one object per line, without brackets and commas "
@@ -485,7 +487,7 @@ def _text(path: Path, *, compressed: bool, notices: bool) -> Layout:
     return Layout("csv", names, len(fields), separator, first + header, compressed)
 
 
-def _fields(path: Path, lines: list[str], *, seats: bool) -> Iterator[str]:
+def _fields(path: Path, lines: list[str]) -> Iterator[str]:
     """Yield the names of the fields of JSON objects; a nested one as "outer.inner"."""
     found = False
     for line in lines:
@@ -495,24 +497,12 @@ def _fields(path: Path, lines: list[str], *, seats: bool) -> Iterator[str]:
             continue
         if isinstance(thing, dict):
             found = True
-            if seats and isinstance(thing.get(SEATS), list):
-                for bid in _bids(thing[SEATS]):
-                    yield from _flat({**thing, SEATS: bid}, "", _DEPTH)
-            else:
-                yield from _flat(thing, "", _DEPTH)
+            yield from _flat(thing, "", _DEPTH)
     if not found:
         raise LogError(
             f"{path} begins like JSON, but none of its first lines is an object. Write one object "
             "per line."
         )
-
-
-def _bids(seats: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the bids of a bid response, then the row of a response without bids."""
-    lists = [seat.get("bid") for seat in seats if isinstance(seat, dict)]
-    bids = [bid for bids in lists if isinstance(bids, list) for bid in bids]
-    yield from (bid for bid in bids if isinstance(bid, dict))
-    yield {NO_BID: 1}
 
 
 def _flat(thing: dict[str, Any], prefix: str, depth: int) -> Iterator[str]:
@@ -567,6 +557,8 @@ def _split(line: str) -> tuple[str, list[str]]:
 
 SEATS = "seatbid"  # the field of a bid response that has the bids, by seats
 NO_BID = "nobid"  # a field in place of the bids, where there are none
+# The list in a bid request that has the results of earlier ones; in its rows, whether there is one.
+PREVIOUS = "previousauctioninfo"
 MORE_COLUMNS = "more columns than the first line has"
 NO_OBJECT = "no JSON object"
 NOT_UTF8 = "not text in UTF-8"
@@ -693,7 +685,7 @@ class Source:
         if layout.kind == "copy":
             columns += [FILE, ROW]
         elif file is not None:
-            row = ROW if layout.seats else f"row_number() OVER () AS {ROW}"
+            row = ROW if layout.lists else f"row_number() OVER () AS {ROW}"
             columns += [f"{file} AS {FILE}", row]
         return f"SELECT {', '.join(columns)} FROM {table}{self._where()}"
 
@@ -764,8 +756,8 @@ class Source:
         names = [name for name in wanted if name not in self.keys]
         fields = ", ".join(literal(_path(name)) for name in names)
         lines = f"{self._lines(layout, paths)} WHERE c1 IS NOT NULL"
-        if layout.seats:
-            lines = f"({_bid_rows(lines)})"
+        if layout.lists:
+            lines = f"({_item_rows(lines, layout.lists)})"
         table = (
             "(SELECT *, CASE WHEN json_valid(c1) AND json_type(c1) = 'OBJECT' "
             f"THEN json_extract_string(c1, [{fields}]::VARCHAR[]) END AS f FROM {lines})"
@@ -822,19 +814,37 @@ class OpenedSource(NamedTuple):
         return self._replace(source=source, places=places, class_places=class_places, order=order)
 
 
-def _bid_rows(lines: str) -> str:
-    """Return SQL for lines in which each bid of a bid response is a row, with its line's number."""
-    numbered = f"SELECT c1, row_number() OVER () AS {ROW} FROM {lines}"
-    is_list = f"json_valid(c1) AND coalesce(json_type(c1, '$.{SEATS}') = 'ARRAY', false)"
-    bids = f"json_extract(c1, '$.{SEATS}[*].bid[*]')"
-    one = f"json_merge_patch(c1, json_object('{SEATS}', bid))::VARCHAR"
-    found = (
-        f"CASE WHEN NOT ({is_list}) THEN [NULL::JSON] WHEN len({bids}) > 0 THEN {bids} "
-        f"ELSE [json_object('{NO_BID}', 1)] END"
-    )
+# Of lists whose items are rows: the field by which a row without an item is known, SQL for whether
+# a line has such a list, for its items, for what stands for none, and for a row. A bid replaces the
+# list of all bids. Of a bid request only the previous auctions are kept: it is about another one.
+_ITEM_ROWS = {
+    SEATS: (
+        f"{SEATS}.{NO_BID}",
+        f"coalesce(json_type(c1, '$.{SEATS}') = 'ARRAY', false)",
+        f"json_extract(c1, '$.{SEATS}[*].bid[*]')",
+        f"json_object('{NO_BID}', 1)",
+        f"json_merge_patch(c1, json_object('{SEATS}', item))",
+    ),
+    PREVIOUS: (
+        PREVIOUS,
+        f"json_type(c1, '$.imp') = 'ARRAY' OR len(json_extract(c1, '$..{PREVIOUS}')) > 0",
+        f"json_extract(c1, '$..{PREVIOUS}[*]')",
+        "json_object()",
+        f"json_merge_patch(item, json_object('{PREVIOUS}', item <> '{{}}'))",
+    ),
+}
+
+
+def _item_rows(lines: str, lists: Iterable[str]) -> str:
+    """Return SQL for lines in which each item of a list is a row, with its line's number."""
+    items = patched = ""
+    for _, there, found, none, row in (_ITEM_ROWS[name] for name in lists):
+        items += f"WHEN {there} THEN CASE WHEN len({found}) > 0 THEN {found} ELSE [{none}] END "
+        patched += f"WHEN {there} THEN {row}::VARCHAR "
     return (
-        f"SELECT CASE WHEN bid IS NULL THEN c1 ELSE {one} END AS c1, {ROW} FROM "
-        f"(SELECT c1, {ROW}, unnest({found}) AS bid FROM ({numbered}))"
+        f"SELECT CASE WHEN item IS NULL THEN c1 {patched} END AS c1, {ROW} FROM (SELECT c1, {ROW}, "
+        f"unnest(CASE WHEN NOT json_valid(c1) THEN [NULL::JSON] {items} ELSE [NULL::JSON] END) "
+        f"AS item FROM (SELECT c1, row_number() OVER () AS {ROW} FROM {lines}))"
     )
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from crossbandit.applications.bidding.auctions import AuctionRules, bids_for_values
 from crossbandit.applications.bidding.logs import FittingLog
+from crossbandit.core.types import Floats
 from crossbandit.errors import LogError, LogWarning
 from crossbandit.logs.log import MIXED, AuctionLog, ClassTable, OutcomeCounts
 from crossbandit.logs.survey import check_survey, doubt_about_units, survey_log
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy.typing as npt
-
-    from crossbandit.core.types import Floats
 
 _HEADROOM = 1.25  # later values may exceed the highest value of the log by this factor
 

@@ -20,28 +20,8 @@ import pandas as pd
 
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import LogError
+from crossbandit.logs import files
 from crossbandit.logs.exchanges import EXCHANGES, JOINED, find_format, join_notices, with_names
-from crossbandit.logs.files import (
-    FILE,
-    FRAME,
-    ID,
-    KINDS,
-    LEAST,
-    MOST,
-    ROLES,
-    ROW,
-    UNITS,
-    Layout,
-    LogFile,
-    OpenedSource,
-    ScratchFolder,
-    Source,
-    connect,
-    fault_sql,
-    number_sql,
-    recognize_file,
-    sorted_copy,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +31,6 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.logs import FittingLog
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.logs.exchanges import Exchange
-    from crossbandit.logs.files import Columns
 
 
 # --- auctions ------------------------------------------------------------------------------------
@@ -343,9 +322,9 @@ _EXPECTED = (
 )
 
 
-def open_log(log: AuctionLog) -> OpenedSource:
+def open_log(log: AuctionLog) -> files.OpenedSource:
     """Return the source of a log and the places of its columns."""
-    kind = log.format if log.format in KINDS else None
+    kind = log.format if log.format in files.KINDS else None
     source = find_source(log.data, kind, partitions=log.partitions)
     form = find_format(log.format, source)
     if form is None:
@@ -359,30 +338,32 @@ def open_log(log: AuctionLog) -> OpenedSource:
             )
         columns = source.columns
         order = _order(log, columns)
-        if ID in log.columns:
-            order[ID] = columns.find(log.columns[ID], ID)
-        opened = OpenedSource(source, _roles(log, columns), _classes(log, columns), order)
+        if files.ID in log.columns:
+            order[files.ID] = columns.find(log.columns[files.ID], files.ID)
+        opened = files.OpenedSource(source, _roles(log, columns), _classes(log, columns), order)
     else:
         opened = _join(log, form, source)
-    return sorted_copy(opened, timezone=log.timezone) if opened.order else opened
+    return files.sorted_copy(opened, timezone=log.timezone) if opened.order else opened
 
 
-def _join(log: AuctionLog, form: Exchange, source: Source) -> OpenedSource:
+def _join(log: AuctionLog, form: Exchange, source: files.Source) -> files.OpenedSource:
     """Read the lines of an exchange, and return a copy that has one row per auction."""
     if source.frame is None and "url" in form.fields:
-        files = (recognize_file(file.path, notices=True) for file in source.files)
-        source = replace(source, files=tuple(files))
+        known = (files.recognize_file(file.path, notices=True) for file in source.files)
+        source = replace(source, files=tuple(known))
     source = replace(source, files=tuple(map(with_names, source.files)), lenient=True)
     columns = source.columns
     asked = {role: columns.find(one, role) for role, one in log.columns.items()}
-    own = {role: place for role, place in asked.items() if role in {*JOINED, ID}}
+    own = {role: place for role, place in asked.items() if role in {*JOINED, files.ID}}
     further = {role: place for role, place in asked.items() if role not in own}
-    opened = OpenedSource(source, further, _classes(log, columns), _order(log, columns))
+    opened = files.OpenedSource(source, further, _classes(log, columns), _order(log, columns))
     return join_notices(log, opened, form, own)
 
 
-def _roles(log: AuctionLog, columns: Columns) -> dict[str, int]:
-    asked = {role: columns.find(log.columns[role], role) for role in ROLES if role in log.columns}
+def _roles(log: AuctionLog, columns: files.Columns) -> dict[str, int]:
+    asked = {
+        role: columns.find(log.columns[role], role) for role in files.ROLES if role in log.columns
+    }
     places = {"value": asked["value"] if "value" in asked else columns.find(None, "value")}
     price = asked.get("price", columns.guess("price") if "won" in asked else None)
     if price is not None or "won" not in asked:
@@ -391,13 +372,13 @@ def _roles(log: AuctionLog, columns: Columns) -> dict[str, int]:
     for (one, place), (other, same) in combinations(places.items(), 2):
         if place == same:
             raise LogError(
-                f"The {ROLES[one]} and the {ROLES[other]} cannot both be column "
+                f"The {files.ROLES[one]} and the {files.ROLES[other]} cannot both be column "
                 f"{columns.label(place)}."
             )
     return places
 
 
-def _classes(log: AuctionLog, columns: Columns) -> dict[str, int]:
+def _classes(log: AuctionLog, columns: files.Columns) -> dict[str, int]:
     classes: object = log.classes
     if isinstance(classes, str) or not isinstance(classes, Sequence):
         reject(type(log).__name__, "classes", "a list of columns", classes)
@@ -407,7 +388,7 @@ def _classes(log: AuctionLog, columns: Columns) -> dict[str, int]:
     return {columns.shown(place): place for place in found}
 
 
-def _order(log: AuctionLog, columns: Columns) -> dict[str, int]:
+def _order(log: AuctionLog, columns: files.Columns) -> dict[str, int]:
     wanted = {"by": log.by, "sort_by": log.sort_by}
     return {name: columns.find(one, name) for name, one in wanted.items() if one is not None}
 
@@ -422,7 +403,7 @@ class _Stream:
         return self._frame.__arrow_c_stream__(requested_schema)
 
 
-def find_source(data: object, kind: str | None = None, *, partitions: bool = False) -> Source:
+def find_source(data: object, kind: str | None = None, *, partitions: bool = False) -> files.Source:
     """Return files or a data frame as a `Source`."""
     if isinstance(data, pd.DataFrame) or hasattr(data, "__arrow_c_stream__"):
         return _frame_source(data)
@@ -431,18 +412,18 @@ def find_source(data: object, kind: str | None = None, *, partitions: bool = Fal
     paths = list(data) if isinstance(data, Iterable) else []
     if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         reject("AuctionLog", "data", _EXPECTED, data)
-    scratch = ScratchFolder() if STANDARD_INPUT in map(str, paths) else None
+    scratch = files.ScratchFolder() if STANDARD_INPUT in map(str, paths) else None
     found = [file for path in paths for file in _find(os.fspath(path), scratch)]
     name = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return Source(
+    return files.Source(
         "the standard input" if name == STANDARD_INPUT else name,
-        tuple(recognize_file(path, kind) for path in found),
+        tuple(files.recognize_file(path, kind) for path in found),
         keys=_partition_keys(found) if partitions else (),
         scratch=scratch,
     )
 
 
-def _frame_source(data: Any) -> Source:
+def _frame_source(data: Any) -> files.Source:
     """Return a data frame, of pandas or with Arrow data, as a source."""
     if isinstance(data, pd.DataFrame):
         name, names = "the DataFrame", tuple(map(str, data.columns))
@@ -450,12 +431,12 @@ def _frame_source(data: Any) -> Source:
         frame: Any = pd.DataFrame(columns, copy=False)
     else:
         name, frame = f"the {type(data).__name__}", _Stream(data)
-        with connect(name) as connection:
-            connection.register(FRAME, frame)
-            rows = connection.execute(f"DESCRIBE {FRAME}").fetchall()
+        with files.connect(name) as connection:
+            connection.register(files.FRAME, frame)
+            rows = connection.execute(f"DESCRIBE {files.FRAME}").fetchall()
         names = tuple(row[0] for row in rows)
-    layout = Layout("frame", names, len(names))
-    return Source(name, (LogFile(Path(name), layout),), frame=frame)
+    layout = files.Layout("frame", names, len(names))
+    return files.Source(name, (files.LogFile(Path(name), layout),), frame=frame)
 
 
 def _forward(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -465,25 +446,25 @@ def _forward(column: pd.Series[Any]) -> pd.Series[Any]:
     return column.copy()
 
 
-def _find(path: str, scratch: ScratchFolder | None) -> list[Path]:
+def _find(path: str, scratch: files.ScratchFolder | None) -> list[Path]:
     """Return the files that a path stands for, in their order."""
     if path == STANDARD_INPUT and scratch is not None:
         return [_copy_standard_input(scratch)]
     found = Path(path)
     if found.is_dir():
-        files = _in_order(_in_folder(found))
-        if not files:
+        listed = _in_order(_in_folder(found))
+        if not listed:
             raise LogError(
                 f"{path!r} is a folder without a log. Logs in folders have names that end in "
                 f"{', '.join(sorted(_SUFFIXES))}, also with .gz after it."
             )
     elif _PATTERN & set(path) and not found.exists():
-        files = _in_order(
+        listed = _in_order(
             one
             for one in map(Path, glob.glob(path, recursive=True))  # noqa: PTH207
             if one.is_file()
         )
-        if not files:
+        if not listed:
             raise LogError(f"No file matches {path!r}.")
     elif not found.exists():
         raise LogError(
@@ -493,11 +474,11 @@ def _find(path: str, scratch: ScratchFolder | None) -> list[Path]:
     elif not found.is_file():
         raise LogError(f"{path!r} is neither a file nor a folder.")
     else:
-        files = [found]
-    for file in files:
+        listed = [found]
+    for file in listed:
         if _PATTERN & set(str(file)):
             raise LogError(f"The path of a log may not contain any of * ? [. Rename {str(file)!r}.")
-    return files
+    return listed
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -520,7 +501,7 @@ def _in_order(paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=key)
 
 
-def _copy_standard_input(scratch: ScratchFolder) -> Path:
+def _copy_standard_input(scratch: files.ScratchFolder) -> Path:
     """Copy the standard input to a file, because a log is read more than once."""
     if sys.stdin.isatty():
         raise LogError("The standard input is a terminal. Send a log to it, or name a file.")
@@ -552,7 +533,7 @@ def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
-FORMATS = ("auto", *KINDS, *EXCHANGES)
+FORMATS = ("auto", *files.KINDS, *EXCHANGES)
 _AMOUNTS = ("price", "bid", "reserve")  # all in the unit `price_unit`
 
 
@@ -570,7 +551,7 @@ class AuctionLog:
             folder, a pattern such as `logs/*.csv`, several of them, "-" for the standard input, or
             a data frame of pandas, polars or Arrow.
         format: "auto"; what files must be, "csv", "jsonl" or "parquet"; or whose lines they hold,
-            "openrtb", "google" or "ipinyou", in any kind of file.
+            "openrtb", "google", "ipinyou" or "prebid", in any kind of file.
         columns: Which column holds the "value", the "price", your own "bid", the "reserve" of
             each auction, whether you "won", the "propensity" of the bid, the "time" and the "id" of
             the auction. A line with the id and the entries of an earlier one is left out; one with
@@ -622,7 +603,7 @@ class AuctionLog:
     by: str | int | None = None
     currency: str | None = None
     price_losses: Sequence[str | int] | None = None
-    source: Source = field(init=False)
+    source: files.Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
@@ -698,13 +679,15 @@ class AuctionLog:
         owner = type(self).__name__
         choice(owner, "format", self.format, FORMATS)
         if self.highest_value is not None:
-            number(owner, "highest_value", self.highest_value, at_least=LEAST, at_most=MOST)
+            number(
+                owner, "highest_value", self.highest_value, at_least=files.LEAST, at_most=files.MOST
+            )
         if self.limit is not None:
             integer(owner, "limit", self.limit, at_least=1)
         integer(owner, "max_bad", self.max_bad, at_least=0)
         for name, unit in (("value_unit", self.value_unit), ("price_unit", self.price_unit)):
             if unit is not None:
-                choice(owner, name, unit, UNITS)
+                choice(owner, name, unit, files.UNITS)
         currency, codes = (getattr(self, name) for name in ("currency", "price_losses"))
         if currency is not None and not isinstance(currency, str):
             reject(owner, "currency", "the code of a currency such as 'EUR'", currency)
@@ -716,7 +699,7 @@ class AuctionLog:
             expected = "the name of a time zone such as 'UTC' or 'Europe/Berlin'"
             reject(owner, "timezone", expected, self.timezone)
         columns: object = self.columns
-        roles = (*ROLES, ID)
+        roles = (*files.ROLES, files.ID)
         if not isinstance(columns, Mapping) or not set(columns) <= set(roles):
             expected = f"a mapping from some of {', '.join(map(repr, roles))} to columns"
             reject(owner, "columns", expected, columns)
@@ -729,13 +712,13 @@ class AuctionLog:
             guessed = {"price"}  # said once, after the price, for both
         found = [
             f"{one.said} column {self.label(role)}{' (guessed by name)' if role in guessed else ''}"
-            for role, one in ROLES.items()
+            for role, one in files.ROLES.items()
             if role in self.places
         ]
         first = 2 if "price" in self.places else 1
         sentences = [", ".join(found[:first]), *found[first:]]
-        if ID in self.order:
-            sentences.append(f"The id is column {self.source.columns.label(self.order[ID])}")
+        if files.ID in self.order:
+            sentences.append(f"The id is column {self.source.columns.label(self.order[files.ID])}")
         if self.class_places:
             sentences.append(f"Classes: {', '.join(self.class_places)}")
         return " ".join(f"{sentence}." for sentence in sentences)
@@ -812,7 +795,7 @@ class AuctionLog:
                 rows = frame if good.all() else frame[good]
                 if not len(rows):
                     continue
-                found = {ROLES[role].array: rows[f"{role}_"].to_numpy() for role in roles}
+                found = {files.ROLES[role].array: rows[f"{role}_"].to_numpy() for role in roles}
                 if labels:
                     found["classes"] = classes.numbers([rows[label] for label in labels])
                 yield Auctions(**found)
@@ -825,8 +808,8 @@ class AuctionLog:
         """The factors by which amounts are multiplied, by role; empty if no unit is given."""
         if self.value_unit is None and self.price_unit is None:
             return {}
-        price = UNITS[self.price_unit or "units"]
-        return {"value": UNITS[self.value_unit or "units"], **dict.fromkeys(_AMOUNTS, price)}
+        price = files.UNITS[self.price_unit or "units"]
+        return {"value": files.UNITS[self.value_unit or "units"], **dict.fromkeys(_AMOUNTS, price)}
 
     def checked_sql(self, file: int | None = None, limit: int | None = None) -> str:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
@@ -847,15 +830,15 @@ class AuctionLog:
             rows = f"SELECT * FROM ({rows}) LIMIT {limit}"
         factors = self.factors
         numbers = ", ".join(
-            f"{number_sql(role, factors.get(role, 1.0))} AS {role}_" for role in self.places
+            f"{files.number_sql(role, factors.get(role, 1.0))} AS {role}_" for role in self.places
         )
         if "price" not in self.places:
             numbers += ", NULL::DOUBLE AS price_"
         needs_price = self.needs_price or "won" not in self.places
-        fault = fault_sql(self.places, self.highest_value, factors, needs_price=needs_price)
+        fault = files.fault_sql(self.places, self.highest_value, factors, needs_price=needs_price)
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
         if file is not None:
-            texts += [FILE, ROW]
+            texts += [files.FILE, files.ROW]
         return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"
 
     def fitting(self, given: Mapping[str, Any]) -> FittingLog:

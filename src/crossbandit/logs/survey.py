@@ -10,29 +10,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from crossbandit.errors import LogError
-from crossbandit.logs.files import (
-    ABOVE,
-    FILE,
-    LEAST,
-    MORE_COLUMNS,
-    MOST,
-    NO_PRICE,
-    ROLES,
-    ROW,
-    TOO_LONG,
-    WITH_COMMA,
-    plain,
-    time_sql,
-)
-from crossbandit.logs.log import feedback_shown, shares_known
+from crossbandit.logs import files
+from crossbandit.logs.log import AuctionLog, feedback_shown, shares_known
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import duckdb
-
-    from crossbandit.logs.files import LogFile
-    from crossbandit.logs.log import AuctionLog
 
 
 _NEARLY_ALL = 0.99
@@ -213,7 +197,7 @@ def steps_back_in_time(log: AuctionLog) -> StepsBack:
         names = {f"t{place}": place for place in places}
         steps = ", ".join(f"count(*) FILTER ({name} < before_{name})" for name in names)
         # A line without a time is left out of the comparison.
-        moments = ", ".join(f"{time_sql(name)} AS {name}" for name in names)
+        moments = ", ".join(f"{files.time_sql(name)} AS {name}" for name in names)
         before = ", ".join(
             f"last_value({name} IGNORE NULLS) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND 1 "
             f"PRECEDING) AS before_{name}"
@@ -261,7 +245,7 @@ def _named(log: AuctionLog) -> list[int]:
     """Return the column of times that was given, or one with a usual name."""
     if "time" in log.places:
         return [log.places["time"]]
-    names = plain(log.source.columns.names)
+    names = files.plain(log.source.columns.names)
     return [names.index(name) for name in _TIMES if name in names][:1]
 
 
@@ -275,7 +259,7 @@ def _like_times(log: AuctionLog, connection: duckdb.DuckDBPyConnection, lines: i
     likely = []
     for name in names:
         text, number = f"trim({name}::VARCHAR)", f"TRY_CAST({name}::VARCHAR AS DOUBLE)"
-        large = f"({number} >= {_FROM} AND {time_sql(name)} BETWEEN {_FROM} AND {_TO})"
+        large = f"({number} >= {_FROM} AND {files.time_sql(name)} BETWEEN {_FROM} AND {_TO})"
         like = f"coalesce(regexp_full_match({text}, '{_DATE}') OR {large}, false)"
         likely.append(f"count(*) FILTER ({like}) >= 0.99 * count(*) AND count(*) > 1")
     rows = f"SELECT * FROM ({log.source.select(names)}) LIMIT {lines}"
@@ -326,29 +310,29 @@ def first_faults(
 ) -> tuple[Fault, ...]:
     """Return the first bad lines. DuckDB numbers rows; their lines are looked up in the files."""
     origin = log.source.origin or log.source
-    files = origin.files
+    read = origin.files
     roles = ", ".join(f"{role}::VARCHAR" for role in log.places)
     rows: dict[tuple[int, int], str] = {}
     left = log.limit
     for number in range(len(log.source.files)):
         query = log.checked_sql(number, left)
         found = connection.execute(
-            f"SELECT {FILE}, {ROW}, fault, {roles} FROM ({query}) WHERE fault IS NOT NULL "
-            f"LIMIT {SHOWN_FAULTS}"
+            f"SELECT {files.FILE}, {files.ROW}, fault, {roles} FROM ({query}) "
+            f"WHERE fault IS NOT NULL LIMIT {SHOWN_FAULTS}"
         ).fetchall()
         for file, row, fault, *texts in found:
             rows[file, row] = _reason(fault, dict(zip(log.places, texts, strict=True)))
         if left is not None:
             left -= connection.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
         if len(rows) >= SHOWN_FAULTS or left == 0:
-            files = files if log.source.origin else files[: number + 1]
+            read = read if log.source.origin else read[: number + 1]
             break
-    what = " or ".join(f"the {ROLES[role]}" for role in log.places)
+    what = " or ".join(f"the {files.ROLES[role]}" for role in log.places)
     faults: list[Fault] = []
-    for i, one in enumerate(files):
+    for i, one in enumerate(read):
         bad = {row: why for (number, row), why in rows.items() if number == i}
         aside = {
-            line: why if why == TOO_LONG else f"{what} is {why}"
+            line: why if why == files.TOO_LONG else f"{what} is {why}"
             for (path, line), why in rejected.items()
             if path == str(one.path)
         }
@@ -358,7 +342,7 @@ def first_faults(
 
 
 def _located(
-    file: LogFile, rows: Mapping[int, str], rejected: Mapping[int, str], name: str
+    file: files.LogFile, rows: Mapping[int, str], rejected: Mapping[int, str], name: str
 ) -> Iterator[Fault]:
     """Yield faults with their lines; reasons are given by the numbers of rows and records."""
     spans = {row: range(row, row + 1) for row in rows}
@@ -374,14 +358,14 @@ def _located(
 
 
 def _reason(fault: str, texts: Mapping[str, str | None]) -> str:
-    text = next((texts[role] for role in texts if ROLES[role].what in fault), None)
-    if fault == MORE_COLUMNS:
+    text = next((texts[role] for role in texts if files.ROLES[role].what in fault), None)
+    if fault == files.MORE_COLUMNS:
         text = texts.get("price")
     return fault if text is None else f"{fault}: {text[:_SHOWN_TEXT]!r}"
 
 
 def line_numbers(
-    file: LogFile, rows: Collection[int], rejected: Collection[int]
+    file: files.LogFile, rows: Collection[int], rejected: Collection[int]
 ) -> tuple[dict[int, range], dict[int, range]]:
     """Return the lines of rows and of rejected records, by their numbers; all count from 1.
 
@@ -425,10 +409,11 @@ def check_survey(log: AuctionLog, survey: Survey, *, all_prices: bool = True) ->
         raise LogError(_too_few_good(log, survey))
     if survey.highest_value == 0:
         raise LogError(f"All values in {path} are 0. {log.description}")
-    if log.highest_value is None and not LEAST <= survey.highest_value <= MOST:
+    if log.highest_value is None and not files.LEAST <= survey.highest_value <= files.MOST:
         raise LogError(
-            f"The highest value in {path} is {survey.highest_value:g}. It must be from {LEAST:g} "
-            f"to {MOST:g}. Give the amounts in another unit. {log.description}"
+            f"The highest value in {path} is {survey.highest_value:g}. It must be from "
+            f"{files.LEAST:g} to {files.MOST:g}. Give the amounts in another unit. "
+            f"{log.description}"
         )
 
 
@@ -436,7 +421,7 @@ def check_bad_lines(log: AuctionLog, survey: Survey, *, all_prices: bool = True)
     """Raise LogError if a log has more bad lines than are allowed."""
     if survey.bad <= log.max_bad:
         return
-    if survey.main_reason == NO_PRICE:
+    if survey.main_reason == files.NO_PRICE:
         text = _too_few_prices(log, survey, all_prices=all_prices)
     else:
         text = (
@@ -472,8 +457,8 @@ def _too_few_good(log: AuctionLog, survey: Survey) -> str:
 
 def _too_few_prices(log: AuctionLog, survey: Survey, *, all_prices: bool) -> str:
     text = (
-        f"{survey.reasons[NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} have no "
-        "highest competing bid. "
+        f"{survey.reasons[files.NO_PRICE]:,} of the {survey.lines:,} lines of {log.source.name} "
+        "have no highest competing bid. "
     )
     if not all_prices:
         return (
@@ -496,10 +481,10 @@ def _shown(survey: Survey) -> str:
 
 def _advice(log: AuctionLog, survey: Survey) -> str:
     """Return what to do about the most frequent fault, if that is known."""
-    if survey.main_reason.endswith(WITH_COMMA):
+    if survey.main_reason.endswith(files.WITH_COMMA):
         return " Write decimals with a point, 1.5 and not 1,5, and no thousands separators."
-    if survey.main_reason == MORE_COLUMNS and log.source.files[0].layout.separator == ",":
+    if survey.main_reason == files.MORE_COLUMNS and log.source.files[0].layout.separator == ",":
         return " Are there decimal commas? Write 1.5, not 1,5."
-    if survey.main_reason.startswith(ABOVE):
+    if survey.main_reason.startswith(files.ABOVE):
         return " Are the values in another unit than the bound? Give it with --value-unit."
     return ""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import duckdb
 import numpy as np
 import pandas as pd
 
 from crossbandit.core.streams import stream
+from crossbandit.core.types import Floats
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs.files import first_line, hide_progress, literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from crossbandit.core.types import Floats
 
 HIGHEST_VALUE = 10.0
 _DAYS = 14.0

@@ -10,9 +10,11 @@ import io
 import sys
 import time
 from collections import deque
+from functools import lru_cache, partial
 from hashlib import blake2b
 from math import isfinite
 from threading import Lock, RLock
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -70,13 +72,14 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.2  # seconds between two reads of the store for an unknown name
+_settings_of = lru_cache(10_000)(settings_from)
 _figures = msgspec.msgpack.Decoder(LearnedFigures)
 _VERSION = 1
 # Outcomes in one call of compiled code, which keeps other threads waiting. The last bits of what is
 # learned depend on this number: if you change it, increase `_VERSION`.
 _AT_ONCE = 500
 PIECE = 5_000  # entries that are read at once
-BLOCK = 64  # the most decisions that are answered before they are in the log ...
+BLOCK = 256  # the most decisions that are answered before they are in the log ...
 SHARE = 0.02  # ... and the most that they may cost, as a share of what the limits leave
 
 
@@ -113,15 +116,6 @@ class _Block(NamedTuple):
 _NO_BLOCK = _Block(0, 0, b"")
 
 
-class _Clock:
-    """The time of a log. It does not refer to the bidder, so that both are freed at once."""
-
-    time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class LiveBidder:
     """A bidder for which this process learns: its lease, and its state at an entry of the log.
 
@@ -150,7 +144,7 @@ class LiveBidder:
         self._ask = 0
         self.tally = Tally()
         self.lock = RLock()
-        self._clock = _Clock()
+        self._clock = SimpleNamespace(time=0.0)  # the time of the log
         # What the thread that learns has published and kept: entries and decisions, and times.
         self.published: tuple[int, int] | None = None
         self.kept = 0
@@ -164,7 +158,9 @@ class LiveBidder:
         self._asked = self._usable = _NO_BLOCK
         self._amounts = None if bidder.lays else frozenset(bidder.bids.tolist())
         learner = bidder.learner
-        learner.clock = learner.seen.clock = learner.watch.clock = self._clock
+        # It does not refer to this bidder, so that both are freed at once.
+        learner.clock = partial(getattr, self._clock, "time")
+        learner.seen.clock = learner.watch.clock = learner.clock
         learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
 
@@ -172,15 +168,6 @@ class LiveBidder:
     def news(self) -> bool:
         """Whether it has learned or decided something that its policy does not show."""
         return self.ready and self.published != (self.entry, self.decisions)
-
-    @property
-    def time(self) -> float:
-        """The time of the log; may be set."""
-        return self._clock.time
-
-    @time.setter
-    def time(self, seconds: float) -> None:
-        self._clock.time = seconds
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -192,7 +179,7 @@ class LiveBidder:
                     f"The next entry of the log is {entries.first}. Entry {self.entry + 1} is "
                     "missing. Restore the store from a backup that has it."
                 )
-            self.time = entries.at
+            self._clock.time = entries.at
             if entries.kind == CHANGE:
                 change = change_of(entries.content)
                 limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
@@ -223,17 +210,18 @@ class LiveBidder:
         """Learn all outcomes in one call. If one is wrong, learn nothing and return False."""
         bidder = self.bidder
         try:
-            bids = as_bids([self._bid(row) for row in rows], bidder.learner)
+            placed = [self._bid(row) for row in rows]
+            bids = as_bids(placed, bidder.learner)
             won = np.array([row.won for row in rows], dtype=bool)
-            prices = _column([row.highest_competing_bid for row in rows])
-            reserves = _column([row.reserve for row in rows])
+            prices = np.array([row.highest_competing_bid for row in rows], dtype=float)
+            reserves = np.array([row.reserve for row in rows], dtype=float)  # None becomes NaN
             bidder.settle_many(bids, won=won, highest_competing_bid=prices, reserve=reserves)
         except MissingOutcomesError as error:
             self.tally.refuse(cause_of(error), len(rows))
             return True
         except IMPOSSIBLE_CONTENT:
             return False
-        self.tally.learn(self.time, won, bids.values, bids.amounts)
+        self.tally.learn(self._clock.time, placed, won)
         return True
 
     def _bid(self, row: Row) -> Bid:
@@ -279,12 +267,11 @@ class LiveBidder:
         )
         amount = bid.amount or 0.0
         if not row.correction:
-            one = np.array([row.won])
-            self.tally.learn(self.time, one, np.array([bid.value]), np.array([amount]))
+            self.tally.learn(self._clock.time, [bid], np.array([row.won]))
         elif before >= KNOWN:
             cell = int(bidder.bids.searchsorted(amount))
             was = reaches(before, cell)
-            self.tally.correct(self.time, bid.value, amount, before=was, won=row.won)
+            self.tally.correct(self._clock.time, bid.value, amount, before=was, won=row.won)
 
     # --- deciding under limits -----------------------------------------------------------------
 
@@ -292,7 +279,7 @@ class LiveBidder:
         """Decide under limits."""
         request, content = as_logged(request)  # before anything is reserved
         with self.lock:
-            self.time = request.made
+            self._clock.time = request.made
             bid = self.bidder.bid(
                 request.value, reserve=request.reserve, at=request.at, **request.classes
             )
@@ -313,7 +300,7 @@ class LiveBidder:
         columns = {name: [one.classes[name] for one in requests] for name in first.classes}
         reserves: Any = [one.reserve for one in requests]
         with self.lock:
-            self.time = first.made
+            self._clock.time = first.made
             bids = self.bidder.bid_many(
                 [one.value for one in requests], reserve=reserves, at=first.at, **columns
             )
@@ -475,10 +462,6 @@ def _saved(bidder: FirstPriceBidder) -> bytes:
     return buffer.getvalue()
 
 
-def _column(values: list[float | None]) -> Any:
-    return np.array([np.nan if one is None else one for one in values], dtype=float)
-
-
 class LearningFailure(NamedTuple):
     """Why a bidder could not be restored or learn, and when it is tried again."""
 
@@ -494,7 +477,7 @@ class KnownBidder:
     """
 
     def __init__(self, row: BidderRow) -> None:
-        self._settings: BidderSettings | CrossbanditError
+        self.row = row
         self.live: LiveBidder | None = None
         self.failure: LearningFailure | None = None
         self.policy: PolicyRow | None = None
@@ -505,28 +488,17 @@ class KnownBidder:
         self.problem: str | None = None  # why its newest policy cannot be used
         self._seen: deque[tuple[int, float]] = deque(maxlen=600)  # last entries, with times
         self._minutes: dict[int, int] = {}  # decisions before the end of each minute
-        self._read = ""
-        self.update(row)
-
-    def update(self, row: BidderRow) -> None:
-        """Use a newer row of the store."""
-        self.row = row
-        if row.settings != self._read:
-            self._read = row.settings
-            try:
-                self._settings = settings_from(row.settings)
-            except CrossbanditError as error:
-                self._settings = error
 
     @property
     def settings(self) -> BidderSettings:
         """Its settings."""
-        if isinstance(self._settings, CrossbanditError):
+        try:
+            return _settings_of(self.row.settings)
+        except CrossbanditError as error:
             raise NotReadyError(
-                f"The bidder {self.row.name!r} cannot be used: {self._settings} Use the version of "
+                f"The bidder {self.row.name!r} cannot be used: {error} Use the version of "
                 "Crossbandit that has created it, or delete it."
-            )
-        return self._settings
+            ) from None
 
     @property
     def state(self) -> LiveBidder | None:
@@ -580,7 +552,7 @@ class KnownBidder:
         last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
         limits = learned.limits
-        behind = ["" if row.paused else under_delivery(one, limits) for one in limits]
+        behind = ["" if row.paused else under_delivery(one, limits, tally.delay) for one in limits]
         return BidderFigures(
             name=row.name,
             paused=row.paused,
@@ -605,13 +577,18 @@ class KnownBidder:
             policy_age=0.0 if self.policy is None else max(now - self.policy.at, 0.0),
             diagnosis=learned.diagnosis,
             exploration=learned.exploration,
+            shading=learned.shading,
+            delay=tally.delay,
             alerts=learned.alerts + tuple(one for one in (*behind, *problems) if one),
             history=self._history(tally.minutes),
         )
 
     @property
     def _limited(self) -> bool:
-        return not isinstance(self._settings, CrossbanditError) and self._settings.limited
+        try:
+            return self.settings.limited
+        except NotReadyError:
+            return False
 
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
         """Return the minutes of the log. Without limits, add the decisions of this process."""
@@ -650,7 +627,7 @@ class Directory:
                 if bidder is None or bidder.row.id != row.id:
                     bidder = KnownBidder(row)
                 else:
-                    bidder.update(row)
+                    bidder.row = row
                 bidder.look(self.clock())
                 found[row.name] = bidder
             for bidder in found.values():

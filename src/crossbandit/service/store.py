@@ -252,9 +252,16 @@ class Session(ABC):
 
     def _insert(self, table: str, end: str = "", **row: Any) -> list[Any]:
         """Insert a row."""
-        names, marks = ", ".join(row), ", ".join("?" * len(row))
-        statement = f"INSERT INTO {table} ({names}) VALUES ({marks}) {end}"
-        return self._rows(statement, list(row.values()))
+        return self._insert_all(table, tuple(row), [tuple(row.values())], end)
+
+    def _insert_all(
+        self, table: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]], end: str = ""
+    ) -> list[Any]:
+        """Insert rows with one statement: each lets other threads run, and has to wait for them."""
+        marks = f"({', '.join('?' * len(names))})"
+        values = ", ".join([marks] * len(rows))
+        statement = f"INSERT INTO {table} ({', '.join(names)}) VALUES {values} {end}"
+        return self._rows(statement, [one for row in rows for one in row])
 
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of one statement, in a transaction of its own."""
@@ -402,8 +409,10 @@ class Session(ABC):
                 [one.bidder, one.rows[0].number],
             ):
                 return False  # another process has made it, under the same lease
-            for row in one.rows:
-                self._insert("decisions", bidder=one.bidder, at=at, **row._asdict())
+            names = ("bidder", "at", *DecisionRow._fields)
+            rows = [(one.bidder, at, *row) for row in one.rows]
+            for start in range(0, len(rows), _PIECE):
+                self._insert_all("decisions", names, rows[start : start + _PIECE])
             return True
         if one.policy is not None:
             self._keep_policy(one.bidder, one.policy)

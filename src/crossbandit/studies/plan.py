@@ -24,13 +24,8 @@ from crossbandit import algorithms, graphs
 from crossbandit.algorithms import Algorithm, from_json
 from crossbandit.core.modules import load_modules
 from crossbandit.core.validation import integer
+from crossbandit.environments import environment as base
 from crossbandit.environments import environment as environments
-from crossbandit.environments.environment import (
-    build_distribution,
-    has_random_losses,
-    horizon_of,
-    registered_distributions,
-)
 from crossbandit.errors import CrossbanditError, InvalidParameterError, StudyError, StudyFileError
 from crossbandit.graphs.builders import build as build_graph
 
@@ -190,7 +185,7 @@ def _part(value: Any) -> Any:
     name = parameters.pop("name")
     if name in graphs.registered():
         return build_graph(name, **parameters)
-    return build_distribution(name, **parameters)
+    return base.build_distribution(name, **parameters)
 
 
 @lru_cache(maxsize=10_000)
@@ -199,7 +194,7 @@ def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[
     data = json.loads(environment)
     names = [(json.loads(algorithm)["id"], algorithms.registered())]
     names.append((data["name"], environments.registered()))
-    known = {**registered_distributions(), **graphs.registered()}
+    known = {**base.registered_distributions(), **graphs.registered()}
     names += [(value["name"], known) for value in data.values() if isinstance(value, dict)]
     builders = [(name, registered[name]) for name, registered in names if name in registered]
     return tuple(
@@ -551,13 +546,13 @@ def _environments(table: _Node, part: _Node, seed: int) -> Iterator[_GridEntry]:
         if "horizon" in given:
             table.at("horizon").fail("given here and in the part. Leave one out.")
         given["horizon"] = part.at("horizon")
-    if has_random_losses(name):
+    if base.has_random_losses(name):
         given.setdefault("table_seed", table.at("table_seed", TABLE_PER_SEED))
     for data in _combinations(table, name, known[name], given):
         environment = _build(table, given, data, lambda data: build_environment(data, seed))
         label = _label(table, data)
         try:
-            horizon = horizon_of(environment)
+            horizon = base.horizon_of(environment)
         except CrossbanditError as error:
             table.fail(str(error))
         yield _GridEntry(label, canonical(data), horizon)
@@ -628,7 +623,7 @@ def _nested(node: _Node, annotation: str) -> Iterator[dict[str, Any]]:
     """Yield the graphs, or the distributions of contexts, that a table describes."""
     kinds = {
         "FeedbackGraph": ("graph", graphs.registered()),
-        "ContextDistribution": ("context distribution", registered_distributions()),
+        "ContextDistribution": ("context distribution", base.registered_distributions()),
     }
     for type_name, (what, known) in kinds.items():
         if type_name in annotation:

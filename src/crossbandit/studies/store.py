@@ -34,12 +34,10 @@ from crossbandit.core.report.text import csv_safe
 from crossbandit.core.steps import interrupts_deferred
 from crossbandit.core.validation import choice
 from crossbandit.errors import ResultsError
-from crossbandit.studies.plan import FORMAT, own_builders
+from crossbandit.studies.plan import FORMAT, Study, own_builders
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from crossbandit.studies.plan import Study
 
 
 FILE_NAME = "results.duckdb"

@@ -77,6 +77,19 @@ def test_an_outcome_that_contradicts_an_earlier_one_is_refused(url: str) -> None
         assert client.accepted == 3
 
 
+@pytest.mark.parametrize("short", ["reserve", "site"])
+def test_a_column_of_another_length_is_refused_before_anything_is_sent(
+    url: str, short: str
+) -> None:
+    given: dict[str, Any] = {"site": "a", "device": 1, short: [1.0, 2.0]}
+    message = f"'{short}'.* for each of 3 bids. Got 2"
+    with (
+        Client(url, bidder="limited too") as client,
+        pytest.raises(InvalidContextError, match=message),
+    ):
+        client.decide_many([5.0] * 3, **given)
+
+
 def test_decides_locally_and_ships_outcomes(url: str, node: Node) -> None:
     before = learned(node)
     with Client(url, bidder="plain", poll=0.05, batch=7) as client:

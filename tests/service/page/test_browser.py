@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timedelta
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
@@ -184,6 +185,19 @@ def test_times_are_those_of_the_clock_of_the_reader(server: LiveServer, browser:
         assert seconds in ([], [0], [30])  # round times
     assert len(labels) >= 2
     opened.close()
+
+
+def test_ticks_say_where_they_are(browser: Browser) -> None:
+    drawing = (files("crossbandit.core.report") / "assets" / "drawing.js").read_text()
+    page = browser.new_page()
+    page.set_content('<script id="data" type="application/json">{}</script>')
+    for high in (0.0012, 0.013, 0.9, 12.3, 1_300.0):
+        ticks = f"linearTicks([0, {high}], 6).map((one) => [one, tickText(one), tickPercent(one)])"
+        for tick, *texts in page.evaluate(f"() => {{ {drawing}; return {ticks} }}"):
+            plain = [one.replace(",", "").replace("\N{MINUS SIGN}", "-") for one in texts]
+            assert float(plain[0]) == pytest.approx(tick, rel=1e-9)
+            assert float(plain[1].removesuffix(" %")) == pytest.approx(100 * tick, rel=1e-9)
+    page.close()
 
 
 def test_a_service_with_access_tokens_asks_for_one(node: StubNode, browser: Browser) -> None:

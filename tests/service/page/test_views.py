@@ -13,10 +13,14 @@ import numpy as np
 import pytest
 
 from benchmarks.live_server import LiveServer
+from crossbandit.applications import FirstPriceBidder
+from crossbandit.service.bidder import LiveBidder
+from crossbandit.service.figures import learned_figures
 from crossbandit.service.page import (
     Board,
     Point,
     Track,
+    beside,
     bid_chart,
     detail,
     drawn,
@@ -142,6 +146,40 @@ def test_limits_have_a_bar_and_targets_words() -> None:
     assert (found["share"], found["text"]) == (None, "25.00, target not kept")
 
 
+def test_reserved_expected_and_spent_stand_apart_and_late_outcomes_are_said() -> None:
+    held = budget(reserved=42.0, expected=30.0, outstanding=70.0, left=33.0)
+    (found,) = detail("shop", "", figures(limits=(held,), delay=1_860.0), ())["limits"]
+    assert found["words"] == (
+        "Budget: 25.00 of 100.0 spent, 50.00 planned by now, 42.00 reserved (30.00 expected, "
+        "70.00 if all bids win), 33.00 left. Outcomes come 31 min late."
+    )
+    (prompt,) = detail("shop", "", figures(limits=(held,), delay=3.0), ())["limits"]
+    assert prompt["words"].endswith("33.00 left.")
+
+
+def test_what_is_earned_is_shown_beside_the_best_fixed_shading_once_it_is_known() -> None:
+    bidder = trained(20)
+    live = LiveBidder(bidder)
+    assert learned_figures(live, 0.0, None).shading is None  # too little is known
+    # Prices are 0.8 of low values and 0.2 of high ones.
+    values = np.random.default_rng(0).uniform(0, 10, 20_000)
+    bidder.warm_up(values, np.where(values < 5, 0.8, 0.2) * values)
+    found = learned_figures(live, 0.0, None).shading
+    assert found is not None
+    looked = values[-64:, None]
+    wins = bidder.bids >= np.where(looked < 5, 0.8, 0.2) * looked
+    payoffs = (looked - bidder.bids) * wins
+    fractions = np.arange(1, 21) / 20
+    bids = bidder.bids.searchsorted(fractions * looked, side="right") - 1
+    fixed = np.take_along_axis(payoffs, bids, axis=1).sum(axis=0)
+    assert found.fraction == fractions[fixed.argmax()]
+    assert found.gain == pytest.approx(payoffs.max(axis=1).sum() / fixed.max() - 1, abs=0.02)
+    (_, gain, note) = beside(found)[0]
+    assert gain == f"{100 * found.gain:+.1f} %"
+    assert "% of value" in note
+    assert beside(None) == []
+
+
 def test_the_summary_counts() -> None:
     assert summary([figures()]) == "1 bidder. 100 outcomes learned."
     assert summary([figures(), figures(alerts=("x",))]) == (
@@ -170,6 +208,17 @@ def test_the_law_chart_has_a_line_per_class_also_from_a_snapshot() -> None:
     assert [one.name for one in charts[0].series] == ["a", "b"]
     np.testing.assert_array_equal(charts[0].series[0].y, bidder.price_law(5.0, site="a").chances)
     assert all(0 <= low <= high <= 1 for low, high in charts[0].series[0].ends or ())
+
+
+def test_a_decider_that_follows_newer_snapshots_shows_the_classes_that_they_know() -> None:
+    bidder = FirstPriceBidder(bids=21, value_range=(0, 10), classes=("site",), seed=1)
+    decider = FirstPriceBidder.from_bytes(bidder.snapshot().to_bytes())
+    assert law_chart(decider) is None
+    bidder.warm_up([4.0, 8.0] * 50, [2.0, 5.0] * 50, site=["a", "b"] * 50)
+    decider.learner.follow(FirstPriceBidder.from_bytes(bidder.snapshot().to_bytes()).learner)
+    chart = law_chart(decider)
+    assert chart is not None
+    assert {one.name for one in chart.series} == {"a", "b"}
 
 
 def test_laws_that_are_alike_are_one_line() -> None:

@@ -239,7 +239,7 @@ class LawLearner(LawShell, Shell):
         costs the learner a page of memory, so there should not be a new one every second.
         """
         with self.deciding:
-            self.law, self.guard = newer.law, newer.guard
+            self.law, self.guard, self.known = newer.law, newer.guard, newer.known
 
     def act_many(
         self,

@@ -13,6 +13,5 @@ cdef class BidCore:
     cdef bint at_most_value, quiet
     cdef tuple made_of
     cdef Py_ssize_t last_amount(self, value) except -2
-    cdef bint is_usual(self, money) except -1
-    cdef decide(self, LawShell shell, money, value, tuple labels, Py_ssize_t last, list taken)
+    cdef decide(self, LawShell shell, money, double now, value, tuple labels, list taken)
     cdef make(self, decision, value, amount, tuple labels, reason)

@@ -50,39 +50,39 @@ class BidCore:
     def __reduce__(self):
         return type(self), self.made_of
 
-    def bid(self, shell: LawShell, money, value, labels: tuple, taken: list):
+    def bid(self, shell: LawShell, money, value, at, labels: tuple, taken: list):
         """Return a bid; None if anything is unusual, and then nothing has changed.
 
         It is unusual that the value is no float in the range, that no bid is possible, or that a
-        period of a limit may have ended. money: see `Spending`; None if there are no limits. taken:
-        the key of the bid is added as soon as it has money.
+        period of a limit may have ended. money: see `Spending`; None if there are no limits. at:
+        the time, if it is not now. taken: the key of the bid is added as soon as it has money.
         """
-        last: cython.Py_ssize_t = self.last_amount(value)
-        if last < 0:
-            return None
         if money is None:
+            last: cython.Py_ssize_t = self.last_amount(value)
+            if last < 0:
+                return None
             made = shell.act_usual(value, value, 0.0, labels, 0, last)
-        elif not self.is_usual(money):
+        elif money.copied or money.pacer.expires is not None:
             return None
         else:
-            made = self.decide(shell, money, value, labels, last, taken)
+            now: cython.double = clock.time() if at is None else at
+            made = self.decide(shell, money, now, value, labels, taken)
         if type(made) is tuple:  # not a decision
             return None if not made else self.make(None, value, None, labels, made[0])
         amount = self.grid[made.arm]
         if amount > 0.0:
             return self.make(made, value, amount, labels, None)
-        reason = self.reason_of(self.rules, value, None, 0, last)
+        reason = self.reason_of(self.rules, value, None, 0, self.last_amount(value))
         return self.make(made, value, None, labels, reason)
 
-    def is_usual(self, money):
-        return not money.copied and money.pacer.expires is None
-
-    def decide(self, shell, money, value, labels, last, taken):
+    def decide(self, shell, money, now, value, labels, taken):
         """Let the law decide under limits, and reserve the money.
 
-        Returns the decision, an empty tuple if a period may have ended, or the reason of no bid.
+        Returns the decision, an empty tuple if anything is unusual, or the reason of no bid.
         """
-        now = clock.time()
+        last: cython.Py_ssize_t = self.last_amount(value)
+        if last < 0:
+            return ()
         pacer = money.pacer
         periods = pacer.periods
         lock: Lock = money.lock

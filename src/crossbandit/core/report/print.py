@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.core.report.data import Shape
+from crossbandit.core.report.data import Chart, Series, Shape
 from crossbandit.core.report.text import percent_text, short_text, tick_text
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from crossbandit.core.report.data import Chart, Series
     from crossbandit.core.types import Floats
 
 # Okabe and Ito's colours can be told apart in print and by colour-blind readers. Markers tell the

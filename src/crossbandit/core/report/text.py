@@ -8,14 +8,13 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from crossbandit.core.report.data import TableCell
+from crossbandit.core.report.data import Table, TableCell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
-    from crossbandit.core.report.data import Table
 
 MISSING = "\N{EN DASH}"
 _SMALLEST_P = 0.001

@@ -12,20 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from crossbandit.core.blocks import Rounds, read_only
+from crossbandit.core.blocks import ContextBlock, GraphBlock, Rounds
 from crossbandit.core.losses import best_arms, first_unobservable, losses_of
-from crossbandit.environments import BlockEnvironment
-from crossbandit.environments.environment import (
-    availability,
-    block_of,
-    checked_block,
-    checked_graphs,
-    checked_rows,
-    graph_block,
-    graph_rule,
-    horizon_of,
-    row_block,
-)
+from crossbandit.environments import BlockEnvironment, Environment
+from crossbandit.environments import environment as base
 from crossbandit.errors import CheckFailedError, CrossbanditError
 from crossbandit.graphs import FeedbackGraph, singletons
 
@@ -35,9 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Decision, Learner
-    from crossbandit.core.blocks import ContextBlock, GraphBlock
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.environments import Environment
 
 
 PIECES = 200  # after which a certificate is recorded
@@ -82,11 +70,11 @@ def compiled_player(
     marks = np.unique(np.linspace(0, horizon or 0, PIECES + 1).astype(np.int64))
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
-        available = availability(environment, contexts)
+        available = base.availability(environment, contexts)
         if available is not None:
             learner.algorithm.require_availability()
         block = form.block(contexts, available)
-        losses = checked_block(environment, start, start + len(contexts))
+        losses = base.checked_block(environment, start, start + len(contexts))
         held[:] = [losses, block]
         numbers = None if form.contexts is None else contexts.astype(np.int64, copy=False)
         graphs = revealing.block(start, contexts)
@@ -119,34 +107,43 @@ def compiled_player(
 def plain_player(
     environment: Environment, learner: Learner, tell: Callable[[int], None]
 ) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
-    """Return a function that plays the rounds from `start` on, in the given contexts."""
-    form = environment.problem.form
-    totals = _totals(environment, tell)
+    """Return a function that plays the rounds from `start` on, in the given contexts.
+
+    If the environment is adaptive, these must be all rounds: the comparator is not known before all
+    losses are.
+    """
+    problem, form = environment.problem, environment.problem.form
+    adaptive = base.is_adaptive(environment)
+    totals = np.zeros((problem.arms, form.columns)) if adaptive else _totals(environment, tell)
     revealing = FeedbackSource(environment, learner)
     limits = environment.limits() if isinstance(environment, BlockEnvironment) else None
 
     def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
         batch = _blank(contexts)
-        available = availability(environment, contexts)
-        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        available = base.availability(environment, contexts)
         paced = None if limits is None else limits.rounds(start, contexts)
         limited = form.block(contexts.copy(), available)
         auctions = None if paced is None else paced.core.auctions(paced, limited)
-        for i in range(len(contexts)):
-            now = slice(i, i + 1)
-            rows = checked_rows(environment, start + i)
-            context, mask = contexts[i], None if available is None else available[i]
+        arms: list[int] = []
+        met = np.empty((len(contexts), problem.arms))
+        for i, drawn in enumerate(contexts):
+            rows = base.checked_rows(environment, start + i, *([arms] if adaptive else []))
+            met[i] = form.readout(drawn).losses(rows, range(problem.arms))
+            context, mask = drawn, None if available is None else available[i]
             if auctions is not None:
                 auctions.limit(i)
                 context, mask = limited.table[i, 0], limited.available[i]
-            arm = revealing.play(learner, start + i, context, mask, rows).arm
-            batch.arms[i] = arm
+            arms.append(int(revealing.play(learner, start + i, context, mask, rows).arm))
             if auctions is not None:
-                auctions.settle(i, arm)
-            block, losses = form.block(contexts[now]), read_only(row_block(rows[None]))
-            losses_of(batch.arms[now], losses, block, batch.losses[now])
-            best = batch.comparator_arms[now]
-            losses_of(best, losses, block, batch.comparator_losses[now])
+                auctions.settle(i, arms[i])
+            if adaptive:
+                totals[:] += rows
+                tell(i)
+        batch.arms[:] = arms
+        _compare(environment, totals, start, contexts, form.block(contexts, available), batch)
+        every = np.arange(len(contexts))
+        batch.losses[:] = met[every, batch.arms]
+        batch.comparator_losses[:] = met[every, batch.comparator_arms]
         return batch
 
     return play
@@ -201,8 +198,8 @@ def _totals(environment: Environment, tell: Callable[[int], None]) -> Floats:
     if isinstance(environment, BlockEnvironment):
         return environment.totals
     totals = np.zeros((environment.problem.arms, environment.problem.form.columns))
-    for t in range(horizon_of(environment)):
-        totals += checked_rows(environment, t)
+    for t in range(base.horizon_of(environment)):
+        totals += base.checked_rows(environment, t)
         tell(0)
     totals.flags.writeable = False  # as in a BlockEnvironment
     return totals
@@ -215,7 +212,7 @@ class FeedbackSource:
         self._environment = environment
         self._learner = learner
         self._owner = type(learner.algorithm).__name__
-        self._rule = graph_rule(environment)
+        self._rule = base.graph_rule(environment)
         problem = environment.problem
         self._ignores_graph = learner.algorithm.needs_own_loss
         self._kind = "fixed" if self._ignores_graph else problem.graph_kind
@@ -231,13 +228,13 @@ class FeedbackSource:
     def block(self, start: int, contexts: npt.NDArray[Any]) -> GraphBlock:
         """Return what plays reveal in consecutive rounds, for compiled code."""
         if self._kind == "fixed":
-            return graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
+            return base.graph_block([self._all_rounds], np.zeros(len(contexts), dtype=np.int64))
         environment = self._environment
         if isinstance(environment, BlockEnvironment):
             given = environment.graphs(start, contexts)
-            block = checked_graphs(environment, given, len(contexts))
+            block = base.checked_graphs(environment, given, len(contexts))
         else:
-            block = block_of(self._rule, start, contexts)
+            block = base.block_of(self._rule, start, contexts)
         self._check_observability(block)
         return block
 
@@ -298,37 +295,6 @@ class FeedbackSource:
 MOST_POLICIES = 4096
 
 
-def adaptive_player(
-    environment: Any, learner: Learner, tell: Callable[[int], None]
-) -> Callable[[int, npt.NDArray[Any]], BatchRecord]:
-    """Return a function that plays all rounds in the given contexts.
-
-    All rounds are one batch: the comparator is not known before all losses are.
-    """
-    problem = environment.problem
-    revealing = FeedbackSource(environment, learner)
-
-    def play(start: int, contexts: npt.NDArray[Any]) -> BatchRecord:
-        available = availability(environment, contexts)
-        totals = np.zeros((problem.arms, problem.form.columns))
-        met = np.empty((len(contexts), problem.arms))
-        arms: list[int] = []
-        for t, context in enumerate(contexts):
-            rows = checked_rows(environment, start + t, arms)
-            mask = None if available is None else available[t]
-            arms.append(int(revealing.play(learner, start + t, context, mask, rows).arm))
-            totals += rows
-            met[t] = problem.form.readout(context).losses(rows, range(problem.arms))
-            tell(t)
-        totals.flags.writeable = False
-        every, played = np.arange(len(contexts)), np.array(arms, dtype=np.int64)
-        best = np.empty_like(played)
-        best_arms(totals, problem.form.block(contexts, available), best)
-        return BatchRecord(contexts, played, met[every, played], best, met[every, best])
-
-    return play
-
-
 def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) -> Floats:
     """Return the policy regret after each round of a run."""
     if environment.problem.contexts is None:
@@ -344,7 +310,7 @@ def policy_regret(environment: Any, contexts: npt.NDArray[Any], losses: Floats) 
             f"{environment.problem.arms} arms and {len(occurring)} contexts, and at most "
             f"{MOST_POLICIES} are tried. Use fewer contexts or arms."
         )
-    available = availability(environment, occurring)
+    available = base.availability(environment, occurring)
     arms = range(environment.problem.arms)
     if available is None:
         choices: list[Sequence[int]] = [arms] * len(occurring)
@@ -368,6 +334,6 @@ def _losses_of_policy(
     form, history = environment.problem.form, arms.tolist()
     incurred = np.empty(len(arms))
     for t, context in enumerate(contexts):
-        row = checked_rows(environment, t, history[:t])[history[t]]
+        row = base.checked_rows(environment, t, history[:t])[history[t]]
         incurred[t] = form.readout(context).losses(row[None], [history[t]])[0]
     return incurred

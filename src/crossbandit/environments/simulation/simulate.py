@@ -21,7 +21,6 @@ from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import horizon_of, is_adaptive, longest_batch
 from crossbandit.environments.simulation.players import (
     BatchPlayer,
-    adaptive_player,
     compiled_player,
     plain_player,
 )
@@ -282,8 +281,7 @@ def _player(
             f"{type(environment).__name__}: both must have a compiled form. Leave out "
             "compiled=True to use the plain loop."
         )
-    player = adaptive_player if is_adaptive(environment) else plain_player
-    return player(environment, learner, tell)
+    return plain_player(environment, learner, tell)
 
 
 def simulate_many(

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from crossbandit.algorithms import Decision
 from crossbandit.core.report.statistics import student_quantile
-from crossbandit.core.types import Floats, Integers
+from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import array, reject
 from crossbandit.graphs import FeedbackGraph
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from crossbandit.core.types import Booleans
-
 
 _BLOCKS = 20  # blocks of time
 _PARTS = 32  # the sums of blocks begin at this many points of each block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +17,11 @@ from crossbandit.logs.evaluate.decisions import long_run_variance, over_time, qu
 from crossbandit.logs.evaluate.groups import (
     SIZES,
     WRONG,
+    DependenceTest,
+    Ends,
+    Group,
+    Groups,
+    PriceDistribution,
     conclude,
     find_power,
     find_trends,
@@ -24,6 +29,7 @@ from crossbandit.logs.evaluate.groups import (
 )
 from crossbandit.logs.evaluate.log import (
     CensoredLog,
+    Facts,
     StoredLog,
     open_censored,
     with_propensities,
@@ -33,19 +39,10 @@ from crossbandit.logs.survey import doubt_about_units, left_out
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
 
     import pandas as pd
 
     from crossbandit.core.types import Booleans, Floats, Integers
-    from crossbandit.logs.evaluate.groups import (
-        DependenceTest,
-        Ends,
-        Group,
-        Groups,
-        PriceDistribution,
-    )
-    from crossbandit.logs.evaluate.log import Facts
 
 
 BY_BAND, INVERSE, ROBUST = "by band", "inverse propensity", "doubly robust"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,7 @@ from crossbandit.core.validation import array, as_array, choice, number, reject
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs.evaluate.groups import Groups, band_count, band_edges, least_size
 from crossbandit.logs.files import ROLES, ScratchFolder, connect, literal
-from crossbandit.logs.log import ClassTable, OutcomeCounts
+from crossbandit.logs.log import Auctions, ClassTable, OutcomeCounts
 from crossbandit.logs.survey import (
     check_survey,
     doubt_about_units,
@@ -27,14 +27,11 @@ from crossbandit.logs.survey import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import duckdb
     import numpy.typing as npt
 
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.logs import AuctionLog, Fault
-    from crossbandit.logs.log import Auctions
 
 
 _OWNER = "CensoredLog"

@@ -28,6 +28,7 @@ from crossbandit.errors import (
     CheckpointError,
     ClientError,
     DecisionError,
+    InvalidContextError,
     InvalidLossesError,
     InvalidParameterError,
     OutboxFullError,
@@ -735,15 +736,10 @@ class Client(ClientStatus):
     ) -> list[ServedBid]:
         """Ask the service for bids, with up to 1,000 in a request."""
         worths = np.asarray(values, dtype=float).ravel().tolist()
-        floors = np.asarray(np.nan if reserve is None else reserve, dtype=float)
-        known = [
-            None if np.isnan(one) else one for one in np.broadcast_to(floors, len(worths)).tolist()
-        ]
+        floors = None if reserve is None else np.asarray(reserve, dtype=float)
+        known = _known("decide_many", "reserve", floors, len(worths))
         columns = {
-            name: [one] * len(worths)
-            if one is None or isinstance(one, str | int | float)
-            else np.asarray(one).tolist()
-            for name, one in classes.items()
+            name: _column("decide_many", name, one, len(worths)) for name, one in classes.items()
         }
         found: list[ServedBid] = []
         for start in range(0, len(worths), _AT_ONCE):
@@ -803,9 +799,9 @@ class Client(ClientStatus):
             OutboxFullError: Too many outcomes are waiting. None was added.
         """
         count = len(bids)
-        flags = _column("won", won, count)
-        prices = _column("highest_competing_bid", highest_competing_bid, count)
-        floors = _column("reserve", reserve, count)
+        flags = _column("outcomes", "won", won, count)
+        prices = _known("outcomes", "highest_competing_bid", highest_competing_bid, count)
+        floors = _known("outcomes", "reserve", reserve, count)
         rows = [
             outcome_of(bid, won, correction=False, highest_competing_bid=price, reserve=floor)
             for bid, won, price, floor in zip(bids, flags, prices, floors, strict=True)
@@ -848,16 +844,21 @@ class Client(ClientStatus):
         return self._transport.request("POST", bidder_path(self.bidder, what), body).json()
 
 
-def _column(name: str, given: Any, count: int) -> list[Any]:
-    """Return a value for each row; NaN becomes None."""
-    if given is None or np.ndim(given) == 0:
-        return [given] * count
-    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+def _column(owner: str, name: str, given: Any, count: int) -> list[Any]:
+    """Return a value for each row."""
+    plain = given.tolist() if isinstance(given, np.ndarray) else given
+    values = [plain] * count if plain is None or np.ndim(plain) == 0 else list(plain)
     if len(values) != count:
         expected = f"one value for all bids, or one for each of {count} bids"
-        got = verbatim(f"{len(values)} values")
-        reject("outcomes", name, expected, got, error=InvalidLossesError)
-    return [None if isinstance(one, float) and one != one else one for one in values]  # noqa: PLR0124
+        bad = InvalidLossesError if owner == "outcomes" else InvalidContextError
+        reject(owner, name, expected, verbatim(f"{len(values)} values"), error=bad)
+    return values
+
+
+def _known(owner: str, name: str, given: Any, count: int) -> list[Any]:
+    """Return a price for each row; None instead of NaN."""
+    column = _column(owner, name, given, count)
+    return [None if isinstance(one, float) and one != one else one for one in column]  # noqa: PLR0124
 
 
 def _awaited(

@@ -16,7 +16,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from crossbandit.service.causes import Refusal
@@ -87,23 +87,20 @@ def create_app(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(RequestLog)],
-        exception_handlers={HTTPException: _not_found, Refusal: _refused},
+        exception_handlers={HTTPException: _refused, Refusal: _refused},
     )
 
 
-async def _not_found(request: Request, error: Any) -> Response:
-    """Answer a request with an unknown path, or with a method that the path does not have."""
-    code = "method-not-allowed" if error.status_code == 405 else "not-found"
-    message = f"There is nothing at {request.url.path}. GET /openapi.json lists all operations."
-    content = {"code": code, "message": message}
-    return JSONResponse(content, error.status_code, headers=error.headers)
-
-
 async def _refused(request: Request, error: Any) -> Response:
-    """Answer a request for the page that is not allowed."""
-    del request
+    """Answer a request for the page that is not allowed, or for what does not exist."""
+    headers: dict[str, str] = {}
+    if isinstance(error, HTTPException):  # the path is unknown, or does not have the method
+        headers.update(error.headers or {})
+        code = "method-not-allowed" if error.status_code == 405 else "not-found"
+        message = f"There is nothing at {request.url.path}. GET /openapi.json lists all operations."
+        error = Refusal(code, message)
     answer = answer_to(error)
-    headers = {name.decode(): text.decode() for name, text in answer.headers}
+    headers |= {name.decode(): text.decode() for name, text in answer.headers}
     return Response(answer.content, answer.status, headers, JSON.decode())
 
 

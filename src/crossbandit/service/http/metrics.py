@@ -116,6 +116,8 @@ learning_lag_entries    lag                    Entries that are not learned yet.
 policy_age_seconds      policy_age             Age of the policy in use.
 learning_lag_seconds    lag_seconds            Wait of the oldest unlearned entry.
 exploration_cost        exploration            Cost of random bids per auction.
+shading_gain            shading.gain           Gain over the best fixed shading, by the own law.
+outcome_delay_seconds   delay                  Time between a bid and its outcome, lately.
 dependence              diagnosis.depends      Whether prices depend on values.
 dependence_log_evidence diagnosis.log_evidence Log of the evidence that prices depend on values.
 dependence_gain         diagnosis.gain         Estimated gain from bids that depend on the value.

@@ -22,8 +22,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from crossbandit.core.report import Chart, Series, render
-from crossbandit.core.report.text import MISSING, count, decimals, number
+from crossbandit.core.report.text import MISSING, count, decimals, number, percent
 from crossbandit.errors import CrossbanditError
+from crossbandit.service.figures import lateness
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from crossbandit.applications import FirstPriceBidder
-    from crossbandit.service.figures import BidderFigures, LimitFigures
+    from crossbandit.service.figures import BidderFigures, LimitFigures, ShadingFigures
     from crossbandit.service.node import Node
 
 __all__ = ["Board", "event_stream", "page_html", "page_routes"]
@@ -361,7 +362,7 @@ def alerts_of(figures: BidderFigures) -> list[str]:
 def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str, Any]:
     """Return a row of the table of bidders."""
     outcomes = figures.won + figures.lost
-    limits = [limit(one) for one in figures.limits]
+    limits = [limit(one, figures.delay) for one in figures.limits]
     return {
         "name": name,
         "state": state_of(figures),
@@ -402,7 +403,7 @@ def detail(
         "about": settings,
         "alerts": alerts_of(figures),
         "tiles": tiles(figures),
-        "limits": [limit(one) for one in figures.limits],
+        "limits": [limit(one, figures.delay) for one in figures.limits],
         "diagnosis": "" if figures.diagnosis is None else figures.diagnosis.words,
         "refusals": [[cause, f"{n:,}"] for cause, n in sorted(figures.refused.items()) if n],
         "charts": drawn(history_charts(figures, points)),
@@ -446,12 +447,22 @@ def tiles(figures: BidderFigures) -> list[tuple[str, str, str]]:
         ("Surplus", amount(figures.surplus), f"of {amount(figures.value_won)} value won"),
         ("Spend", amount(figures.spend), f"{amount(per_win)} per win"),
         random,
+        *beside(figures.shading),
         ("Lag", duration(figures.lag_seconds), f"policy {duration(figures.policy_age)} old"),
         ("Decisions", f"{figures.decisions:,}", "by this process"),
     ]
 
 
-def limit(given: LimitFigures) -> dict[str, Any]:
+def beside(shading: ShadingFigures | None) -> list[tuple[str, str, str]]:
+    """Return the tile of what is earned beside the best fixed shading; none if it is not known."""
+    if shading is None:
+        return []
+    low, high = (percent(shading.gain + sign * _ERRORS * shading.error) for sign in (-1, 1))
+    note = f"{low} to {high}; the best bids {100 * shading.fraction:.0f} % of value"
+    return [("Beside fixed shading", percent(shading.gain), note)]
+
+
+def limit(given: LimitFigures, delay: float | None = None) -> dict[str, Any]:
     """Return the state of a budget or a target."""
     if given.slack is not None:
         kept = "target kept" if given.slack >= 0 else "target not kept"
@@ -466,7 +477,8 @@ def limit(given: LimitFigures) -> dict[str, Any]:
             f"{amount(given.outstanding)} if all bids win)"
         )
     return {
-        "words": f"Budget: {spent} spent{plan}{held}, {amount(given.left)} left.",
+        "words": f"Budget: {spent} spent{plan}{held}, {amount(given.left)} left. "
+        f"{lateness(delay) if given.reserved else ''}".strip(),
         "share": given.spent / given.amount,
         "plan": None if given.planned is None else given.planned / given.amount,
         "text": spent if given.planned is None else f"{spent}, plan {amount(given.planned)}",

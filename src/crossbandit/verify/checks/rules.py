@@ -11,27 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from crossbandit.algorithms import Algorithm, from_json, load
+from crossbandit import errors
+from crossbandit.algorithms import Algorithm, Decision, Learner, from_json, load
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.core.forms import ROUNDING, DenseForm
 from crossbandit.core.losses import write_rows
 from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment, Environment, from_table
-from crossbandit.environments.environment import (
-    availability,
-    checked_block,
-    horizon_of,
-    longest_batch,
-)
+from crossbandit.environments import environment as base
 from crossbandit.environments.simulation import simulate
 from crossbandit.environments.simulation.players import BatchPlayer
-from crossbandit.errors import (
-    CheckFailedError,
-    DecisionError,
-    InvalidInputError,
-    InvalidLossesError,
-    InvalidParameterError,
-)
 from crossbandit.graphs import FeedbackGraph, threshold
 from crossbandit.verify.checks.enumeration import check_estimator
 
@@ -40,7 +29,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from crossbandit.algorithms import Decision, Learner
     from crossbandit.core.blocks import LossBlock
     from crossbandit.core.types import Booleans, Floats
 
@@ -100,7 +88,7 @@ def _check_identity(algorithm: Algorithm) -> None:
     try:
         again = from_json(json.loads(json.dumps(data)))
     except Exception as error:
-        raise CheckFailedError(
+        raise errors.CheckFailedError(
             f"{algorithm!r} cannot be made again from its JSON form {data}: {error} "
             "Is its class registered, and are its parameters plain numbers and strings?"
         ) from error
@@ -149,7 +137,7 @@ class _Trial:
         try:
             inspect.signature(learner.policy).bind(0, None)
         except TypeError as error:
-            raise CheckFailedError(
+            raise errors.CheckFailedError(
                 f"policy does not take a context and which arms are available: {error}. Its "
                 "signature is policy(self, context, available=None). Override distribution instead."
             ) from error
@@ -179,7 +167,7 @@ class _Trial:
         learner, arms = self.start(7), self.problem.arms
         if not self.algorithm.takes_availability:
             require(
-                raises(InvalidParameterError, lambda: learner.act(0, np.ones(arms, bool))),
+                raises(errors.InvalidParameterError, lambda: learner.act(0, np.ones(arms, bool))),
                 "act accepted `available`, although takes_availability is False.",
                 "Do not override act, but distribution, sample or play.",
             )
@@ -245,7 +233,7 @@ class _Trial:
         other = _Trial(self.algorithm, linear, np.ascontiguousarray(self.rows[:, :, ::-1]))
         try:
             learner = other.start(8)
-        except InvalidInputError:
+        except errors.InvalidInputError:
             return
         require(
             other.episode(learner) == self.episode(self.start(8)),
@@ -268,13 +256,13 @@ class _Trial:
             decision = learner.act(t % CONTEXTS)
             losses = self.feedback(t, decision)
             if losses.size:  # an arm may reveal nothing
-                must_raise(InvalidLossesError, decision, losses * np.nan, "losses of NaN")
-                must_raise(InvalidLossesError, decision, losses + 2, "losses above 1")
-                must_raise(InvalidLossesError, decision, losses[:, :-1], "a missing column")
+                must_raise(errors.InvalidLossesError, decision, losses * np.nan, "losses of NaN")
+                must_raise(errors.InvalidLossesError, decision, losses + 2, "losses above 1")
+                must_raise(errors.InvalidLossesError, decision, losses[:, :-1], "a missing column")
             learner.learn(decision, losses)
-            must_raise(DecisionError, decision, losses, "the same decision twice")
+            must_raise(errors.DecisionError, decision, losses, "the same decision twice")
             foreign = decision._replace(learner="another")
-            must_raise(DecisionError, foreign, losses, "another learner's decision")
+            must_raise(errors.DecisionError, foreign, losses, "another learner's decision")
             arms.append(decision.arm)
         require(
             arms == reference,
@@ -455,7 +443,7 @@ def check_beats_uniform(algorithm: Algorithm, graph: FeedbackGraph) -> None:
 def require(condition: object, found: str, hint: str) -> None:
     """Raise CheckFailedError with what was found and the likely mistake, unless `condition`."""
     if not condition:
-        raise CheckFailedError(f"{found} {hint}")
+        raise errors.CheckFailedError(f"{found} {hint}")
 
 
 def _check_round(learner: Learner, t: int) -> None:
@@ -505,19 +493,19 @@ def check_environment(environment: Environment, rounds: int = 50) -> None:
     >>> check_environment(environments.paper_benchmark(100, alpha=4, contexts=5))
     """
     if not isinstance(environment, Environment):
-        raise CheckFailedError(
+        raise errors.CheckFailedError(
             f"{environment!r} is not an Environment: it needs the attributes problem and "
             "context_distribution, and a method losses(round)."
         )
     try:
-        horizon = horizon_of(environment)
+        horizon = base.horizon_of(environment)
         _check_contexts(environment, min(horizon, 1000))
         for t in np.unique(np.linspace(0, horizon - 1, min(rounds, horizon)).astype(int)):
             _check_losses(environment, int(t))
         if isinstance(environment, BlockEnvironment):
             _check_block(environment, horizon)
-    except InvalidInputError as error:  # what a simulation would refuse
-        raise CheckFailedError(str(error)) from error
+    except errors.InvalidInputError as error:  # what a simulation would refuse
+        raise errors.CheckFailedError(str(error)) from error
 
 
 def _check_contexts(environment: Environment, count: int) -> None:
@@ -532,7 +520,7 @@ def _check_contexts(environment: Environment, count: int) -> None:
         try:
             form.readout(context)
         except ValueError as error:
-            raise CheckFailedError(
+            raise errors.CheckFailedError(
                 f"The context distribution drew something that is not a context: {error}"
             ) from None
     generator = stream(0, "contexts")
@@ -578,14 +566,14 @@ def _at_contexts(environment: Environment, rows: Any) -> Any:
     contexts = environment.context_distribution.draw(stream(1, "contexts"), 200)
     block = environment.problem.form.block(contexts)
     met = (rows * block.table[block.entry]).sum(axis=2)
-    available = availability(environment, contexts)
+    available = base.availability(environment, contexts)
     return met if available is None else met[available]
 
 
 def _check_block(environment: BlockEnvironment, horizon: int) -> None:
     start, rows = horizon // 2, np.empty(environment.totals.shape)
-    stop = min(horizon, start + longest_batch(environment))
-    block = checked_block(environment, start, stop)
+    stop = min(horizon, start + base.longest_batch(environment))
+    block = base.checked_block(environment, start, stop)
     for t in {start, (start + stop) // 2, stop - 1}:
         write_rows(block, t - start, rows)
         require(

@@ -16,10 +16,10 @@ const percent = (share) => {
 };
 const tickText = (value) => {
   const size = Math.abs(value);
-  if (size !== 0 && size < 1e-3) return minus(value.toExponential(0));
-  return minus(value.toLocaleString("en", { maximumFractionDigits: size >= 10 || size === 0 ? 1 : 3 }));
+  if (size !== 0 && size < 1e-3) return minus(Number(value.toPrecision(3)).toExponential());
+  return minus(value.toLocaleString("en", { maximumFractionDigits: size >= 10 || size === 0 ? 2 : 5 }));
 };
-const tickPercent = (share) => `${tickText(Math.round(1000 * share) / 10)} %`;
+const tickPercent = (share) => `${tickText(Math.round(1e6 * share) / 1e4)} %`;
 
 // How a chart writes its values.
 const signed = (chart) => chart.series.some((one) => one.y.some((y) => y < 0));
