@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections import deque
-from contextlib import contextmanager
 from operator import call
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from types import FrameType
+    from collections.abc import Callable
 
 _consume = deque[Any](maxlen=0).extend
 
@@ -24,19 +20,3 @@ def at_once(*steps: Callable[[], Any]) -> None:
     none of the steps is done, or all.
     """
     _consume(map(call, steps))
-
-
-@contextmanager
-def interrupts_deferred() -> Iterator[None]:
-    """Delay Ctrl-C until a block has ended."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[tuple[int, FrameType | None]] = []
-    before = signal.signal(signal.SIGINT, lambda *call: caught.append(call))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if caught and callable(before):
-        before(*caught[0])

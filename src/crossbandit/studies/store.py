@@ -30,8 +30,8 @@ import pandas as pd
 
 import crossbandit
 from crossbandit.core.building import fingerprint
+from crossbandit.core.interrupts import interrupts_deferred
 from crossbandit.core.report.text import csv_safe
-from crossbandit.core.steps import interrupts_deferred
 from crossbandit.core.validation import choice
 from crossbandit.errors import ResultsError
 from crossbandit.studies.plan import FORMAT, Study, own_builders

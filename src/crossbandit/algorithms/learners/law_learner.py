@@ -31,7 +31,8 @@ from crossbandit.algorithms.learners.shell import (
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
-from crossbandit.core.steps import at_once, interrupts_deferred
+from crossbandit.core.interrupts import interrupts_deferred
+from crossbandit.core.steps import at_once
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import because_of, integer, reject
 from crossbandit.errors import (
