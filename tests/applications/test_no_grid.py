@@ -227,6 +227,7 @@ def test_merged_bidders_know_what_both_know(sizes: tuple[int, int]) -> None:
         parts.append(bidder)
     parts[0].merge(parts[1])
     assert parts[0].learner.law.rounds == sum(sizes)
+    assert parts[0].learner.test.evidence() == FirstPriceBidder(seed=1).learner.test.evidence()
     for value in (1.0, 100.0):
         assert parts[0].price_law(value).quantile(0.5) == pytest.approx(0.5 * value, rel=0.15)
 
@@ -347,3 +348,16 @@ def test_a_law_learns_shares_where_prices_go_with_values_and_amounts_where_not()
         bidder = FirstPriceBidder(seed=1)
         bidder.warm_up(values, prices)
         assert bidder.learner.law.parts[0].power == power
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK[:3])
+def test_known_prices_without_bids_are_learned_and_kept(feedback: str, tmp_path: Path) -> None:
+    values, prices = market(700)
+    bidder = FirstPriceBidder(feedback=feedback, seed=1)
+    bidder.warm_up(1e-6 * values, 1e-6 * prices)
+    law = bidder.price_law(1e-6)
+    assert law.quantile(0.5) == pytest.approx(0.5e-6, rel=0.05)
+    assert law.quantile(0.9) == pytest.approx(0.5e-6 * math.exp(0.3 * 1.2816), rel=0.05)
+    bidder.save(tmp_path / "bidder")
+    other = FirstPriceBidder.load(tmp_path / "bidder")
+    np.testing.assert_array_equal(other.price_law(1e-6).chances, law.chances)

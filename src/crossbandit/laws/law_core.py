@@ -422,7 +422,7 @@ class LawCore:
         above: cython.Py_ssize_t = self.place_of(amount, False)
         best: cython.double = amount
         for k in range(max(above - 1, 0), min(above + 1, self.size)):
-            near: cython.bint = abs(self.amounts[k] - amount) <= SAME * amount
+            near: cython.bint = abs(self.amounts[k] - amount) < SAME * amount
             if self.feedback == WON_LOST and (
                 best == amount or abs(self.amounts[k] - amount) < abs(best - amount)
             ):

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from crossbandit.laws.state import LawRules, LawState
 
 ANY = (1e-100, 1e100)  # contexts without a range
+UNBOUNDED = 1e300  # an amount that reaches every number
 _AMOUNTS, _STEEPEST = 160, 6.4  # how many there are; the highest log odds of a share at first
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEW = 8  # rounds, with which amounts are shares
@@ -35,6 +36,7 @@ _ELSEWHERE, _FACTOR = 0.75, 4.0  # so many contexts are so far outside the known
 _CROWD, _WIDE = 0.1, 1e-3  # so many numbers are in one cell of this relative width: lay again
 _QUANTILES = 60  # the least number of amounts that are no common numbers
 _COMMON, _NEAR = 0.005, 1e-9  # the least share of a common number; the width of its cell
+_LOWER = 8  # amounts below all that came, each half of the next: tries go down in such steps
 _STEP = 0.01  # from one amount to the next above all that came
 
 
@@ -93,8 +95,7 @@ def laid_again(rules: LawRules, state: LawState, class_limit: int) -> Laid | Non
     if state.ring[0] <= len(state.kept):
         return learned_again(rules, kept, class_limit, state.ring[1])
     latest = Kept(kept.rounds[-_PERIOD:], kept.keys[-_PERIOD:])
-    low, high = rules.cuts[0], rules.cuts[-1]
-    contexts = latest.rounds[:, 0]
+    contexts, (low, high) = latest.rounds[:, 0], state.ring[4:]
     if ((contexts < low) | (contexts > high)).mean() > _ELSEWHERE:
         return learned_again(rules, latest, class_limit, state.ring[1] + 1.0)
     if not _is_crowded(rules, latest.rounds):
@@ -106,12 +107,13 @@ def laid_again(rules: LawRules, state: LawState, class_limit: int) -> Laid | Non
 def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) -> Laid:
     """Return the law that predicts rounds best, of those with different powers."""
     logs, margin = np.sort(np.log(kept.rounds[:, 0])), np.log(_FACTOR)
-    cuts = np.exp(_cuts(logs, logs[0] - margin, logs[-1] + margin, rules.depth))
+    ends = logs[0] - margin, logs[-1] + margin
+    cuts = np.exp(_cuts(logs, *ends, rules.depth))
     found = []
     for power in _POWERS if len(kept.rounds) > _FEW else (1.0,):
         new = _laid(rules._replace(cuts=cuts), kept.rounds, power)
         state = memory.empty_state(new, class_limit)
-        state.ring[1] = starts
+        state.ring[1], state.ring[4:] = starts, np.exp(ends)
         core = LawCore(new, state, memory.scratch_for(new))
         columns, done = kept.columns, 0
         while done < len(kept.rounds):
@@ -136,8 +138,8 @@ def _laid(rules: LawRules, rounds: Floats, power: float) -> LawRules:
     contexts, amounts, numbers, _ = rounds.T
     units = contexts**power
     worths = contexts / units
-    seen = (amounts / units)[(amounts > 0.0) & (amounts < np.inf)]
-    told = np.sort((numbers / units)[(numbers > 0.0) & (numbers < np.inf)])
+    seen = (amounts / units)[(amounts > 0.0) & (amounts < UNBOUNDED)]
+    told = np.sort((numbers / units)[numbers > 0.0])
     return rules._replace(
         amounts=_grid(rules, seen, told, worths),
         power=power,
@@ -169,8 +171,9 @@ def _grid(rules: LawRules, seen: Floats, told: Floats, worths: Floats) -> Floats
     rest = size - 2 * common.size
     part = rest // 2 if both.size else 0
     quantiles = both[(2 * np.arange(part) + 1) * both.size // max(2 * part, 1)]
-    even = np.geomspace(low, high * (1.0 + _STEP), rest - part)
-    grid = np.unique(np.concatenate([*(common * edge for edge in edges), quantiles, even]))
+    even = np.geomspace(low, high * (1.0 + _STEP), rest - part - _LOWER)
+    lower = low * 0.5 ** np.arange(1, _LOWER + 1)
+    grid = np.unique(np.concatenate([*(common * edge for edge in edges), quantiles, even, lower]))
     return np.append(grid, grid[-1] * (1.0 + _STEP) ** np.arange(1, size - grid.size + 1))
 
 

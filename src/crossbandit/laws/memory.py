@@ -198,7 +198,7 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         units=np.array([rules.power, rules.center] if kept else []),
         kept=_zeros(kept, 4),
         kept_keys=np.full((kept, rules.features + 1), -1),
-        ring=np.zeros(4),
+        ring=np.zeros(6),
     )
     set_flat(rules, state, [root for root, _ in full_trees(rules)])
     return state

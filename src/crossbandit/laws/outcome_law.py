@@ -218,7 +218,7 @@ class OutcomeLaw(LawParts):
     @property
     def contexts_seen(self) -> tuple[float, float]:
         """The lowest and the highest context since the start, for a law that lays its own grid."""
-        count, _, low, high = self.state.ring.tolist()
+        count, _, low, high = self.state.ring[:4].tolist()
         return (low, high) if count else (1.0, 1.0)
 
     def amounts_at(self, context: float) -> Floats:

@@ -110,7 +110,9 @@ class LawState(NamedTuple):
     units: Floats  # (2,): `power` and `center` of `LawRules`
     kept: Floats  # (N, 4): context, amount, number or 0, and 1 if reached plus 2 if tried
     kept_keys: Integers  # (N, F + 1): the keys of the features
-    ring: Floats  # (4,): rounds since a new start, new starts, the lowest and highest context
+    # (6,): rounds since a new start, new starts, the lowest and the highest context, and the range
+    # around the contexts from which the bands were cut; elsewhere, the law starts again
+    ring: Floats
 
 
 class Scratch(NamedTuple):

@@ -565,7 +565,10 @@ class LawLearner(LawShell, Shell):
                 self.guard.merge(other.guard)
             else:
                 self.law.merge(other.law)
-            self.test.merge(other.test)
+            if self.law.lays:  # the two grids differ
+                self.test.begin_again(None)
+            else:
+                self.test.merge(other.test)
 
     # --- files and snapshots -------------------------------------------------------------------
 

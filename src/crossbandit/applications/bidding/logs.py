@@ -10,6 +10,7 @@ from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.applications.money import flag_of
 from crossbandit.core.validation import as_array, reject
 from crossbandit.errors import InvalidContextError, InvalidLossesError
+from crossbandit.laws.laying import UNBOUNDED
 from crossbandit.laws.state import TOLD_AFTER
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def log_outcomes(
             expected = "given where prices are not known, or nothing but won or lost is told"
             given.refuse("bid", expected, None, InvalidLossesError)
         has_won = np.full(worths.size, law.feedback == "after-win")
-        made = np.where(has_won, np.inf, -1.0)
+        made = np.where(has_won, UNBOUNDED, -1.0)
         return _kept(LogOutcomes(worths, columns, made, has_won, numbers), law)
     made = _column(given, "bid", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
