@@ -141,7 +141,8 @@ def _laid(rules: LawRules, rounds: Floats, power: float) -> LawRules:
     seen = (amounts / units)[(amounts > 0.0) & (amounts < UNBOUNDED)]
     told = np.sort((numbers / units)[numbers > 0.0])
     return rules._replace(
-        amounts=_grid(rules, seen, told, worths),
+        # Numbers that were seen must lie inside of cells, not at their ends up to rounding.
+        amounts=_grid(rules, seen, told, worths) * (1.0 + _NEAR / 2 if power else 1.0),
         power=power,
         center=float(np.median(worths)),
     )
