@@ -72,6 +72,7 @@ cdef class LawCore:
     cdef void absorb(self, Py_ssize_t band, Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil
     cdef void weigh(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
     cdef void note_likelihood(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
+    cdef double chance_up_to(self, double number) noexcept nogil
     cdef double mixture(self, Py_ssize_t amount) noexcept nogil
     cdef void share_out(self) noexcept nogil
     cdef void reweigh(self, Py_ssize_t kind, Py_ssize_t old, Py_ssize_t new_kind, Py_ssize_t new) noexcept nogil

@@ -1002,16 +1002,20 @@ class LawCore:
         total: cython.double = 0.0
         k: cython.Py_ssize_t = self.size - column if self.mirrored else column
         if kind == TOLD and 0 < k < self.size:
-            low: cython.double = self.amounts[k] * (1.0 - NARROW)
-            j: cython.Py_ssize_t = self.place_of(low, False)
-            total = self.mixture(k) - self.mixture(j)
-            if j > 0:
-                part = (self.amounts[j] - low) / (self.amounts[j] - self.amounts[j - 1])
-                total += (self.mixture(j) - self.mixture(j - 1)) * part
+            total = self.chance_up_to(self.amounts[k] * (1.0 + 0.5 * NARROW))
+            total -= self.chance_up_to(self.amounts[k] * (1.0 - 0.5 * NARROW))
         else:
             for e in range(self.experts):
                 total += self.weights[e] * self.likelihood(e, kind, column)
         self.predicted += self.heed * log(total + RARE)
+
+    def chance_up_to(self, number):
+        """Return the chance of numbers up to this one, by all experts: a line in each cell."""
+        j: cython.Py_ssize_t = min(self.place_of(number, False), self.size - 1)
+        low: cython.double = self.amounts[j - 1] if j > 0 else 0.0
+        before: cython.double = self.mixture(j - 1) if j > 0 else 0.0
+        part: cython.double = min((number - low) / (self.amounts[j] - low), 1.0)
+        return before + (self.mixture(j) - before) * part
 
     def mixture(self, amount):
         """Return the chance that an amount reaches the number, by all experts."""

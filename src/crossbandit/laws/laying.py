@@ -7,9 +7,9 @@ bands of contexts. The power is the one whose law has predicted the rounds best.
 one of an interval, so that narrow cells have no advantage, and a round by the square root of its
 context: much money is in few rounds.
 
-Up to `KEPT` rounds are kept in money, and learned again whenever their number has doubled. Later,
-the counts are moved if many numbers lie in one wide cell. If contexts are elsewhere, in another
-unit, the law starts again with the latest rounds.
+The latest rounds are kept in money. The first of them are learned again whenever their number has
+doubled; later they are if many numbers lie in one wide cell, because prices have moved. If contexts
+are elsewhere, in another unit, the law starts again with a few of the latest rounds.
 """
 
 from __future__ import annotations
@@ -91,21 +91,24 @@ def first_amounts() -> Floats:
 
 def laid_again(rules: LawRules, state: LawState, class_limit: int) -> Laid | None:
     """Return a law on a grid that suits its latest rounds; None if its own does."""
-    kept = Kept.of(state)
-    if state.ring[0] <= len(state.kept):
-        return learned_again(rules, kept, class_limit, state.ring[1])
-    latest = Kept(kept.rounds[-_PERIOD:], kept.keys[-_PERIOD:])
-    contexts, (low, high) = latest.rounds[:, 0], state.ring[4:]
-    if ((contexts < low) | (contexts > high)).mean() > _ELSEWHERE:
-        return learned_again(rules, latest, class_limit, state.ring[1] + 1.0)
-    if not _is_crowded(rules, latest.rounds):
-        return None
-    new = _laid(rules, kept.rounds, rules.power)._replace(center=rules.center)
-    return Laid(moved(rules, state, new, class_limit))
+    kept, starts = Kept.of(state), state.ring[1]
+    if state.ring[0] > len(state.kept):
+        latest = Kept(kept.rounds[-_PERIOD:], kept.keys[-_PERIOD:])
+        contexts, (low, high) = latest.rounds[:, 0], state.ring[4:]
+        if ((contexts < low) | (contexts > high)).mean() > _ELSEWHERE:
+            kept, starts = latest, starts + 1.0
+        elif not _is_crowded(rules, latest.rounds):
+            return None
+    found = learned_again(rules, kept, class_limit, starts)
+    found.state.rounds[:] = state.rounds
+    return found
 
 
 def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) -> Laid:
-    """Return the law that predicts rounds best, of those with different powers."""
+    """Return the law that predicts rounds best, of those with different powers.
+
+    Powers between 0 and 1 have to predict clearly better than money and shares.
+    """
     logs, margin = np.sort(np.log(kept.rounds[:, 0])), np.log(_FACTOR)
     ends = logs[0] - margin, logs[-1] + margin
     cuts = np.exp(_cuts(logs, *ends, rules.depth))
@@ -119,7 +122,10 @@ def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) 
         while done < len(kept.rounds):
             done += core.settle_all(None, *(column[done:] for column in columns))
             core.stale = False
-        found.append((core.predicted, Laid(state, (kept, columns[-1]))))
+        nats = core.predicted / np.sqrt(kept.rounds[:, 0]).mean()
+        if 0.0 < power < 1.0:  # one number more is fitted to the rounds
+            nats -= 0.5 * np.log(len(kept.rounds))
+        found.append((nats, Laid(state, (kept, columns[-1]))))
     return max(found, key=lambda one: one[0])[1]
 
 
