@@ -1002,8 +1002,7 @@ class LawCore:
         total: cython.double = 0.0
         k: cython.Py_ssize_t = self.size - column if self.mirrored else column
         if kind == TOLD and 0 < k < self.size:
-            total = self.chance_up_to(self.amounts[k] * (1.0 + 0.5 * NARROW))
-            total -= self.chance_up_to(self.amounts[k] * (1.0 - 0.5 * NARROW))
+            total = self.mixture(k) - self.chance_up_to(self.amounts[k] * (1.0 - NARROW))
         else:
             for e in range(self.experts):
                 total += self.weights[e] * self.likelihood(e, kind, column)
