@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import signal
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +17,9 @@ from crossbandit.errors import (
     DecisionError,
     InvalidContextError,
     InvalidParameterError,
+    LearnedBeforeError,
 )
-from crossbandit.laws import OutcomeLaw
+from crossbandit.laws import OutcomeLaw, laying
 from crossbandit.limits import Budget
 
 if TYPE_CHECKING:
@@ -225,6 +227,7 @@ def test_merged_bidders_know_what_both_know(sizes: tuple[int, int]) -> None:
         parts.append(bidder)
     parts[0].merge(parts[1])
     assert parts[0].learner.law.rounds == sum(sizes)
+    assert parts[0].learner.test.evidence() == FirstPriceBidder(seed=1).learner.test.evidence()
     for value in (1.0, 100.0):
         assert parts[0].price_law(value).quantile(0.5) == pytest.approx(0.5 * value, rel=0.15)
 
@@ -292,7 +295,7 @@ def test_learning_from_others_bids_and_from_many_bids_at_once() -> None:
     assert curve.values[0] == pytest.approx(values.min())
     assert (curve.bids <= curve.values).all()
     assert "wins with a probability" in str(watched.explain(2.0))
-    assert watched.diagnosis().rounds == 500
+    assert watched.diagnosis().rounds == 3500
 
 
 def test_a_tick_is_on_the_right_side_however_many_there_are() -> None:
@@ -301,3 +304,60 @@ def test_a_tick_is_on_the_right_side_however_many_there_are() -> None:
         bid = bidder.bid(600_000_050.0, reserve=599_999_990.4)
         assert bid.amount is not None
         assert 599_999_991 <= bid.amount <= 600_000_000
+
+
+def test_an_interrupt_while_the_grid_is_laid_comes_after_the_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bidder = FirstPriceBidder(feedback="always", seed=1)
+    values, prices = market(40)
+    bids = bidder.bid_many(values)
+    lay = laying.laid_again
+
+    def interrupted(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return lay(*given)
+
+    monkeypatch.setattr(laying, "laid_again", interrupted)
+    won = bids.amounts >= prices
+    with pytest.raises(KeyboardInterrupt):
+        bidder.settle_many(bids, won=won, highest_competing_bid=prices)
+    assert bidder.learner.law.rounds == 40
+    with pytest.raises(LearnedBeforeError):
+        bidder.settle(bids[0], won=bool(won[0]), highest_competing_bid=float(prices[0]))
+
+
+def test_many_outcomes_are_learned_as_each_alone() -> None:
+    values, prices = market(2600)
+    one, many = (FirstPriceBidder(classes=("site",), seed=1) for _ in range(2))
+    made = [bidder.bid_many(values, site="a") for bidder in (one, many)]
+    won = made[0].amounts >= prices
+    told = np.where(won, np.nan, prices)
+    many.settle_many(made[1], won=won, highest_competing_bid=told)
+    for i, bid in enumerate(made[0]):
+        one.settle(bid, won=bool(won[i]), highest_competing_bid=None if won[i] else prices[i])
+    for name, part in one.learner.law.arrays().items():
+        np.testing.assert_array_equal(part, many.learner.law.arrays()[name], err_msg=name)
+    assert one.learner.test.evidence() == many.learner.test.evidence()
+
+
+def test_a_law_learns_shares_where_prices_go_with_values_and_amounts_where_not() -> None:
+    generator = np.random.default_rng(7)
+    values, noise = np.exp(generator.standard_normal((2, 1500)) * [[1.0], [0.3]])
+    for prices, power in ((0.5 * values * noise, 1.0), (0.5 * noise, 0.0)):
+        bidder = FirstPriceBidder(seed=1)
+        bidder.warm_up(values, prices)
+        assert bidder.learner.law.parts[0].power == power
+
+
+@pytest.mark.parametrize("feedback", FEEDBACK[:3])
+def test_known_prices_without_bids_are_learned_and_kept(feedback: str, tmp_path: Path) -> None:
+    values, prices = market(700)
+    bidder = FirstPriceBidder(feedback=feedback, seed=1)
+    bidder.warm_up(1e-6 * values, 1e-6 * prices)
+    law = bidder.price_law(1e-6)
+    assert law.quantile(0.5) == pytest.approx(0.5e-6, rel=0.05)
+    assert law.quantile(0.9) == pytest.approx(0.5e-6 * math.exp(0.3 * 1.2816), rel=0.05)
+    bidder.save(tmp_path / "bidder")
+    other = FirstPriceBidder.load(tmp_path / "bidder")
+    np.testing.assert_array_equal(other.price_law(1e-6).chances, law.chances)

@@ -47,8 +47,8 @@ from crossbandit.errors import (
     InvalidLossesError,
     InvalidParameterError,
 )
-from crossbandit.laws.memory import ANY, shares
-from crossbandit.laws.rounds import best_without, learn_rounds
+from crossbandit.laws.laying import ANY, first_amounts
+from crossbandit.laws.rounds import best_without
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.limits.state import MAX_JUMP
 
@@ -194,11 +194,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         seed: Seed,
     ) -> None:
         owner = type(self).__name__
-        self.relative, self._starts = bids is None and value_range is None, 0
+        self.lays, self._starts = bids is None and value_range is None, 0
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK)
         self.tick_size, self.max_bid = tick_of(owner, tick_size), max_bid
-        if self.relative:
-            self._range, highest, grid = (0.0, ANY[1]), 1.0, shares()
+        if self.lays:
+            self._range, highest, grid = (0.0, ANY[1]), 1.0, first_amounts()
             self._most = ANY[1] if max_bid is None else amount_of(owner, "max_bid", max_bid)
             settings = {"guarded": guarded, "algorithm": algorithm, "budget": budget}
             settings |= {"target": target, "campaigns": campaigns}
@@ -237,7 +237,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         if campaigns is None:
             self._accounts.add(None, budget, target)
         form = LawForm(
-            None if self.relative else self._range,
+            None if self.lays else self._range,
             feedback,
             "first-price",
             self.rules.ties,
@@ -271,14 +271,15 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     def bids(self) -> Floats:
         """The amounts that may be bid, ascending, in the order of `policy`.
 
-        Without a grid, these are shares of the value.
+        Without a grid, they are in a unit that depends on the value, and change as the bidder
+        learns; `price_law` has them in money.
         """
-        return self.rules.amounts
+        return self.learner.law.amounts if self.lays else self.rules.amounts
 
     @property
     def value_range(self) -> tuple[float, float]:
         """The lowest and the highest value; without a grid, of the auctions learned from so far."""
-        if not self.relative:
+        if not self.lays:
             return self._range
         seen: tuple[float, float] = self.learner.law.contexts_seen
         return seen
@@ -290,8 +291,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
 
     def settings(self) -> dict[str, Any]:
         return {
-            "bids": None if self.relative else self.bids.tolist(),
-            "value_range": None if self.relative else list(self._range),
+            "bids": None if self.lays else self.bids.tolist(),
+            "value_range": None if self.lays else list(self._range),
             "feedback": self.feedback,
             "reserve": self.rules.reserve,
             "ties": self.rules.ties,
@@ -337,8 +338,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         spending = accounts.only if accounts.place is None else accounts.of(labels)
         taken: list[int] = []
         try:
-            if self.relative:
-                return self._bid_share(value, reserve, labels)
+            if self.lays:
+                return self._bid_anything(value, reserve, labels)
             if core is not None and reserve is None and (at is None or type(at) is float):
                 usual: Bid | None = core.bid(learner, spending, value, at, labels, taken)
                 if usual is not None:
@@ -365,7 +366,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         reason = why or reason_of(self.rules, worth, floor, first, last)
         return Bid(made, None, worth, floor, labels, reason)
 
-    def _bid_share(self, value: Money, reserve: Money | None, labels: tuple[Label, ...]) -> Bid:
+    def _bid_anything(self, value: Money, reserve: Money | None, labels: tuple[Label, ...]) -> Bid:
         """Return a bid without a grid."""
         worth, floor = self._worth("bid", value, reserve)
         low, high = self._amounts(worth, floor)
@@ -373,7 +374,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
             least = f"at least {low:.6g}" if low > 0.0 else "above 0"
             reason = f"At a value of {worth:.6g}, no bid can be {least} and earn anything."
             return Bid(None, None, worth, floor, labels, reason)
-        made, amount = self.learner.decide_share(worth, worth, labels, low, high)
+        made, amount = self.learner.act_between(worth, worth, labels, low, high)
         if self.tick_size is not None:
             up = self.rules.ties == "lose"
             amount = min(max(in_tick(amount, self.tick_size, 1 if up else 0), low), high)
@@ -437,7 +438,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         plain = core if correction is False and reserve is placed is None else None
         spending = accounts.only if accounts.place is None else accounts.paying(bid)
         if plain is not None and plain.settle(self.learner, bid, won, told, spending):
-            if self.relative:
+            if self.lays:
                 self._say_new_start()
             return
         if not self.learner.learns and accounts.limited:
@@ -494,8 +495,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
 
     def _say_new_start(self) -> None:
         """Warn if values have moved out of their range, so that the law has started again."""
-        if self.relative and self.learner.law.state.ring[4] > self._starts:
-            self._starts = int(self.learner.law.state.ring[4])
+        if self.lays and self.learner.law.state.ring[1] > self._starts:
+            self._starts = int(self.learner.law.state.ring[1])
             low, high = self.value_range
             warnings.warn(
                 f"Most of the latest values, from {low:.4g} to {high:.4g}, lie outside the range "
@@ -664,15 +665,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         if self.guarded:
             expected = "False, as the guard has to see how its own bids fare"
             reject(given.owner, "guarded", expected, self.guarded)
-        log = log_outcomes(learner.law, self.rules, self._range, given)
-        if log.raw is not None:
-            with learner.learning, learner.deciding:
-                learner.law.core.observe_all(*log.raw)
-            return
-        rounds = (log.values, log.kinds, log.indices)
-        with learner.learning, learner.deciding:
-            learn_rounds(learner.law, *rounds, played=log.played, classes=log.classes)
-            learner.test.learn_all(*rounds, played=log.played, classes=log.classes)
+        learner.observe(*log_outcomes(learner.law, self.rules, self._range, given))
 
     def warm_up(
         self,
@@ -717,8 +710,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
 
         Returns:
             A probability for each of `bids`; all 0 if no bid may be made. That of an amount of 0 is
-            the probability of not bidding. Without a grid, `bids` are shares of the value: a bid
-            lies at one of them, or at a price between its neighbours.
+            the probability of not bidding. Without a grid, `price_law` has the bids in money.
 
         Raises:
             InvalidContextError: As for `bid`.
@@ -807,7 +799,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         from crossbandit.applications.bidding.views import ShadingCurve
 
         if values is None:
-            spread = np.geomspace if self.relative else np.linspace
+            spread = np.geomspace if self.lays else np.linspace
             values = spread(*self.value_range, _CURVE_POINTS)
         expected = "values in the bidder's range"
         given = as_array("shading_curve", "values", expected, values, error=InvalidContextError)
@@ -817,10 +809,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         for i, value in enumerate(worths):
             policies[i] = self._policy("shading_curve", value, reserve, labels)
         policies[~policies.any(axis=1)] = np.nan
-        curve = ShadingCurve.of(worths.astype(np.float64), self.rules.amounts, policies)
-        if not self.relative:
+        curve = ShadingCurve.of(worths.astype(np.float64), self.bids, policies)
+        if not self.lays:
             return curve
-        return replace(curve, **{name: getattr(curve, name) * worths for name in _BIDS})
+        units = worths ** self.learner.law.parts[0].power
+        return replace(curve, **{name: getattr(curve, name) * units for name in _BIDS})
 
     def picture(self) -> str:
         if self.classes:
@@ -831,7 +824,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         return dict(self._accounts.state())
 
     def _scope(self) -> str:
-        if self.relative:
+        if self.lays:
             return "any value, any bid, "
         low, high = self.value_range
         return f"values {low:g} to {high:g}, {self.bids.size} bids, "
@@ -910,12 +903,13 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         """Return the value and the reserve price, and the lowest and the highest possible bid."""
         worth, reserve = self._worth(owner, value, reserve)
         grid = self._grid
-        if self.relative:
+        if self.lays:
             low, high = self._amounts(worth, reserve)
             if not 0.0 < low <= high:
                 return worth, reserve, 1, 0
-            last = min(bisect_left(grid, high / worth), len(grid) - 1)
-            return worth, reserve, min(bisect_left(grid, low / worth), last), last
+            amounts = self.learner.law.amounts_at(worth)
+            first, last = (int(k) for k in amounts.searchsorted((low, high), "right") - 1)
+            return worth, reserve, max(first, 0), max(first, last, 0)
         last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
         return worth, reserve, 0 if reserve is None else bisect_left(grid, reserve), last
 

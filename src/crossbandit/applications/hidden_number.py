@@ -41,7 +41,7 @@ _RESERVED = {"context", "worth", "cost", "first", "last", "uniforms", "self"}
 class LawForm(NamedTuple):
     """How an application learns by the law of its hidden number; see `OutcomeLaw`."""
 
-    context_range: tuple[float, float] | None  # None without a grid
+    context_range: tuple[float, float] | None  # None if the law lays its own grid
     feedback: str
     payoff: str
     ties: str

@@ -89,6 +89,8 @@ class GuardedLaw:
     def __init__(self, law: OutcomeLaw) -> None:
         if law.payoff != "first-price":
             reject("GuardedLaw", "law", "a law for first-price auctions", law.payoff)
+        if law.lays:
+            reject("GuardedLaw", "law", "a law that was given amounts", law)
         size = law.amounts.size
         self.law = law
         self._guard = GuardState(

@@ -14,6 +14,7 @@ from crossbandit.core.validation import integer, number
 from crossbandit.laws.levels import NOTHING
 from crossbandit.laws.memory import bands_of, empty_test, fill_test, test_arrays
 from crossbandit.laws.rounds import chances_of, shown_by
+from crossbandit.laws.state import FIRST_CODE
 from crossbandit.laws.test_core import TestCore, TestParts
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.core.types import Integers
+    from crossbandit.laws.laying import Kept
     from crossbandit.laws.levels import Label
     from crossbandit.laws.outcome_law import OutcomeLaw
     from crossbandit.laws.rounds import AmountChoice
@@ -158,6 +160,26 @@ class IndependenceTest(TestParts):
         self.tested, self.answered = np.zeros((2, 1), dtype=np.int64)
         self._use(empty_test(law.parts[0], law.class_limit))
         self.ring = [None] * _SLOTS
+
+    def begin_again(self, learned: tuple[Kept, Integers] | None) -> None:
+        """Forget what was seen on another grid, and look at rounds that were learned on this one.
+
+        Args:
+            learned: The rounds, and the codes of their outcomes.
+        """
+        rules = self._law.parts[0]
+        self._use(empty_test(rules, self._law.class_limit))
+        if learned is None:
+            return
+        kept, codes = learned
+        known = codes >= FIRST_CODE
+        rounds, codes = kept.rounds[known], codes[known] - FIRST_CODE
+        scaled = rounds[:, 1] / rounds[:, 0] ** rules.power
+        made = np.minimum(np.searchsorted(rules.amounts, scaled), rules.amounts.size - 1)
+        made[rounds[:, 1] < 0.0] = -1
+        slots, bands = kept.keys[known], bands_of(rules, rounds[:, 0])
+        outcomes = (bands, slots, codes % 4, codes // 4, made)
+        self.core.test_all(rules.feedback, rules.mirrored, *outcomes)
 
     def _use(self, state: TestState) -> None:
         self._state, self.core = state, TestCore(state, self.tested, self.answered)

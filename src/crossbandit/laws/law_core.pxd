@@ -6,13 +6,14 @@ cdef class LawParts:
     cdef public object uniforms, levels
 
 cdef class LawCore:
-    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, prices, odds, ring, parts, price_law
-    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest, half, price_kind, price_index, price_column, first
-    cdef double share, optimism, probing
-    cdef bint mirrored, strict, relative, again
-    cdef double[:, ::1] latest, own, own_spread, sorted
+    cdef double[::1] amounts, cuts, growth, half_lives, visits, since, scale, weights, untried, rounds, flat, ring
+    cdef Py_ssize_t depth, recent_depth, feedback, payoff, features, size, memories, experts, lowest
+    cdef double share, optimism, probing, power, unit, heed
+    cdef readonly double predicted
+    cdef bint mirrored, strict, laid
+    cdef public bint stale
+    cdef double[:, ::1] latest
     cdef long long[:, ::1] latest_keys
-    cdef long long[::1] keys_now
     cdef double[:, ::1] told, hidden, law, spread, evidence, totals, asked, reached, work
     cdef double[::1] chances, spreads
     cdef double[:, :, ::1] kept_chances, kept_spreads
@@ -24,7 +25,7 @@ cdef class LawCore:
     cdef long long[::1] keys
     cdef EffectCore effects
     cdef long long combined
-    cdef double u, v, w, probability, plays, value, split
+    cdef double u, v, w, probability, plays
     cdef tuple made_of
     cdef Py_ssize_t settle_one(self, TestCore test, double context, double amount, bint reached, double number, bint tried) noexcept nogil
     cdef check(self, Py_ssize_t first, Py_ssize_t last, const double[::1] uniforms)
@@ -70,6 +71,9 @@ cdef class LawCore:
     cdef bint shows_nothing(self, Py_ssize_t amount, Py_ssize_t cell) noexcept nogil
     cdef void absorb(self, Py_ssize_t band, Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil
     cdef void weigh(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
+    cdef void note_likelihood(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
+    cdef double chance_up_to(self, double number) noexcept nogil
+    cdef double mixture(self, Py_ssize_t amount) noexcept nogil
     cdef void share_out(self) noexcept nogil
     cdef void reweigh(self, Py_ssize_t kind, Py_ssize_t old, Py_ssize_t new_kind, Py_ssize_t new) noexcept nogil
     cdef void move(self, Py_ssize_t row, double unit, bint was_told, Py_ssize_t old, bint now_told, Py_ssize_t new) noexcept nogil
@@ -88,31 +92,15 @@ cdef class LawCore:
     cdef void draw_near(self, Py_ssize_t row, double unit, double differs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void shrink_odds(self, Py_ssize_t row, double unit, double noise, bint root, Py_ssize_t kind) noexcept nogil
     cdef void move_odds(self, Py_ssize_t row, double unit, double differs, double fading) noexcept nogil
-    cdef Py_ssize_t pool_of(self, Py_ssize_t memory) noexcept nogil
     cdef double far_below(self, Py_ssize_t amount) noexcept nogil
-    cdef Py_ssize_t settle_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
-    cdef void begin_again(self, Py_ssize_t start) noexcept nogil
-    cdef bint is_crowded(self, Py_ssize_t start) noexcept nogil
-    cdef void learn_again(self, Py_ssize_t first, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
-    cdef Py_ssize_t absorb_share(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
-    cdef Py_ssize_t show_on(self, double[::1] grid, double unit, double amount, bint reached, double number) noexcept nogil
-    cdef void set_scales(self, Py_ssize_t count) noexcept nogil
-    cdef void cut_bands(self, double[::1] values, double[::1] sums, Py_ssize_t count) noexcept nogil
-    cdef void set_prices(self, Py_ssize_t count) noexcept nogil
-    cdef Py_ssize_t set_common(self, double[::1] told, Py_ssize_t count, double share) noexcept nogil
-    cdef void set_parts(self) noexcept nogil
-    cdef void compare(self, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
-    cdef void to_shares(self, bint with_spreads) noexcept nogil
-    cdef double amount_near(self, Py_ssize_t arm, double worth, double low, double high) noexcept nogil
-    cdef double share_chance(self, double price) noexcept nogil
-    cdef double price_chance(self, double price) noexcept nogil
-    cdef void set_value(self, double context) noexcept nogil
-    cdef double reached_at(self, Py_ssize_t e, Py_ssize_t j) noexcept nogil
-    cdef void mix_scales(self, bint with_spreads) noexcept nogil
+    cdef void keep(self, double context, double amount, bint reached, double number, bint tried) noexcept nogil
+    cdef double nearest(self, double amount) noexcept nogil
+    cdef Py_ssize_t amount_up_to(self, double number) noexcept nogil
+    cdef double unit_at(self, double context) noexcept nogil
+    cdef double split(self) noexcept nogil
     cdef void raise_odds(self, Py_ssize_t row) noexcept nogil
 
 cdef Py_ssize_t place_in(double[::1] grid, Py_ssize_t size, double number, bint strict) noexcept nogil
-cdef void sort(double[::1] numbers, Py_ssize_t count) noexcept nogil
 cdef bint tells(Py_ssize_t feedback, bint reached) noexcept nogil
 cdef Py_ssize_t outcome_kind(Py_ssize_t feedback, Py_ssize_t amount, Py_ssize_t cell) noexcept nogil
 cdef double reaches(Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil

@@ -118,23 +118,16 @@ ROW, POOL = cython.declare(cython.Py_ssize_t, 0), cython.declare(cython.Py_ssize
 CHANCES, LOW = cython.declare(cython.Py_ssize_t, 2), cython.declare(cython.Py_ssize_t, 3)
 HIGH, SPREADS = cython.declare(cython.Py_ssize_t, 4), cython.declare(cython.Py_ssize_t, 5)
 
-# Without a grid.
-PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which contexts are looked at
-ELSEWHERE = cython.declare(cython.double, 0.75)  # of them are out of the known range: start again
-CROWD = cython.declare(cython.double, 0.1)  # of them are in one cell of prices: set them again
-WIDE = cython.declare(cython.double, 1e-3)  # the least relative width of such a cell
-FACTOR = cython.declare(cython.double, 4.0)  # by how much the known range is wider than what came
-QUANTILES = cython.declare(cython.Py_ssize_t, 60)  # prices of the grid that are not common ones
-EARLY = cython.declare(cython.double, 64.0)  # a node with fewer rounds has no children at first,
-SOON = cython.declare(cython.double, 0.0625)  # later with fewer than this share of all rounds
+# Where the law lays its own grid.
+SOON = cython.declare(cython.double, 0.0625)  # a node has children after this share of all rounds
+EARLY = cython.declare(cython.double, 64.0)  # but not with fewer rounds than this
 CALM = cython.declare(cython.double, 0.5)  # the noise of the first choice, as a share of the usual
-RISING = cython.declare(cython.double, 1e-4)  # by how much this share rises in a round
-LOCAL = cython.declare(cython.double, 2.0)  # the most that evidence from elsewhere counts
-MOST_ODDS = cython.declare(cython.double, 10.0)  # the most that any evidence counts
+RISING = cython.declare(cython.double, 1e-4)  # by how much the noise of choices rises in a round
+NARROW = cython.declare(cython.double, 0.1)  # the relative width in which a number is predicted
 RARE = cython.declare(cython.double, 1e-5)  # added to likelihoods
-STEP = cython.declare(cython.double, 0.01)  # from one price to the next above all that came
-COMMON = cython.declare(cython.double, 0.005)  # the least share of a common price
-NEAR = cython.declare(cython.double, 1e-9)  # the width of the cell of a common price
+HEED = cython.declare(cython.double, 0.5)  # a round counts by this power of its context
+SAME = cython.declare(cython.double, 1e-12)  # amounts that differ by less are equal
+PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which the grid is looked at
 
 
 @cython.cclass
@@ -150,7 +143,7 @@ class LawCore:
     def __init__(self, rules, state, scratch) -> None:
         self.made_of = (rules, state, scratch)
         self.amounts = rules.amounts
-        self.cuts = state.cuts if rules.relative else rules.cuts
+        self.cuts, self.power, self.laid = rules.cuts, rules.power, rules.center > 0.0
         self.depth, self.recent_depth = rules.depth, rules.recent_depth
         self.growth, self.half_lives = rules.growth, rules.half_lives
         self.share, self.feedback, self.payoff = rules.share, rules.feedback, rules.payoff
@@ -158,15 +151,8 @@ class LawCore:
         self.features, self.optimism = rules.features, rules.optimism
         self.probing = rules.probing
         self.size, self.memories = len(rules.amounts), len(rules.growth)
-        self.relative, self.split = rules.relative, SPLIT
-        self.half = self.memories // 2 if rules.relative else self.memories
-        self.prices, self.odds, self.ring = state.prices, state.odds, state.ring
-        self.latest, self.latest_keys = state.kept, state.kept_keys
-        self.parts = np.zeros(len(state.weights))
-        self.own, self.own_spread = np.zeros((2, len(state.weights), len(rules.amounts)))
-        self.price_law = np.zeros(len(rules.amounts))
-        self.sorted = np.zeros((2, 2 * len(state.kept) + 1))
-        self.first, self.again = 0, False
+        self.latest, self.latest_keys, self.ring = state.kept, state.kept_keys, state.ring
+        self.stale, self.predicted = False, 0.0
         self.told, self.hidden = state.told, state.hidden
         self.visits, self.since = state.visits, state.since
         self.law, self.spread = state.law, state.spread
@@ -183,7 +169,6 @@ class LawCore:
         self.kept, self.line = np.full((LINES, self.experts, 6), -1), 0
         self.kept_chances, self.kept_spreads = np.empty((2, LINES, self.experts, self.size))
         self.keys, self.combined = np.full(max(rules.features, 1), -1), -1
-        self.keys_now = np.full(max(rules.features, 1), -1)
         self.effects = EffectCore(rules, state, self.keys)
 
     def __reduce__(self):
@@ -261,8 +246,7 @@ class LawCore:
         """
         self.set_keys(slots)
         band: cython.Py_ssize_t = self.read_law(context)
-        if self.relative:
-            worth /= context
+        worth /= self.unit
         for i in range(weights.shape[0]):
             self.u, self.v = uniforms[i, 0], uniforms[i, 1]
             best = self.without_tries(worth, cost, first, last)
@@ -352,492 +336,113 @@ class LawCore:
             unit = self.scale[group]
             if self.visits[row] <= 0.0 or (parent >= 0 and self.visits[row] < MATURE * unit):
                 continue
-            if parent >= 0 and self.visits[parent] < self.split * unit:
+            if parent >= 0 and self.visits[parent] < self.split() * unit:
                 continue
             self.refresh(group, row, parent, table[i, 2], table[i, 3])
 
     def settle_all(
         self,
-        test: TestCore,
+        test: object,
         contexts: cython.const[cython.double][::1],
         slots: cython.const[cython.longlong][:, ::1],
         amounts: cython.const[cython.double][::1],
         reached: cython.const[cython.uchar][::1],
         numbers: cython.const[cython.double][::1],
+        tried: cython.const[cython.uchar][::1],
         codes: cython.longlong[::1],
-    ) -> None:
-        """Learn from n outcomes, and set their codes. slots: (n, features + 1). Others: (n,).
+    ) -> int:
+        """Learn from outcomes, and set their codes, until all are learned or the grid is stale.
 
-        Answered decisions are not counted.
+        Return how many were learned. slots: (n, features + 1). Others: (n,). Answered decisions are
+        not counted.
         """
+        one: TestCore = test  # or None
+        i: cython.Py_ssize_t = 0
         with cython.nogil:
-            for i in range(contexts.shape[0]):
+            while i < contexts.shape[0] and not self.stale:
                 self.take_keys(slots, i)
                 mark = self.settle_one(
-                    test, contexts[i], amounts[i], reached[i] != 0, numbers[i], True
+                    one, contexts[i], amounts[i], reached[i] != 0, numbers[i], tried[i] != 0
                 )
-                if mark >= 0:
-                    test.tested[0] += 1
+                if mark >= 0 and one is not None:
+                    one.tested[0] += 1
                 codes[i] = FIRST_CODE + mark
+                i += 1
+        return i
 
     def settle_one(self, test, context, amount, reached, number, tried):
-        if self.relative:
-            mark: cython.Py_ssize_t = self.settle_share(context, amount, reached, number, tried)
-            if mark >= 0 and self.price_column >= 0 and self.ring[0] > self.latest.shape[0]:
-                place: cython.Py_ssize_t = place_in(self.prices, self.size, amount, False)
-                test.test_one(
-                    self.feedback,
-                    self.mirrored,
-                    self.band_of(context),
-                    self.combined,
-                    self.price_kind,
-                    self.price_index,
-                    min(place, self.size - 1),
-                )
-            return mark
+        if self.laid:
+            self.keep(context, amount, reached, number, tried)
+            self.heed = pow(context, HEED)
+            unit: cython.double = self.unit_at(context)
+            number /= unit
+            amount = self.nearest(amount / unit)
         played: cython.Py_ssize_t = self.grid_place(amount)
         code: cython.Py_ssize_t = self.show(amount, played, reached, number)
         kind: cython.Py_ssize_t = (code & 3) - 1
         index: cython.Py_ssize_t = (code >> 2) - 1
         if kind < 0:
             return -1
+        if self.laid and played < 0 and 0.0 <= amount <= self.amounts[self.size - 1]:
+            # Wins and losses of amounts between two of the grid must count in the same cell.
+            played = self.place_of(amount, False)
+            if kind == TOLD and index == played and self.feedback == AFTER_LOSS:
+                kind = AT_MOST
+            elif kind == TOLD and index == played and self.feedback == AFTER_WIN and played > 0:
+                kind, index = ABOVE, played - 1
         band: cython.Py_ssize_t = self.band_of(context)
-        self.learn_at(band, kind, index, played if tried else -1)
-        test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
+        if kind == TOLD or not 0 <= played < self.lowest:  # otherwise no bid was made
+            self.learn_at(band, kind, index, played if tried else -1)
+        if test is not None:
+            test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
         return 4 * index + kind
 
-    # --- without a grid ------------------------------------------------------------------------
-
-    def observe_all(
-        self,
-        contexts: cython.const[cython.double][::1],
-        slots: cython.const[cython.longlong][:, ::1],
-        amounts: cython.const[cython.double][::1],
-        numbers: cython.const[cython.double][::1],
-        marks: cython.const[cython.double][::1],
-    ) -> None:
-        """Learn from n outcomes without a grid; the arguments are columns of `kept`."""
-        with cython.nogil:
-            for i in range(contexts.shape[0]):
-                self.take_keys(slots, i)
-                mark = cython.cast(cython.Py_ssize_t, marks[i])
-                self.settle_share(contexts[i], amounts[i], mark & 1 != 0, numbers[i], mark & 2 != 0)
-
-    def amount_of(
-        self,
-        arm: cython.Py_ssize_t,
-        worth: cython.double,
-        low: cython.double,
-        high: cython.double,
-    ) -> float:
-        """Return the amount to play for a share that was chosen last; see `amount_near`."""
-        if not 0 <= arm < self.size or not self.relative:
-            raise IndexError("there is no such share")
-        return self.amount_near(arm, worth, low, high)
-
-    def settle_share(self, context, amount, reached, number, tried):
-        """Learn from an outcome in money, and keep it; return its code by shares, or -1."""
+    def keep(self, context, amount, reached, number, tried):
+        """Keep a round in money; the grid is stale when it may have to be laid again."""
         ring: cython.Py_ssize_t = self.latest.shape[0]
         count: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.ring[0])
         at: cython.Py_ssize_t = count % ring
-        if amount >= 0.0 and not tells(self.feedback, reached):
+        if 0.0 <= amount < INFINITY and not tells(self.feedback, reached):
             number = 0.0
         self.latest[at, 0], self.latest[at, 1], self.latest[at, 2] = context, amount, number
         self.latest[at, 3] = (1.0 if reached else 0.0) + (2.0 if tried else 0.0)
         for f in range(self.features):
             self.latest_keys[at, f] = self.keys[f]
         self.latest_keys[at, self.features] = self.combined
+        self.ring[2] = context if count == 0 else min(self.ring[2], context)
+        self.ring[3] = context if count == 0 else max(self.ring[3], context)
         count += 1
         self.ring[0] = count
-        if count > ring and not self.ring[2] <= context <= self.ring[3]:
-            self.ring[1] += 1.0
-        if count <= ring and count & (count - 1) == 0:
-            self.set_scales(count)
-            self.learn_again(0, 0, count - 1)
-        elif count > ring and count % PERIOD == 0:
-            if self.ring[1] > ELSEWHERE * PERIOD:  # another unit, or another market
-                self.begin_again(at + 1 - PERIOD)
-            elif self.is_crowded(at + 1 - PERIOD):  # prices are elsewhere on the grid
-                self.set_prices(ring)
-                self.learn_again(self.half, count, count + ring - 1)
-            self.ring[1] = 0.0
-        return self.absorb_share(context, amount, reached, number, tried)
+        self.stale = count & (count - 1) == 0 if count <= ring else count % PERIOD == 0
 
-    def begin_again(self, start):
-        """Forget all but the latest rounds, which `kept` has from `start` on."""
-        for i in range(PERIOD):
-            for k in range(4):
-                self.latest[i, k] = self.latest[start + i, k]
-            for f in range(self.features + 1):
-                self.latest_keys[i, f] = self.latest_keys[start + i, f]
-        self.ring[0] = PERIOD
-        self.ring[4] += 1.0
-        self.set_scales(PERIOD)
-        self.learn_again(0, 0, PERIOD - 1)
+    def nearest(self, amount):
+        """Return the amount of the grid that an amount equals, up to rounding; else the amount.
 
-    def is_crowded(self, start):
-        """Return whether many of the latest numbers, from `start` on, are in one wide cell."""
-        for j in range(self.size + 1):
-            self.work[0, j] = 0.0
-        for i in range(start, start + PERIOD):
-            j = place_in(self.prices, self.size, self.latest[i, 2], self.strict)
-            self.work[0, j] += 1.0
-        for j in range(1, self.size):
-            wide: cython.bint = self.prices[j] - self.prices[j - 1] > WIDE * self.prices[j]
-            if wide and self.work[0, j] > CROWD * PERIOD:
-                return True
-        return False
-
-    def learn_again(self, first, start, stop):
-        """Forget the counts of memories from `first` on, and learn from rounds that were kept."""
-        combined: cython.longlong = self.combined
-        self.first = first
-        for row in range(self.first_row(first), self.visits.shape[0]):
-            if self.visits[row] > 0.0:
-                self.visits[row] = self.since[row] = 0.0
-                for j in range(self.size + 1):
-                    self.told[row, j] = 0.0
-                    self.hidden[row, j] = 0.0
-                for j in range(6):
-                    self.evidence[row, j] = 0.0
-        for row in range(first * LEVELS, self.totals.shape[0]):
-            for j in range(6):
-                self.totals[row, j] = 0.0
-        for m in range(first, self.memories):
-            self.scale[m] = 1.0
-            self.begin(self.first_row(m))
-        if first == 0:
-            for row in range(self.untried.shape[0]):
-                self.untried[row] = self.size + 1.0
-                for k in range(self.size):
-                    self.asked[row, k] = 0.0
-                    self.reached[row, k] = 0.0
-            for m in range(self.memories):
-                self.weights[m] = 1.0 / cython.cast(cython.double, self.memories)
-            for node in range(self.odds.shape[0]):
-                self.odds[node] = 0.0
-            self.set_flat(0)
-        self.again = True
-        for f in range(self.features):
-            self.keys_now[f] = self.keys[f]
-        for at in range(start, stop):
-            i: cython.Py_ssize_t = at % self.latest.shape[0]
-            for f in range(self.features):
-                self.keys[f] = self.latest_keys[i, f]
-            what: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, self.latest[i, 3])
-            amount, number = self.latest[i, 1], self.latest[i, 2]
-            self.absorb_share(self.latest[i, 0], amount, what & 1 != 0, number, what & 2 != 0)
-        for f in range(self.features):
-            self.keys[f] = self.keys_now[f]
-        self.combined = combined
-        self.again, self.first = False, 0
-
-    def absorb_share(self, context, amount, reached, number, tried):
-        """Count an outcome on both scales: by shares of the context, and by prices."""
-        code: cython.Py_ssize_t = self.show_on(self.amounts, 1.0 / context, amount, reached, number)
-        kind: cython.Py_ssize_t = (code & 3) - 1
-        index: cython.Py_ssize_t = (code >> 2) - 1
-        if kind < 0:
-            return -1
-        other: cython.Py_ssize_t = self.show_on(self.prices, 1.0, amount, reached, number)
-        self.price_kind, self.price_index = (other & 3) - 1, (other >> 2) - 1
-        self.price_column = -1
-        if self.price_kind >= 0:
-            self.price_column = self.column_of(self.price_kind, self.price_index)
-        played: cython.Py_ssize_t = -1
-        if tried and amount > 0.0:
-            played = min(self.place_of(amount / context, False), self.size - 1)
-        self.set_value(context)
-        self.learn_at(self.band_of(context), kind, index, played)
-        return 4 * index + kind
-
-    def show_on(self, grid, unit, amount, reached, number):
-        """Return what an outcome says on a grid, as `show` does. The amount need not be on it.
-
-        A number that is told counts as told only if the amount is in another cell of the grid.
-        Otherwise losses would be told in the cell in which wins are hidden. If nothing is told, the
-        nearest amount of the grid takes the place of the amount.
+        If it is only seen whether an amount reached the number, the nearest one takes its place.
         """
-        above: cython.Py_ssize_t = place_in(grid, self.size, amount * unit, False)
-        exact: cython.bint = above < self.size and grid[above] == amount * unit
-        below: cython.Py_ssize_t = above if exact else above - 1
-        kind: cython.Py_ssize_t = TOLD
-        index: cython.Py_ssize_t = 0
-        if self.feedback == WON_LOST:
-            kind, index = AT_MOST if reached else ABOVE, above
-            if above == self.size:
-                index = self.size - 1
-            elif (
-                below == above - 1 >= 0
-                and amount * unit - grid[below] < grid[above] - amount * unit
+        above: cython.Py_ssize_t = self.place_of(amount, False)
+        best: cython.double = amount
+        for k in range(max(above - 1, 0), min(above + 1, self.size)):
+            near: cython.bint = abs(self.amounts[k] - amount) < SAME * amount
+            if self.feedback == WON_LOST and (
+                best == amount or abs(self.amounts[k] - amount) < abs(best - amount)
             ):
-                index = below
-            return 4 * (index + 1) + kind + 1
-        if number > 0.0:
-            index = place_in(grid, self.size, number * unit, self.strict)
-        if amount >= 0.0 and self.feedback == AFTER_LOSS and (reached or index <= above):
-            kind, index = AT_MOST if above < self.size else -1, above
-        elif amount >= 0.0 and self.feedback == AFTER_WIN and (not reached or index > below):
-            kind, index = ABOVE if below >= 0 else -1, below
-        return 4 * (index + 1) + kind + 1
-
-    def set_scales(self, count):
-        """Set the bands of contexts and the grid of prices by rounds that were kept."""
-        values = self.sorted[0]
-        sums = self.sorted[1]
-        for i in range(count):
-            values[i] = self.latest[i, 0]
-        sort(values, count)
-        sums[0] = 0.0
-        for i in range(count):
-            sums[i + 1] = sums[i] + log(values[i] / values[0])
-        self.ring[2], self.ring[3] = values[0] / FACTOR, values[count - 1] * FACTOR
-        self.cut_bands(values, sums, count)
-        self.set_prices(count)
-
-    def cut_bands(self, values, sums, count):
-        """Cut each band at the mean logarithm of its contexts; in the middle if there are none."""
-        one: cython.Py_ssize_t = 1
-        size: cython.Py_ssize_t = self.cuts.shape[0] + 1
-        for level in range(self.depth):
-            step: cython.Py_ssize_t = size >> level
-            for node in range(one << level):
-                first: cython.Py_ssize_t = node * step
-                low: cython.double = self.ring[2] if first == 0 else self.cuts[first - 1]
-                high: cython.double = self.ring[3]
-                if first + step < size:
-                    high = self.cuts[first + step - 1]
-                a: cython.Py_ssize_t = 0 if first == 0 else place_in(values, count, low, False)
-                b: cython.Py_ssize_t = count
-                if first + step < size:
-                    b = place_in(values, count, high, False)
-                cut: cython.double = sqrt(low) * sqrt(high)
-                if b - a >= 2:
-                    cut = values[0] * exp((sums[b] - sums[a]) / cython.cast(cython.double, b - a))
-                self.cuts[first + step // 2 - 1] = min(max(cut, low), high)
-
-    def set_prices(self, count):
-        """Set the grid of prices: each common price, quantiles, and even steps in logarithms.
-
-        The grid has at least QUANTILES points of the last two kinds, as many of each. The quantiles
-        are those of the prices that were told and of amounts.
-        """
-        seen = self.sorted[0]
-        told = self.sorted[1]
-        n: cython.Py_ssize_t = 0
-        t: cython.Py_ssize_t = 0
-        low: cython.double = self.ring[2]
-        high: cython.double = self.ring[3] / FACTOR
-        for i in range(count):
-            amount, number = self.latest[i, 1], self.latest[i, 2]
-            if amount > 0.0:
-                seen[n] = amount
-                n += 1
-            if number > 0.0:
-                seen[n] = number
-                told[t] = number
-                n += 1
-                t += 1
-        sort(seen, n)
-        sort(told, t)
-        if n > 0:
-            low = max(min(seen[n // 100], low) * 0.25, seen[0] * 0.25)
-            high = max(high, seen[n - 1])
-        k: cython.Py_ssize_t = self.size
-        common: cython.double = COMMON
-        while k > self.size - QUANTILES:
-            k = self.set_common(told, t, common)
-            common *= 2.0
-        rest: cython.Py_ssize_t = self.size - k
-        part: cython.Py_ssize_t = rest // 2 if n > 0 else 0
-        for q in range(part):
-            self.prices[k + q] = seen[(2 * q + 1) * n // (2 * part)]
-        ratio: cython.double = log(high / low) / cython.cast(cython.double, rest - part - 1)
-        for q in range(rest - part):
-            self.prices[k + part + q] = low * exp(ratio * q)
-        sort(self.prices, self.size)
-        k = 0
-        for q in range(1, self.size):  # each price once; places that are left are above them
-            if self.prices[q] > self.prices[k]:
-                k += 1
-                self.prices[k] = self.prices[q]
-        for q in range(k + 1, self.size):
-            self.prices[q] = self.prices[q - 1] * (1.0 + STEP)
-
-    def set_common(self, told, count, share):
-        """Give each common price a cell of its own; return how many prices of the grid that takes.
-
-        A price is common if it has this share of the prices that could have been told instead.
-        After losses these are the lower ones: they are only told to low bids.
-        """
-        k: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t = 0
-        while i < count and k + 2 <= self.size:
-            same: cython.Py_ssize_t = 1
-            while i + same < count and told[i + same] == told[i]:
-                same += 1
-            others: cython.double = count
-            if self.feedback == AFTER_LOSS:
-                others = i + same
-            elif self.feedback == AFTER_WIN:
-                others = count - i
-            if same >= 3 and same >= share * others:
-                self.prices[k] = told[i] if self.strict else told[i] * (1.0 - NEAR)
-                self.prices[k + 1] = told[i] * (1.0 + NEAR) if self.strict else told[i]
-                k += 2
-            i += same
-        return k
-
-    def set_value(self, context):
-        """Note the context of a round, and how many rounds a node needs for children."""
-        self.value = context
-        if self.relative:
-            self.split = min(max(self.rounds[0] * SOON, EARLY), SPLIT)
-
-    def set_parts(self):
-        """Set the part of each expert in the mixture.
-
-        The two scales have parts of their own in each node, by how well they have predicted there.
-        What was seen elsewhere in the parent's band counts for at most LOCAL.
-        """
-        node: cython.Py_ssize_t = self.rows[0, 0]
-        odds: cython.double = self.odds[node]
-        if node > 0:
-            rest = self.odds[(node - 1) >> 1] - odds
-            odds += min(max(rest, -LOCAL), LOCAL)
-        first: cython.double = 1.0 / (1.0 + exp(min(max(odds, -MOST_ODDS), MOST_ODDS)))
-        total: cython.double = 0.0
-        for e in range(self.half):
-            total += self.weights[e]
-        for e in range(self.half):
-            self.parts[e] = first * self.weights[e] / total
-        for e in range(self.half, self.experts):
-            self.parts[e] = (1.0 - first) * self.weights[e] / (1.0 - total)
-
-    def compare(self, kind, column):
-        """Note in the nodes of a round by how much the second scale has predicted better."""
-        first: cython.double = 0.0
-        second: cython.double = 0.0
-        one: cython.double = 0.0
-        two: cython.double = 0.0
-        for e in range(self.half):
-            first += self.weights[e] * self.likelihood(e, kind, column)
-            one += self.weights[e]
-        for e in range(self.half, self.experts):
-            second += self.weights[e] * self.likelihood(e, kind, column)
-            two += self.weights[e]
-        gain: cython.double = log((second / two + RARE) / (first / one + RARE))
-        node: cython.Py_ssize_t = (1 << self.depth) - 1 + self.band_of(self.value)
-        while node >= 0:
-            self.odds[node] = min(max(self.odds[node] + gain, -MOST_ODDS), MOST_ODDS)
-            node = (node - 1) >> 1 if node > 0 else -1
-
-    def to_shares(self, with_spreads):
-        """Set what each expert says of the shares of the context; between prices, it is a line."""
-        last: cython.Py_ssize_t = self.size - 1
-        line: cython.Py_ssize_t = self.line
-        for e in range(self.experts):
-            if e < self.half or self.ring[0] == 0.0:
-                first: cython.Py_ssize_t = e if e < self.half else 0
-                for k in range(self.size):
-                    self.own[e, k] = self.kept_chances[line, first, k]
-                    if with_spreads:
-                        self.own_spread[e, k] = self.kept_spreads[line, first, k]
-                continue
-            j: cython.Py_ssize_t = 0
-            for k in range(self.size):
-                price: cython.double = self.amounts[k] * self.value
-                while j < self.size and self.prices[j] < price:
-                    j += 1
-                chance: cython.double = self.reached_at(e, min(j, last))
-                if j <= last:
-                    low: cython.double = self.prices[j - 1] if j > 0 else 0.0
-                    before: cython.double = self.reached_at(e, j - 1) if j > 0 else 0.0
-                    chance = before + (chance - before) * (price - low) / (self.prices[j] - low)
-                column: cython.Py_ssize_t = last - k if self.mirrored else k
-                self.own[e, column] = 1.0 - chance if self.mirrored else chance
-                if with_spreads:
-                    place: cython.Py_ssize_t = min(j, last)
-                    if self.mirrored:
-                        place = last - place
-                    self.own_spread[e, column] = self.kept_spreads[line, e, place]
-
-    def reached_at(self, e, j):
-        """Return the chance that a price of the grid reaches the number, by an expert."""
-        if self.mirrored:
-            return 1.0 - self.kept_chances[self.line, e, self.size - 1 - j]
-        return self.kept_chances[self.line, e, j]
-
-    def mix_scales(self, with_spreads):
-        """Set the mixture of the experts, and that of the laws of prices on their grid."""
-        self.set_parts()
-        for k in range(self.size):
-            self.chances[k] = self.spreads[k] = self.price_law[k] = 0.0
-        for e in range(self.experts):
-            weight = self.parts[e]
-            for k in range(self.size):
-                self.chances[k] += weight * self.own[e, k]
-                if with_spreads:
-                    self.spreads[k] += weight * self.own_spread[e, k]
-                if e >= self.half:
-                    self.price_law[k] += weight * self.reached_at(e, k)
-
-    def amount_near(self, arm, worth, low, high):
-        """Return the amount to play near a share: a common price if that is worth more.
-
-        low, high: the lowest and the highest amount that may be played.
-        """
-        best: cython.double = min(max(self.amounts[arm] * self.value, low), high)
-        start: cython.double = self.amounts[arm - 1] * self.value if arm > 0 else 0.0
-        end: cython.double = self.amounts[min(arm + 1, self.size - 1)] * self.value
-        if self.ring[0] == 0.0:
-            return best
-        most: cython.double = (worth - best) * self.share_chance(best)
-        if start < low < best:
-            earned: cython.double = (worth - low) * self.share_chance(low)
-            if earned > most:
-                best, most = low, earned
-        j: cython.Py_ssize_t = max(place_in(self.prices, self.size, start, True), 1)
-        while j < self.size and self.prices[j] <= min(end, high):
-            price: cython.double = self.prices[j]
-            if price >= low:
-                earned = (worth - price) * self.share_chance(price)
-                if earned > most:
-                    best, most = price, earned
-            j += 1
+                near = True
+            if near:
+                best = self.amounts[k]
         return best
 
-    def share_chance(self, price):
-        """Return the chance of an amount between two shares.
+    def amount_up_to(self, number):
+        """Return the highest amount up to a number, by number; 0 if there is none."""
+        return max(self.place_of(number, True) - 1, 0)
 
-        From one share to the next, the laws of shares are a line, those of prices are not.
-        """
-        k: cython.Py_ssize_t = place_in(self.amounts, self.size - 1, price / self.value, False)
-        low: cython.double = self.amounts[k - 1] if k > 0 else 0.0
-        before: cython.double = self.chance_of(k - 1) if k > 0 else 0.0
-        part: cython.double = min((price / self.value - low) / (self.amounts[k] - low), 1.0)
-        start: cython.double = self.price_chance(low * self.value)
-        rise: cython.double = self.price_chance(self.amounts[k] * self.value) - start
-        smooth: cython.double = 0.0  # what the laws of shares add
-        for e in range(self.half):
-            if self.mirrored:
-                gap = self.own[e, self.size - k] if k > 0 else 1.0
-                smooth += self.parts[e] * (gap - self.own[e, self.size - 1 - k])
-            else:
-                gap = self.own[e, k - 1] if k > 0 else 0.0
-                smooth += self.parts[e] * (self.own[e, k] - gap)
-        if smooth + rise > 0.0:
-            part = (smooth * part + self.price_chance(price) - start) / (smooth + rise)
-        return before + (self.chance_of(k) - before) * min(part, 1.0)
+    def unit_at(self, context):
+        """Return what an amount of 1 on the grid is at a context, in money."""
+        return pow(context, self.power) if self.power != 0.0 else 1.0
 
-    def price_chance(self, price):
-        """Return the chance by the laws of prices, times their weight."""
-        j: cython.Py_ssize_t = place_in(self.prices, self.size, price, False)
-        if j == self.size:
-            return self.price_law[self.size - 1]
-        low: cython.double = self.prices[j - 1] if j > 0 else 0.0
-        before: cython.double = self.price_law[j - 1] if j > 0 else 0.0
-        return before + (self.price_law[j] - before) * (price - low) / (self.prices[j] - low)
+    def split(self):
+        """Return how many rounds a node needs for children."""
+        return min(max(self.rounds[0] * SOON, EARLY), SPLIT) if self.laid else SPLIT
 
     def correct(
         self,
@@ -880,7 +485,7 @@ class LawCore:
                     self.reached[place, asked] += reaches(new_kind, new_index, amount)
                 parent = -1 if level == 0 else start + self.node_of(band, level - 1)
                 if parent < 0 or (
-                    self.visits[parent] >= self.split * unit and self.visits[row] >= MATURE * unit
+                    self.visits[parent] >= self.split() * unit and self.visits[row] >= MATURE * unit
                 ):
                     self.refresh(m, row, parent, place, level)
         test.move(self.feedback, 0, kind, old, new_kind, new)
@@ -930,15 +535,7 @@ class LawCore:
         one: cython.Py_ssize_t = 1
         deep: cython.Py_ssize_t = (one << (self.depth + 1)) - 1
         other: cython.Py_ssize_t = (one << (self.recent_depth + 1)) - 1
-        start: cython.Py_ssize_t = 0
-        if memory >= self.half:  # the second scale
-            start = deep + (self.half - 1) * other
-            memory -= self.half
-        return start if memory == 0 else start + deep + (memory - 1) * other
-
-    def pool_of(self, memory):
-        """Return the memory of all rounds that belongs to a memory."""
-        return self.half if memory >= self.half else 0
+        return 0 if memory == 0 else deep + (memory - 1) * other
 
     def node_of(self, band, depth):
         """Return the pool's node of a band at a depth. It is also the place in any full tree."""
@@ -989,21 +586,21 @@ class LawCore:
     def find_rows(self, band):
         """Set rows[i] to the deepest node in use of memory i, and the pool's there."""
         pool_depth: cython.Py_ssize_t = 0
+        split: cython.double = self.split()
         for m in range(self.memories):
             start = self.first_row(m)
-            pool = self.pool_of(m)
-            limit = self.depth if m == pool else min(self.recent_depth, pool_depth)
-            many, enough = self.split * self.scale[m], MATURE * self.scale[m]
+            limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
+            many, enough = split * self.scale[m], MATURE * self.scale[m]
             depth = place = 0
             while depth < limit and self.visits[start + place] >= many:
                 child = self.node_of(band, depth + 1)
                 if self.visits[start + child] < enough:
                     break
                 depth, place = depth + 1, child
-            if m == pool:
+            if m == 0:
                 pool_depth = depth
             self.rows[m, 0] = start + place
-            self.rows[m, 1] = self.first_row(pool) + place
+            self.rows[m, 1] = place
 
     def read_law(self, context):
         """Set the law at a context, and return its band."""
@@ -1018,7 +615,7 @@ class LawCore:
 
     def read_chances(self, context, with_spreads):
         band: cython.Py_ssize_t = self.band_of(context)
-        self.set_value(context)
+        self.unit = self.unit_at(context)
         self.find_rows(band)
         self.find_laws(0, self.size - 1, with_spreads)
         self.mix(0, with_spreads)
@@ -1033,7 +630,7 @@ class LawCore:
     def read_near(self, column):
         """Set the laws at one column and the one below it, as `read_law` would."""
         low: cython.Py_ssize_t = max(min(column, self.size) - 1, 0)
-        if self.relative:
+        if self.laid and self.ring[0] <= self.latest.shape[0]:
             low, column = 0, self.size - 1
         if self.features == 0:
             self.find_laws(low, min(column, self.size - 1), False)
@@ -1046,9 +643,6 @@ class LawCore:
 
     def mix(self, low, with_spreads):
         """Set the mixture of the experts, from column `low` on."""
-        if self.relative:
-            self.mix_scales(with_spreads)
-            return
         for e in range(self.experts):
             weight = self.weights[e]
             for k in range(low, self.size):
@@ -1069,7 +663,7 @@ class LawCore:
         line: cython.Py_ssize_t = self.rows[0, 0] & (LINES - 1)
         self.line = line
         for e in range(self.experts):
-            pool, row = self.rows[self.pool_of(e), 0], self.rows[e, 0]
+            pool, row = self.rows[0, 0], self.rows[e, 0]
             if self.kept[line, e, POOL] != pool or self.kept[line, e, ROW] != row:
                 self.kept[line, e, POOL], self.kept[line, e, ROW] = pool, row
                 self.kept[line, e, CHANCES] = self.kept[line, e, SPREADS] = -1
@@ -1080,8 +674,6 @@ class LawCore:
                 self.keep_chances(e, low, high)
             if with_spreads and self.kept[line, e, SPREADS] < changed:
                 self.keep_spreads(e)
-        if self.relative:
-            self.to_shares(with_spreads)
 
     def keep_chances(self, e, low, high):
         line: cython.Py_ssize_t = self.line
@@ -1114,9 +706,8 @@ class LawCore:
 
     def stay(self, e, k):
         """Return 1 minus the hazard at the column above k, by one expert's law."""
-        first: cython.Py_ssize_t = self.pool_of(e)
-        hazard: cython.double = self.law[self.rows[first, 0], k + 1]
-        if e != first:
+        hazard: cython.double = self.law[self.rows[0, 0], k + 1]
+        if e != 0:
             own: cython.Py_ssize_t = self.rows[e, 0]
             other: cython.Py_ssize_t = self.rows[e, 1]
             hazard *= (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
@@ -1124,7 +715,7 @@ class LawCore:
 
     def add_odds(self, e, low, high):
         """Set the chances of an expert from sums of log odds."""
-        pool: cython.Py_ssize_t = self.rows[self.pool_of(e), 0]
+        pool: cython.Py_ssize_t = self.rows[0, 0]
         own: cython.Py_ssize_t = self.rows[e, 0]
         other: cython.Py_ssize_t = self.rows[e, 1]
         highest: cython.double = -30.0
@@ -1138,9 +729,6 @@ class LawCore:
         line: cython.Py_ssize_t = self.line
         upper: cython.double = self.kept_chances[line, e, column] if column < self.size else 1.0
         lower: cython.double = self.kept_chances[line, e, column - 1] if column > 0 else 0.0
-        if self.relative:
-            upper = self.own[e, column] if column < self.size else 1.0
-            lower = self.own[e, column - 1] if column > 0 else 0.0
         if self.is_below(kind):
             return upper
         if kind == (AT_MOST if self.mirrored else ABOVE):
@@ -1222,14 +810,13 @@ class LawCore:
         if self.payoff != FIRST_PRICE:
             moved = -moved
         near: cython.double = floor(best + moved + 0.5)
-        if self.relative:
+        if self.laid:
             near = self.place_of(self.amounts[best] * (1.0 + moved / (best + 1.0)), False)
         return cython.cast(cython.Py_ssize_t, min(max(near, first), last))
 
     def choose(self, band, worth, cost, first, last):
         """Return the amount to play, by the law that was read last."""
-        if self.relative:  # amounts are shares of the context
-            worth /= self.value
+        worth /= self.unit
         best: cython.Py_ssize_t = self.without_tries(worth, cost, first, last)
         if not self.may_try():
             return best
@@ -1245,7 +832,7 @@ class LawCore:
             return 0.0
         noise: cython.double = sqrt(-2.0 * log(1.0 - self.u)) * cos(TWO_PI * self.v)
         noise *= self.optimism
-        if self.relative:  # little at first, before it can pay
+        if self.laid:  # little at first, before it can pay
             noise *= min(CALM + self.rounds[0] * RISING, 1.0)
         return noise if self.feedback == WON_LOST else max(noise, 0.0)
 
@@ -1292,7 +879,7 @@ class LawCore:
 
     def far_below(self, amount):
         """Return where the next lower amount to try lies, by number."""
-        if self.relative and amount >= 0:
+        if self.laid and amount >= 0:
             return self.place_of(self.amounts[amount] * FAR, False)
         return amount * FAR
 
@@ -1360,21 +947,14 @@ class LawCore:
             told += self.effects.explained(column)
         elif self.features > 0 and self.feedback != ALWAYS:
             exposed = self.effects.exposure(kind, column, self.rounds[0])
-        if self.first == 0:
-            self.weigh(kind, column)
-        if not self.again:
-            if self.features > 0:
-                self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
-            self.rounds[0] += 1.0
-        for m in range(self.first, self.memories):
+        self.weigh(kind, column)
+        if self.features > 0:
+            self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
+        self.rounds[0] += 1.0
+        for m in range(self.memories):
             self.grow(m)
-            if m == self.half:  # the second scale
-                column, told = self.price_column, told - self.is_told(kind)
-                told += self.is_told(self.price_kind)
-                if column < 0:
-                    break
             start, unit, parent = self.first_row(m), self.scale[m], -1
-            for level in range((self.depth if m == self.pool_of(m) else self.recent_depth) + 1):
+            for level in range((self.depth if m == 0 else self.recent_depth) + 1):
                 place = self.node_of(band, level)
                 row = start + place
                 if self.visits[row] == 0.0:
@@ -1396,13 +976,43 @@ class LawCore:
 
     def weigh(self, kind, column):
         """Multiply the weight of each expert by the likelihood of the outcome under its law."""
+        if self.laid and self.ring[0] <= self.latest.shape[0]:
+            self.note_likelihood(kind, column)
         if self.experts == 1:
             return
-        if self.relative:
-            self.compare(kind, column)
         for e in range(self.experts):
             self.weights[e] *= max(self.likelihood(e, kind, column), TINY)
         self.share_out()
+
+    def note_likelihood(self, kind, column):
+        """Add the logarithm of the likelihood of an outcome by the law before it.
+
+        A number that was told counts as one of an interval of the relative width NARROW.
+        """
+        total: cython.double = 0.0
+        k: cython.Py_ssize_t = self.size - column if self.mirrored else column
+        if kind == TOLD and 0 < k < self.size:
+            total = self.mixture(k) - self.chance_up_to(self.amounts[k] * (1.0 - NARROW))
+        else:
+            for e in range(self.experts):
+                total += self.weights[e] * self.likelihood(e, kind, column)
+        self.predicted += self.heed * log(total + RARE)
+
+    def chance_up_to(self, number):
+        """Return the chance of numbers up to this one, by all experts: a line in each cell."""
+        j: cython.Py_ssize_t = min(self.place_of(number, False), self.size - 1)
+        low: cython.double = self.amounts[j - 1] if j > 0 else 0.0
+        before: cython.double = self.mixture(j - 1) if j > 0 else 0.0
+        part: cython.double = min((number - low) / (self.amounts[j] - low), 1.0)
+        return before + (self.mixture(j) - before) * part
+
+    def mixture(self, amount):
+        """Return the chance that an amount reaches the number, by all experts."""
+        column: cython.Py_ssize_t = self.size - 1 - amount if self.mirrored else amount
+        total: cython.double = 0.0
+        for e in range(self.experts):
+            total += self.weights[e] * self.kept_chances[self.line, e, column]
+        return 1.0 - total if self.mirrored else total
 
     def share_out(self):
         """Normalise the weights of the experts; a small share is spread evenly over all of them."""
@@ -1502,7 +1112,7 @@ class LawCore:
     def due(self, row, parent, unit):
         """Return whether a node's law is in use and has enough new rounds to be computed again."""
         visits: cython.double = self.visits[row]
-        if parent >= 0 and (self.visits[parent] < self.split * unit or visits < MATURE * unit):
+        if parent >= 0 and (self.visits[parent] < self.split() * unit or visits < MATURE * unit):
             return False
         return self.since[row] >= FRESH * visits / unit
 
@@ -1516,11 +1126,8 @@ class LawCore:
         this one.
         """
         above: cython.Py_ssize_t = max(parent, 0)
-        pool: cython.Py_ssize_t = self.pool_of(group)
-        start: cython.Py_ssize_t = self.first_row(pool)
-        base: cython.Py_ssize_t = start + ((place - 1) >> 1)
-        root: cython.bint = group == pool and parent < 0
-        place += start
+        base: cython.Py_ssize_t = (place - 1) >> 1
+        root: cython.bint = group == 0 and parent < 0
         self.note_change(row)
         self.since[row] = 0.0
         if root:
@@ -1529,7 +1136,7 @@ class LawCore:
             for j in range(self.size + 1):
                 self.law[row, j] = self.law[above, j]
                 self.spread[row, j] = self.spread[above, j]
-        if group != pool and parent >= 0 and self.visits[place] >= MATURE:
+        if group > 0 and parent >= 0 and self.visits[place] >= MATURE:
             if self.feedback == WON_LOST:
                 for j in range(self.size + 1):
                     self.law[row, j] += self.law[place, j] - self.law[base, j]
@@ -1555,17 +1162,8 @@ class LawCore:
 
     def set_flat(self, row):
         """Set the law that is assumed before anything is seen: all cells are equally likely."""
-        size: cython.double = self.size
-        if self.relative and row == 0:
-            for j in range(self.size + 1):
-                self.law[0, j] = self.flat[j]
-                self.spread[0, j] = 1.0
-            return
         for j in range(self.size + 1):
-            if self.feedback == WON_LOST:
-                self.law[row, j] = log((j + 1.0) / max(size - j, 1.0))
-            else:
-                self.law[row, j] = 1.0 / (j + 1.0)
+            self.law[row, j] = self.flat[j]
             self.spread[row, j] = 1.0
 
     def at_risk(self, row, unit):
@@ -1834,20 +1432,6 @@ def place_in(grid, size, number, strict):
         else:
             high = middle
     return low
-
-
-def sort(numbers, count):
-    """Sort the first numbers, in place."""
-    gap: cython.Py_ssize_t = count >> 1
-    while gap > 0:
-        for i in range(gap, count):
-            one: cython.double = numbers[i]
-            j: cython.Py_ssize_t = i
-            while j >= gap and numbers[j - gap] > one:
-                numbers[j] = numbers[j - gap]
-                j -= gap
-            numbers[j] = one
-        gap >>= 1
 
 
 def tells(feedback, reached):

@@ -49,15 +49,12 @@ PAYOFFS = {
     "posted-price": POSTED_PRICE,
     "newsvendor": NEWSVENDOR,
 }
+KEPT = 2048  # rounds that are kept by a law that lays its own grid
 DEPTH = 8
 RECENT_DEPTH = 5
 HALF_LIVES = (math.inf, 2.0**14, 2.0**12)
 LONG_HALF_LIVES = (math.inf, 2.0**15)  # with "won-lost", which says less per round
 SHARE = 1e-4
-SHARES, STEEPEST = 160, 6.4  # without a grid: how many shares, and the highest log odds of one
-ANY = (1e-100, 1e100)  # contexts without a range
-FACTOR = 4.0  # how much wider than the contexts so far their range is, as in the core
-KEPT = 2048  # rounds that are kept without a grid
 OPTIMISM = {"after-loss": 0.5, "after-win": 1.0, "always": 0.0, "won-lost": 1.0}
 
 
@@ -70,16 +67,9 @@ def grid_of(owner: str, amounts: npt.ArrayLike) -> Floats:
     return grid
 
 
-def shares() -> Floats:
-    """Return the shares of a context that may be played without a grid: even steps of log odds."""
-    odds = np.linspace(-STEEPEST, STEEPEST, SHARES)
-    found: Floats = 1.0 / (1.0 + np.exp(-odds))
-    return found
-
-
 def law_rules(
     amounts: Floats,
-    context_range: tuple[float, float] | None,
+    context_range: tuple[float, float],
     feedback: str,
     payoff: str,
     features: int,
@@ -90,11 +80,9 @@ def law_rules(
     """Return the settings of a law as compiled steps take them."""
     followed = amounts if payoff == "first-price" else np.zeros(0)
     half_lives = np.array(LONG_HALF_LIVES if feedback == "won-lost" else HALF_LIVES)
-    if context_range is None:  # two scales
-        half_lives = np.tile(half_lives, 2)
     return LawRules(
         amounts=amounts,
-        cuts=np.zeros(0) if context_range is None else _band_cuts(followed, *context_range),
+        cuts=_band_cuts(followed, *context_range),
         depth=DEPTH,
         recent_depth=RECENT_DEPTH,
         growth=2.0 ** (1.0 / half_lives),
@@ -107,7 +95,6 @@ def law_rules(
         features=features,
         optimism=OPTIMISM[feedback],
         probing=probing,
-        relative=context_range is None,
     )
 
 
@@ -179,8 +166,8 @@ def _zeros(*shape: int) -> Floats:
     return np.frombuffer(pages).reshape(shape)
 
 
-_EFFECTS = LawState._fields[LawState._fields.index("owners") : LawState._fields.index("cuts")]
-_SCALES = LawState._fields[LawState._fields.index("cuts") :]
+_EFFECTS = LawState._fields[LawState._fields.index("owners") : LawState._fields.index("grid")]
+_OWN = LawState._fields[LawState._fields.index("grid") :]
 
 
 def empty_state(rules: LawRules, class_limit: int) -> LawState:
@@ -189,6 +176,7 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
     The laws of nodes are set when they see their first round, and take no memory before.
     """
     size, rows, memories = rules.amounts.size, fixed_rows(rules), rules.growth.size
+    kept = KEPT if rules.center else 0
     state = LawState(
         told=_zeros(rows, size + 1),
         hidden=_zeros(rows, size + 1),
@@ -205,12 +193,12 @@ def empty_state(rules: LawRules, class_limit: int) -> LawState:
         reached=np.zeros((BROAD, size)),
         rounds=np.zeros(1),
         **_empty_effects(rules, class_limit if rules.features else 0),
-        cuts=np.zeros((1 << rules.depth) - 1 if rules.relative else 0),
-        prices=np.zeros(size if rules.relative else 0),
-        odds=np.zeros((2 << rules.depth) - 1 if rules.relative else 0),
-        kept=_zeros(KEPT if rules.relative else 0, 4),
-        kept_keys=np.full((KEPT if rules.relative else 0, rules.features + 1), -1),
-        ring=np.zeros(5 if rules.relative else 0),
+        grid=rules.amounts.copy() if kept else np.zeros(0),
+        cuts=rules.cuts.copy() if kept else np.zeros(0),
+        units=np.array([rules.power, rules.center] if kept else []),
+        kept=_zeros(kept, 4),
+        kept_keys=np.full((kept, rules.features + 1), -1),
+        ring=np.zeros(6),
     )
     set_flat(rules, state, [root for root, _ in full_trees(rules)])
     return state
@@ -254,18 +242,22 @@ def _empty_effects(rules: LawRules, levels: int) -> dict[str, Any]:
 def _flat_law(rules: LawRules) -> Floats:
     """Return the law that is assumed before anything is seen: all cells are equally likely.
 
-    Without a grid, all shares of the context are.
+    On a grid of its own, an amount of the usual worth reaches the number with a chance of 1 / 2.
     """
     columns = np.arange(rules.amounts.size + 1.0)
-    edges = np.concatenate([[0.0], rules.amounts, [1.0]])
+    if rules.center:
+        chances = np.append(rules.amounts / (rules.amounts + rules.center), 1.0)
+        below = np.append(0.0, chances[:-1])
+        if rules.mirrored:
+            mirrored: Floats = ((chances - below) / (1.0 - below))[::-1].copy()
+            return mirrored
+        if rules.feedback == WON_LOST:
+            return np.append(np.log(rules.amounts / rules.center), 6.4)
+        hazards: Floats = 1.0 - below / chances
+        return hazards
     if rules.feedback == WON_LOST:
-        if rules.relative:
-            return np.append(np.log(edges[1:-1] / (1.0 - edges[1:-1])), STEEPEST)
-        odds: Floats = np.log((columns + 1.0) / np.maximum(rules.amounts.size - columns, 1.0))
-        return odds
-    if rules.relative:  # all shares are equally likely
-        hazards: Floats = np.diff(edges) / edges[1:]
-        return (np.diff(edges) / (1.0 - edges[:-1]))[::-1].copy() if rules.mirrored else hazards
+        odds = [math.log((j + 1.0) / max(rules.amounts.size - j, 1.0)) for j in columns.tolist()]
+        return np.array(odds)
     return 1.0 / (columns + 1.0)
 
 
@@ -332,9 +324,9 @@ _LAW_FIELDS = {
     "block": _COUNT,
     "knot": Field(low=0, high=KNOTS - 2),
     "part": Field(low=0.0, high=1.0),
+    "grid": _COUNT,
     "cuts": _COUNT,
-    "prices": _COUNT,
-    "odds": _SIGNED,
+    "units": _COUNT,
     "kept": Field(low=-1.0),
     "kept_keys": Field(),
     "ring": _COUNT,
@@ -363,8 +355,8 @@ def law_arrays(state: LawState, without: tuple[str, ...] = ()) -> dict[str, npt.
     "rows" are the numbers of these nodes, "levels" those of the rows of these levels.
     """
     rows, levels = np.flatnonzero(state.visits > 0), np.flatnonzero(state.owners >= 0)
-    if state.prices.size == 0:
-        without = (*without, *_SCALES)
+    if not len(state.kept):
+        without = (*without, *_OWN)
     singles = levels[levels < len(state.fine_scores)]
     parts = {"rows": rows, "levels": levels}
     for name, part in state._asdict().items():
@@ -383,13 +375,15 @@ def _taken(part: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Set the arrays of an empty state to what `law_arrays` returned; raise CheckpointError."""
     nodes, places = np.arange(state.visits.size), np.arange(state.owners.size)
-    if state.prices.size == 0:
-        arrays = {**arrays, **{name: getattr(state, name) for name in _SCALES}}
+    if not len(state.kept):
+        arrays = {**arrays, **{name: getattr(state, name) for name in _OWN}}
     check({**state._asdict(), "rows": nodes, "levels": places}, arrays, _LAW_FIELDS, "law")
     rows, levels = arrays["rows"], arrays["levels"]
     for numbers, most in ((rows, nodes.size), (levels, places.size)):
         if (np.diff(numbers) <= 0).any() or numbers.max(initial=-1) >= most:
             raise CheckpointError("The rows of a law's nodes or levels must be numbers of rows.")
+    if (np.diff(arrays["grid"]) <= 0).any() or (np.diff(arrays["cuts"]) < 0).any():
+        raise CheckpointError("The grid of a law must be ascending.")
     if not _possible(state, arrays):
         raise CheckpointError("The arrays of a law's features are impossible.")
     singles = levels[levels < len(state.fine_scores)]
@@ -502,7 +496,6 @@ def add_counts(rules: LawRules, state: LawState, other: LawState) -> None:
         even = rules.share / mine.size
         mine[:] = mine * theirs
         mine[:] = (1.0 - rules.share) * mine / mine.sum() + even
-    state.odds[:] = np.clip(state.odds + other.odds, -10.0, 10.0)
     compute_all(rules, state)
     if rules.features:
         add_effects(rules, state, other)
@@ -640,14 +633,6 @@ def moved_columns(rules: LawRules, counts: Floats, amounts: Floats, *, told: boo
     return out
 
 
-def moved_bands(cuts: Floats, new_cuts: Floats, low: float, high: float) -> Integers:
-    """Return the new band that the middle of each old band lies in."""
-    edges = np.concatenate([[low], cuts, [high]])
-    middles = (edges[:-1] + edges[1:]) / 2
-    bands: Integers = np.searchsorted(new_cuts, middles, side="right")
-    return bands
-
-
 def move(
     rules: LawRules,
     state: LawState,
@@ -656,25 +641,37 @@ def move(
     target: LawState,
 ) -> None:
     """Fill an empty state with the counts of another, whose grid or range is different."""
-    told = moved_columns(rules, state.told, new_rules.amounts, told=True)
-    hidden = moved_columns(rules, state.hidden, new_rules.amounts, told=False)
-    cuts, new_cuts = rules.cuts, new_rules.cuts
-    if rules.relative:
-        cuts, new_cuts, half = state.cuts, target.cuts, len(told) // 2
-        by_price = rules._replace(amounts=state.prices)
-        told[half:] = moved_columns(by_price, state.told[half:], target.prices, told=True)
-        hidden[half:] = moved_columns(by_price, state.hidden[half:], target.prices, told=False)
-    bands = moved_bands(cuts, new_cuts, *context_range)
+    edges = np.concatenate([context_range[:1], rules.cuts, context_range[1:]])
+    middles = (edges[:-1] + edges[1:]) / 2
+    bands: Integers = np.searchsorted(new_rules.cuts, middles, side="right")
+    told = hidden = np.zeros(0)
+    if rules.power == new_rules.power:
+        told = moved_columns(rules, state.told, new_rules.amounts, told=True)
+        hidden = moved_columns(rules, state.hidden, new_rules.amounts, told=False)
     for root, depth in full_trees(rules):
         leaves, shift = 1 << depth, rules.depth - depth
         for leaf in range(leaves):
             # The middle of a coarse band is where its upper half begins.
             place = int(bands[(leaf << shift) + ((1 << shift) >> 1)]) >> shift
             source = root + leaves - 1 + leaf
+            if rules.power == new_rules.power:
+                new_told, new_hidden = told[source], hidden[source]
+            elif state.visits[source] == 0.0:
+                continue
+            else:  # amounts go to other units
+                middle = middles[(leaf << shift) + ((1 << shift) >> 1)]
+                scaled = rules._replace(
+                    amounts=rules.amounts * middle ** (rules.power - new_rules.power)
+                )
+                one = slice(source, source + 1)
+                new_told, new_hidden = (
+                    moved_columns(scaled, counts[one], new_rules.amounts, told=is_told)[0]
+                    for counts, is_told in ((state.told, True), (state.hidden, False))
+                )
             for level in range(depth + 1):
                 row = root + (1 << level) - 1 + (place >> (depth - level))
-                target.told[row] += told[source]
-                target.hidden[row] += hidden[source]
+                target.told[row] += new_told
+                target.hidden[row] += new_hidden
     target.visits[:] = target.told.sum(axis=1) + target.hidden.sum(axis=1)
     set_flat(new_rules, target, np.flatnonzero(target.visits > 0.0))
     target.scale[:] = state.scale

@@ -9,11 +9,10 @@ import numpy as np
 from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
+from crossbandit.laws import laying
 from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
-    ANY,
-    FACTOR,
     PAYOFFS,
     add_counts,
     copied,
@@ -24,14 +23,12 @@ from crossbandit.laws.memory import (
     law_rules,
     move,
     scratch_for,
-    shares,
     unkept,
 )
 from crossbandit.laws.rounds import (
     AmountChoice,
     choose,
     context_of,
-    declines,
     kind_of,
     prepared,
     round_of,
@@ -39,7 +36,7 @@ from crossbandit.laws.rounds import (
     shown_to,
     weighed,
 )
-from crossbandit.laws.state import FEEDBACK_CODES, TOLD
+from crossbandit.laws.state import FEEDBACK_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,6 +45,7 @@ if TYPE_CHECKING:
 
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats, Integers
+    from crossbandit.laws.independence import IndependenceTest
     from crossbandit.laws.levels import Label
     from crossbandit.laws.state import LawRules, LawState, Scratch
     from crossbandit.laws.view import LawView
@@ -130,12 +128,12 @@ class OutcomeLaw(LawParts):
         seed: Seed = 0,
     ) -> None:
         owner = type(self).__name__
-        self.relative = amounts is None and context_range is None
+        self.lays = amounts is None and context_range is None
         if amounts is None or context_range is None:
-            if not self.relative or payoff != "first-price":
-                expected = "both given, or both left out to bid shares of the context"
+            if not self.lays or payoff != "first-price":
+                expected = "both given, or both left out for amounts that suit what is seen"
                 reject(owner, "amounts, context_range", expected, (amounts, context_range))
-            grid, self.context_range = shares(), ANY
+            grid, self.context_range = laying.first_amounts(), laying.ANY
         else:
             grid = grid_of(owner, amounts)
             low = number(owner, "context_range", context_range[0])
@@ -144,22 +142,21 @@ class OutcomeLaw(LawParts):
         self.feedback = choice(owner, "feedback", feedback, FEEDBACK_CODES)
         self.payoff = choice(owner, "payoff", payoff, PAYOFFS)
         self.ties = choice(owner, "ties", ties, ("win", "lose"))
-        self.amounts = grid.view()
-        self.amounts.flags.writeable = False
         self.class_limit = integer(owner, "class_limit", class_limit, at_least=1)
         self.probing = number(owner, "probing", probing, at_least=0, at_most=10)
         self.levels = Levels(owner, classes)
         self.classes = self.levels.features
         self._rules = law_rules(
             grid,
-            None if self.relative else self.context_range,
+            self.context_range,
             feedback,
             payoff,
             len(self.classes),
             strict=ties == "lose",
             probing=self.probing,
         )
-        self._scratch = scratch_for(self._rules)
+        if self.lays:
+            self._rules = laying.first_rules(self._rules)
         self.use(empty_state(self._rules, self.class_limit))
         self.uniforms = Uniforms(stream(seed, "law"))
 
@@ -169,9 +166,39 @@ class OutcomeLaw(LawParts):
         Args:
             state: The arrays.
         """
-        self.state = state
-        self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, self._scratch)
+        self.state, self._rules = state, laying.rules_of(self._rules, state)
+        self.amounts = self._rules.amounts.view()
+        self.amounts.flags.writeable = False
+        scratch = scratch_for(self._rules)
+        self.parts: tuple[LawRules, LawState, Scratch] = (self._rules, state, scratch)
         self.core = LawCore(*self.parts)
+
+    def settle_all(self, test: IndependenceTest | None, *columns: Any) -> None:
+        """Learn from many outcomes in money, and set their codes.
+
+        Args:
+            test: The test that learns with the law, if any.
+            *columns: As for `LawCore.settle_all`.
+        """
+        done = 0
+        while done < len(columns[0]):
+            core = None if test is None else test.core
+            done += self.core.settle_all(core, *(column[done:] for column in columns))
+            if self.core.stale:
+                self.lay(test)
+
+    def lay(self, test: IndependenceTest | None = None) -> None:
+        """Lay the grid again if the latest rounds ask for it, for a law that was given none.
+
+        Args:
+            test: The test that learns with the law; it starts again with the same rounds.
+        """
+        found = laying.laid_again(self._rules, self.state, self.class_limit)
+        self.core.stale = False
+        if found is not None:
+            self.use(found.state)
+            if test is not None:
+                test.begin_again(found.learned)
 
     @property
     def rounds(self) -> int:
@@ -190,28 +217,29 @@ class OutcomeLaw(LawParts):
 
     @property
     def contexts_seen(self) -> tuple[float, float]:
-        """The lowest and the highest context learned from since the start, without a grid."""
-        count, _, low, high, _ = self.state.ring.tolist()
-        return (low * FACTOR, high / FACTOR) if count else (1.0, 1.0)
+        """The lowest and the highest context since the start, for a law that lays its own grid."""
+        count, _, low, high = self.state.ring[:4].tolist()
+        return (low, high) if count else (1.0, 1.0)
 
     def amounts_at(self, context: float) -> Floats:
-        """Return what may be played at a context: without a grid, shares of it.
+        """Return what may be played at a context.
 
         Args:
             context: The context.
         """
-        found: Floats = self.amounts * context if self.relative else self.amounts
+        found: Floats = self.amounts * context**self._rules.power
         return found
 
-    def highest(self, worth: float) -> int:
+    def highest(self, worth: float, context: float = 1.0) -> int:
         """Return the number of the highest amount that is worth playing.
 
         Args:
             worth: What reaching the number is worth.
+            context: The context; needed only by a law that lays its own grid.
         """
-        if self.payoff != "first-price" or self.relative:
+        if self.payoff != "first-price":
             return self.amounts.size - 1
-        return max(int(np.searchsorted(self.amounts, worth, "right")) - 1, 0)
+        return max(int(np.searchsorted(self.amounts_at(context), worth, "right")) - 1, 0)
 
     def decide(
         self,
@@ -246,10 +274,7 @@ class OutcomeLaw(LawParts):
         given = round_of(self, "decide", context, classes, worth, cost, first, last)
         drawn = None if uniforms is None else np.array(uniforms, dtype=float)
         index = choose(self, *given, drawn)
-        amount = float(self.amounts[index])
-        if self.relative:
-            amount = self.core.amount_of(index, given[2], 0.0, given[2])
-        return AmountChoice(index, amount, given[0], given[1])
+        return AmountChoice(index, float(self.amounts_at(given[0])[index]), given[0], given[1])
 
     def policy(
         self,
@@ -317,8 +342,7 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidParameterError: The law has no grid of amounts.
         """
-        if self.relative:
-            reject("play", "amounts", "given: without a grid, call decide and learn", None)
+        self._check_grid("play")
         log = prepared(self, contexts, numbers, worths, costs, firsts, lasts, classes, cells)
         out = np.empty(log.contexts.size, dtype=np.int64)
         rounds: Any = (*log, log.uniforms(self.uniforms, 3), out)
@@ -340,17 +364,13 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidLossesError: The number is missing or contradicts `reached`.
         """
-        kind, index, _ = shown_by(self, made.amount, reached=bool(reached), number=number)
+        shown_by(self, made.amount, reached=bool(reached), number=number)
         classes = dict(zip(self.classes, made.classes, strict=True))
-        place = context_of(self, "learn", made.context, classes)
-        if self.relative:
-            mark = 1.0 * bool(reached) + 2.0 * bool(tried)
-            kept = np.array([[place[0]], [made.amount], [number or 0.0], [mark]])
-            self.core.observe_all(kept[0], place[1][None], *kept[1:])
-            return
-        nothing = made.index == 0 and kind != TOLD and declines(self)  # no bid was made
-        if kind >= 0 and not nothing:
-            self.core.learn(*place, kind, index, made.index if tried else -1)
+        at, slots = context_of(self, "learn", made.context, classes)
+        context, amount, told = np.array([[at], [made.amount], [number or 0.0]])
+        marks = np.array([[reached], [tried]], dtype=np.uint8)
+        columns = (context, slots[None], amount, marks[0], told, marks[1])
+        self.settle_all(None, *columns, np.empty(1, dtype=np.int64))
 
     def observe(
         self,
@@ -374,8 +394,7 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidLossesError: The law's feedback has no such outcome, or the index is outside.
         """
-        if self.relative:
-            reject("observe", "amounts", "given: without a grid, use FirstPriceBidder", None)
+        self._check_grid("observe")
         known = kind_of(self, kind, index, amount)
         classes = dict(zip(self.classes, labels, strict=True))
         place = context_of(self, "observe", context, classes)
@@ -401,8 +420,7 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidParameterError: The law has no grid of amounts.
         """
-        if self.relative:
-            reject("warm_up", "amounts", "given: without a grid, use FirstPriceBidder", None)
+        self._check_grid("warm_up")
         log = prepared(self, contexts, numbers, classes=classes)
         self.core.learn_all(log.contexts, log.slots, *shown_to(self, log.cells, played))
 
@@ -436,33 +454,24 @@ class OutcomeLaw(LawParts):
         """
         if self._form() != other._form():
             reject("merge", "other", "a law of the same form; see `moved`", other)
-        if self.relative:
-            self._join(other)
-        else:
-            add_counts(self._rules, self.state, other.state)
-            self.use(self.state)
+        if self.lays and self._join(other):
+            return
+        state = other.state
+        if self.lays:
+            state = laying.moved(other.parts[0], state, self._rules, self.class_limit)
+        add_counts(self._rules, self.state, state)
+        self.use(self.state)
 
-    def _join(self, other: Self) -> None:
-        """Do what `merge` does without a grid: learn what one of the two has kept, or add counts.
-
-        Counts are first moved to the bands and to the prices of this law.
-        """
-        mine, theirs, most = self.state, other.state, len(self.state.kept)
-        if mine.ring[0] <= most < theirs.ring[0]:
+    def _join(self, other: Self) -> bool:
+        """Learn what one of the two has kept, if that is all it has learned from."""
+        mine, theirs = self.state, other.state
+        if mine.ring[0] <= len(mine.kept) < theirs.ring[0]:
             self.use(copied(theirs))
             theirs = mine
-        count = int(theirs.ring[0])
-        if count <= most:
-            columns = [column.copy() for column in theirs.kept[:count].T]
-            self.core.observe_all(columns[0], theirs.kept_keys[:count], *columns[1:])
-            return
-        target = empty_state(self._rules, self.class_limit)
-        for name in ("cuts", "prices"):
-            getattr(target, name)[:] = getattr(mine, name)
-        ends = (float(theirs.ring[2]), float(theirs.ring[3]))
-        move(self._rules, theirs, ends, self._rules, target)
-        add_counts(self._rules, mine, target)
-        self.use(mine)
+        if theirs.ring[0] > len(theirs.kept):
+            return False
+        self.settle_all(None, *laying.Kept.of(theirs).columns)
+        return True
 
     def moved(self, amounts: npt.ArrayLike, context_range: tuple[float, float]) -> Self:
         """Return a law on another grid or range that has learned the same, as far as it can.
@@ -477,9 +486,8 @@ class OutcomeLaw(LawParts):
         Raises:
             InvalidParameterError: The law has no grid of amounts.
         """
+        self._check_grid("moved")
         grid = {"amounts": amounts, "context_range": context_range}
-        if self.relative:
-            reject("moved", "amounts", "of a law that has a grid", None)
         made = type(self)(**{**self._form(), **grid}, probing=self.probing)
         made.take_counts(self)
         return made
@@ -490,7 +498,7 @@ class OutcomeLaw(LawParts):
         Args:
             other: The other law. It is not changed.
         """
-        if self.relative:  # `difference` has found that both are
+        if self.lays:  # `difference` has found that both are
             self.use(copied(other.state))
             return
         self.use(empty_state(self._rules, self.class_limit))
@@ -508,12 +516,18 @@ class OutcomeLaw(LawParts):
         self.use(copied(state))
         self.uniforms = Uniforms(np.random.default_rng() if seed is None else stream(seed, "law"))
 
+    def _check_grid(self, owner: str) -> None:
+        """Raise for what numbers amounts, if the law lays its own grid and may lay it again."""
+        if self.lays:
+            expected = "given: this law lays its own; call decide and learn, or FirstPriceBidder"
+            reject(owner, "grid", expected, None)
+
     def _form(self) -> dict[str, Any]:
         """Return what two laws must have in common to be merged."""
         names = ("feedback", "payoff", "ties", "class_limit")
         return {
-            "amounts": None if self.relative else self.amounts.tolist(),
-            "context_range": None if self.relative else list(self.context_range),
+            "amounts": None if self.lays else self.amounts.tolist(),
+            "context_range": None if self.lays else list(self.context_range),
             "classes": list(self.classes),
             **{name: getattr(self, name) for name in names},
         }

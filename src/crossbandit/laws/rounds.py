@@ -81,7 +81,7 @@ def round_of(
     labels = law.levels.labels(owner, classes)
     value = at if worth is None else checked_number(owner, "worth", worth, error=bad)
     paid = checked_number(owner, "cost", cost, error=bad)
-    first, last = int(first), law.highest(value) if last is None else int(last)
+    first, last = int(first), law.highest(value, at) if last is None else int(last)
     if not 0 <= first <= last < law.amounts.size:
         reject(owner, "first, last", "a range of amounts", (first, last), error=bad)
     low, high = law.context_range
@@ -268,20 +268,6 @@ def shown_to(
     told = np.isin(reached, TOLD_AFTER[law.feedback])
     kinds = np.where(told, TOLD, np.where(reached, AT_MOST, ABOVE))
     return kinds, np.where(told, cells, made), made
-
-
-def learn_rounds(
-    law: OutcomeLaw,
-    contexts: npt.ArrayLike,
-    kinds: Integers,
-    indices: Integers,
-    *,
-    played: Integers,
-    classes: Mapping[str, npt.ArrayLike],
-) -> None:
-    """Learn from many outcomes, as `OutcomeLaw.observe` does from one."""
-    log = prepared(law, contexts, np.zeros(np.size(contexts)), classes=classes, cells=indices)
-    law.core.learn_all(log.contexts, log.slots, kinds, log.cells, played)
 
 
 def _column(name: str, values: npt.ArrayLike, count: int | None = None) -> Floats:

@@ -57,10 +57,9 @@ class LawRules(NamedTuple):
     features: int  # how many there are
     optimism: float  # of a choice, in standard deviations of the law
     probing: float  # how often far lower amounts are tried, relative to the usual
-    relative: bool = (
-        False  # no grid: amounts are shares of the context, the second half of memories
-    )
-    # learns the law of prices; the bands and the grid of prices are in the state
+    # Amounts are in units of context ** power. This is 0 unless the law lays its own grid.
+    power: float = 0.0
+    center: float = 0.0  # a usual worth in these units; 0 if the grid is given
 
 
 class LawState(NamedTuple):
@@ -105,15 +104,15 @@ class LawState(NamedTuple):
     block: Integers  # (K + 1,): the block of each column
     knot: Integers  # (B,): the knot below the middle of a block, from 0 to 6
     part: Floats  # (B,): how far the middle is on the way to the next knot
-    # Without a grid; empty otherwise. N rounds are kept.
-    cuts: Floats  # (2**depth - 1,): the upper ends of the bands of the context
-    prices: Floats  # (K,): the grid of prices, ascending
-    odds: (
-        Floats  # (2**(depth + 1) - 1,): how much better prices have predicted than shares, in nats
-    )
-    kept: Floats  # (N, 4): context, amount or -1, number or 0, and 1 if reached plus 2 if tried
+    # The grid that a law has laid, and the N latest rounds, in money; empty if a grid is given.
+    grid: Floats  # (K,): the amounts
+    cuts: Floats  # as in `LawRules`
+    units: Floats  # (2,): `power` and `center` of `LawRules`
+    kept: Floats  # (N, 4): context, amount, number or 0, and 1 if reached plus 2 if tried
     kept_keys: Integers  # (N, F + 1): the keys of the features
-    ring: Floats  # (5,): rounds since the start, contexts outside the range, this range, new starts
+    # (6,): rounds since a new start, new starts, the lowest and the highest context, and the range
+    # around the contexts from which the bands were cut; elsewhere, the law starts again
+    ring: Floats
 
 
 class Scratch(NamedTuple):

@@ -151,7 +151,7 @@ def law_card(law: OutcomeLaw) -> str:
         (counted(law.rounds, "round"), "how many outcomes were learned from"),
         (counted(law.amounts.size, "amount"), "from which one is chosen in each round"),
         (
-            "any context" if law.relative else f"contexts from {low:g} to {high:g}",
+            "any context" if law.lays else f"contexts from {low:g} to {high:g}",
             "on which the number may depend",
         ),
         (law.feedback, "what is told after a round"),
@@ -162,7 +162,7 @@ def law_card(law: OutcomeLaw) -> str:
 
 def law_picture(law: OutcomeLaw) -> str:
     """Return the law at the middle context as a small SVG picture; empty if it has classes."""
-    return "" if law.classes or law.relative else law.law(sum(law.context_range) / 2).picture()
+    return "" if law.classes or law.lays else law.law(sum(law.context_range) / 2).picture()
 
 
 def share_of(law: Floats, pool: Floats, own: Floats) -> float:

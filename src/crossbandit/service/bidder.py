@@ -156,7 +156,7 @@ class LiveBidder:
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
         self._asked = self._usable = _NO_BLOCK
-        self._amounts = None if bidder.relative else frozenset(bidder.bids.tolist())
+        self._amounts = None if bidder.lays else frozenset(bidder.bids.tolist())
         learner = bidder.learner
         # It does not refer to this bidder, so that both are freed at once.
         learner.clock = partial(getattr, self._clock, "time")

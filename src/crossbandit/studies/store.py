@@ -15,10 +15,8 @@ import math
 import os
 import platform
 import re
-import signal
 import subprocess
 import tempfile
-import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -32,6 +30,7 @@ import pandas as pd
 
 import crossbandit
 from crossbandit.core.building import fingerprint
+from crossbandit.core.interrupts import interrupts_deferred
 from crossbandit.core.report.text import csv_safe
 from crossbandit.core.validation import choice
 from crossbandit.errors import ResultsError
@@ -39,7 +38,6 @@ from crossbandit.studies.plan import FORMAT, Study, own_builders
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from types import FrameType
 
 
 FILE_NAME = "results.duckdb"
@@ -340,7 +338,7 @@ class ResultStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        with _clear_errors(self.path, "written"), _interrupts_deferred():
+        with _clear_errors(self.path, "written"), interrupts_deferred():
             self.connection.begin()
             try:
                 yield
@@ -364,22 +362,6 @@ class ResultStore:
                 self.connection.execute(
                     f"INSERT INTO {table} ({names}) SELECT {names} FROM fresh"  # noqa: S608
                 )
-
-
-@contextmanager
-def _interrupts_deferred() -> Iterator[None]:
-    """Delay Ctrl-C until a transaction has ended, a few milliseconds later."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[tuple[int, FrameType | None]] = []
-    before = signal.signal(signal.SIGINT, lambda *call: caught.append(call))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if caught and callable(before):
-        before(*caught[0])
 
 
 # --- results for other programs ------------------------------------------------------------------

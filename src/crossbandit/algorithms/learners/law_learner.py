@@ -31,6 +31,7 @@ from crossbandit.algorithms.learners.shell import (
 from crossbandit.algorithms.learners.shell_core import LawShell, is_watched, watched
 from crossbandit.algorithms.learners.tokens import LAW
 from crossbandit.core import record
+from crossbandit.core.interrupts import interrupts_deferred
 from crossbandit.core.steps import at_once
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import because_of, integer, reject
@@ -48,6 +49,7 @@ from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
     from typing import Protocol, Self
 
     import numpy.typing as npt
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[], Any]  # see `at_once`
 _VERSION = 5  # of the file
-_KINDS = ("feedback", "payoff", "ties", "classes", "relative")  # counts can be moved if these agree
+_KINDS = ("feedback", "payoff", "ties", "classes", "lays")  # counts can be moved if these agree
 _LATEST = 8  # rounds whose features a decider knows
 LEFT_OUT = ("told", "hidden")  # arrays of a law that deciding does not need
 
@@ -426,7 +428,7 @@ class LawLearner(LawShell, Shell):
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
         first, law = outcome_of(before), self.law
-        if law.relative:
+        if law.lays:
             raise DecisionError(
                 "A bidder without a grid cannot take an outcome back. Leave the first outcome: its "
                 "share fades as more are learned. Or use a bidder with bids and a value_range."
@@ -479,12 +481,34 @@ class LawLearner(LawShell, Shell):
             put += put_codes(self.seen, made, sorted_)
             mine = (one.rounds for one in made if one.decider in self.own)
             own = sum(int((rounds < DECLINED).sum()) for rounds in mine)
-            with nullcontext() if payments is None else payments.lock, self.deciding:
+            money = nullcontext() if payments is None else payments.lock
+            with money, self.deciding, self._unparted():
                 slots = law.levels.table(columns, count)
-                all_of = (contexts, slots, amounts, reached.view(np.uint8), numbers)
+                tried = np.ones(count, dtype=np.uint8)
+                all_of = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried)
                 learned = partial(self.add_outcomes, all_of, labels, codes, own)
                 at_once(learned, *put, *(payments.steps() if payments else ()))
         self.watch.warn()
+
+    def observe(
+        self,
+        contexts: Floats,
+        columns: Mapping[str, npt.NDArray[Any]],
+        amounts: Floats,
+        reached: Booleans,
+        numbers: Floats,
+    ) -> None:
+        """Learn from rounds in which somebody else chose the amount."""
+        count, law = contexts.size, self.law
+        labels = list(zip(*(columns[name].tolist() for name in law.classes), strict=True))
+        with self.learning, self.deciding, self._unparted():
+            slots, tried = law.levels.table(columns, count), np.ones(count, dtype=np.uint8)
+            given = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried)
+            self.add_outcomes(given, labels, np.empty(count, dtype=np.int64), 0)
+
+    def _unparted(self) -> AbstractContextManager[None]:
+        """Delay Ctrl-C while a law learns that may lay its grid again: that is Python code."""
+        return interrupts_deferred() if self.law.lays else nullcontext()
 
     def merge(self, other: Self) -> None:
         """Add what another learner has learned. Outcomes of its decisions still go to it."""
@@ -494,7 +518,10 @@ class LawLearner(LawShell, Shell):
                 self.guard.merge(other.guard)
             else:
                 self.law.merge(other.law)
-            self.test.merge(other.test)
+            if self.law.lays:  # the two grids differ
+                self.test.begin_again(None)
+            else:
+                self.test.merge(other.test)
 
     # --- files and snapshots -------------------------------------------------------------------
 

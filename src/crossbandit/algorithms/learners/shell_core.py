@@ -96,22 +96,26 @@ class LawShell(ShellCore):
         finally:
             lock.release()
 
-    def decide_share(self, context, worth, labels, low, high):
-        """Return a decision and an amount from `low` to `high`; for a law without a grid."""
+    def act_between(self, context, worth, labels, low, high):
+        """Return a decision, and its amount from `low` to `high`, both in money."""
         lock = self.deciding
         lock.acquire()
         try:
-            law: LawCore = self.law.core
-            if not law.relative or context <= 0.0 or not low <= high:
+            parts: LawParts = self.law
+            law: LawCore = parts.core
+            if context <= 0.0 or not low <= high:
                 raise IndexError("there are no such amounts")
             self.set_round(law, labels)
-            last = min(law.place_of(high / context, False), law.size - 1)
-            first = min(law.place_of(low / context, False), last)
+            unit: cython.double = law.unit_at(context)
+            first: cython.Py_ssize_t = law.amount_up_to(low / unit)
+            last: cython.Py_ssize_t = max(law.amount_up_to(high / unit), first)
             arm: cython.Py_ssize_t = law.choose(
                 law.read_to_choose(context), worth, 0.0, first, last
             )
-            amount: cython.double = law.amount_near(arm, worth, low, high)
-            return self.decided(arm, first, last, None), amount
+            amount: cython.double = law.amounts[arm] * unit
+            if amount > high:  # a value below all amounts of the grid
+                amount = 0.5 * high
+            return self.decided(arm, first, last, None), min(max(amount, low), high)
         finally:
             lock.release()
 
@@ -254,16 +258,21 @@ class LawShell(ShellCore):
         if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
             test.answered[0] += 1
         page.table[counter & ON_PAGE] = FIRST_CODE + mark
+        if law.stale:
+            parts.lay(others)
 
     def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
         """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.
 
-        given: what `LawCore.settle_all` takes. own: how many decisions were the learner's own.
+        given: what `OutcomeLaw.settle_all` takes. own: how many decisions were the learner's own.
         """
         parts: LawParts = self.law
         others: TestParts = self.test
+        if parts.lays:
+            parts.settle_all(others, *given, codes)
+        else:  # one call of machine code, which no interrupt can part
+            parts.core.settle_all(others.core, *given, codes)
         test: TestCore = others.core
-        parts.core.settle_all(test, *given, codes)
         test.answered[0] += own
         contexts, ring = given[0], others.ring
         size: cython.Py_ssize_t = len(ring)

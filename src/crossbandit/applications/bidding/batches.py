@@ -207,7 +207,7 @@ def bid_batch(
     floors = column_of("bid_many", "reserve", reserve, count, bad, low=least)
     columns, labels = label_columns(bidder.classes, classes, count)
     learner = bidder.learner
-    by_law = learner.law is not None and not bidder.relative
+    by_law = learner.law is not None and not bidder.lays
     firsts, lasts = _ranges(bidder.rules, worths, floors)
     if by_law and learner.guard is None:
         found, parts = [], accounts.parts(labels, count)

@@ -10,7 +10,8 @@ from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.applications.money import flag_of
 from crossbandit.core.validation import as_array, reject
 from crossbandit.errors import InvalidContextError, InvalidLossesError
-from crossbandit.laws.state import ABOVE, AT_MOST, TOLD, TOLD_AFTER
+from crossbandit.laws.laying import UNBOUNDED
+from crossbandit.laws.state import TOLD_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,20 +19,19 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.applications.bidding.auctions import AuctionRules
-    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Booleans, Floats
     from crossbandit.errors import InvalidInputError
     from crossbandit.laws import OutcomeLaw
 
 
 class LogOutcomes(NamedTuple):
-    """What is known of each auction; all (n,)."""
+    """What is known of each auction, as `LawLearner.observe` takes it; all (n,)."""
 
     values: Floats
-    kinds: Integers
-    indices: Integers
-    played: Integers
     classes: dict[str, npt.NDArray[np.generic]]
-    raw: tuple[Any, ...] | None = None  # what `LawCore.observe_all` takes, without a grid
+    amounts: Floats
+    won: Booleans
+    numbers: Floats
 
 
 # How `warm_up` calls the arguments of `observe`.
@@ -73,8 +73,7 @@ def log_outcomes(
 ) -> LogOutcomes:
     """Return what auctions show whose bids somebody else chose.
 
-    A bid between two bids of the grid that has won shows that the higher one wins; if it has lost,
-    that the lower one loses.
+    Where no bid is given, it is one that shows the price.
     """
     values, prices, bids, *_ = given
     worths = _column(given, "value", values, None, InvalidContextError)
@@ -88,16 +87,13 @@ def log_outcomes(
         given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
     columns = _class_columns(law, given, worths.size)
     numbers = numbers_to_reach(rules, told)
-    cells = law.cells(numbers)
     if bids is None:
         if law.feedback == "won-lost" or np.isnan(told).any():
             expected = "given where prices are not known, or nothing but won or lost is told"
             given.refuse("bid", expected, None, InvalidLossesError)
-        unplayed = np.full(worths.size, -1)
-        raw = None
-        if law.relative:
-            raw = _raw(law, worths, columns, -np.ones(worths.size), numbers < 0, numbers)
-        return LogOutcomes(worths, np.full(worths.size, TOLD), cells, unplayed, columns, raw)
+        has_won = np.full(worths.size, law.feedback == "after-win")
+        made = np.where(has_won, UNBOUNDED, -1.0)
+        return _kept(LogOutcomes(worths, columns, made, has_won, numbers), law)
     made = _column(given, "bid", bids, worths.size, InvalidLossesError)
     if (made < 0).any():
         given.refuse("bid", "at least 0", bids, InvalidLossesError)
@@ -106,32 +102,17 @@ def log_outcomes(
     if (shown & np.isnan(told)).any():
         expected = f"known where the feedback {law.feedback!r} tells them"
         given.refuse("highest_competing_bid", expected, prices, InvalidLossesError)
-    if law.relative:
-        raw = _raw(law, worths, columns, made, has_won, np.nan_to_num(numbers, nan=np.inf))
-        return LogOutcomes(worths, cells, cells, cells, columns, raw)
-    above = np.searchsorted(law.amounts, made, "left")
-    below = np.searchsorted(law.amounts, made, "right") - 1
-    kinds = np.where(shown, TOLD, np.where(has_won, AT_MOST, ABOVE))
-    indices = np.where(shown, cells, np.where(has_won, above, below))
-    # A win above all bids of the grid, or a loss below them, says nothing about any of them.
-    kept = shown | ((indices >= 0) & (indices < law.amounts.size))
-    played = np.where(above == below, above, -1)
-    columns = {name: column[kept] for name, column in columns.items()}
-    return LogOutcomes(worths[kept], kinds[kept], indices[kept], played[kept], columns)
+    numbers = np.nan_to_num(numbers, nan=np.inf)
+    return _kept(LogOutcomes(worths, columns, made, has_won, numbers), law)
 
 
-def _raw(
-    law: OutcomeLaw,
-    worths: Floats,
-    columns: dict[str, npt.NDArray[np.generic]],
-    made: Floats,
-    won: Booleans,
-    numbers: Floats,
-) -> tuple[Any, ...]:
-    """Return auctions as `LawCore.observe_all` takes them; a value of 0 shows nothing."""
-    kept = (worths > 0.0) & (made != 0.0)
-    slots = law.levels.table(columns, worths.size)[kept]
-    return worths[kept], slots, made[kept], numbers[kept], won[kept].astype(float)
+def _kept(log: LogOutcomes, law: OutcomeLaw) -> LogOutcomes:
+    """Return the auctions of a log that show something: at a value of 0, shares show nothing."""
+    if not law.lays:
+        return log
+    rows = (log.values > 0.0) & (log.amounts != 0.0)
+    columns = {name: column[rows] for name, column in log.classes.items()}
+    return LogOutcomes(log.values[rows], columns, *(column[rows] for column in log[2:]))
 
 
 def _won(

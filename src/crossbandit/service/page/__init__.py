@@ -430,7 +430,7 @@ def about(bidder: FirstPriceBidder) -> str:
         "won-lost": "only won or lost known",
     }[bidder.feedback]
     low, high = bidder.value_range
-    grid = "any bid" if bidder.relative else f"{bidder.bids.size} bids"
+    grid = "any bid" if bidder.lays else f"{bidder.bids.size} bids"
     parts = [f"values from {low:g} to {high:g}", grid, told]
     if bidder.classes:
         parts.append(f"by {', '.join(bidder.classes)}")
