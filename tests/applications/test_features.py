@@ -60,3 +60,13 @@ def test_what_is_unknown_and_what_is_sent_later(trained: FirstPriceBidder) -> No
     assert one.classes == many.classes[0] == (None, 4, None)
     trained.settle(one.text, won=False, highest_competing_bid=9.5)
     trained.settle_many([many[0].token], won=[False], highest_competing_bid=[9.5])
+
+
+def test_levels_that_came_by_token_are_shown_by_their_names_where_these_are_known() -> None:
+    own = FirstPriceBidder(bids=11, value_range=(0, 10), classes=["site", "hour"], seed=1)
+    for site, hour in (("example.com", 3), ("example.org", 4), ("tv", 5)):
+        bid = own.bid(8.0, site=site, hour=hour)
+        own.settle(bid.token, won=False, highest_competing_bid=9.0)
+    named = {("example.com", 3), ("example.org", 4), ("tv", 5)}
+    assert set(own.learner.latest()) == named
+    assert set(own.snapshot(seed=3).learner.latest()) == named

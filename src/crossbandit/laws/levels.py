@@ -122,6 +122,17 @@ class Levels:
             return "left out: this one has none"
         return f"a level or a number for each of {', '.join(self.features)}; None if it is unknown"
 
+    def named(self, labels: tuple[Label, ...]) -> tuple[Label, ...]:
+        """Return the labels of a round with the texts of those that a token has as a hash.
+
+        Only texts that were given here are known; the hashes of others stay.
+        """
+        hashes = {one for one in labels if isinstance(one, str) and _HASH.fullmatch(one)}
+        texts: dict[Label, str] = {}
+        if hashes:
+            texts = {short(text): text for text in self._levels if text not in hashes}
+        return tuple(texts.get(one, one) if one in hashes else one for one in labels)
+
     def slots(self, labels: tuple[Label, ...]) -> Integers:
         """Return the keys of a round, and last that of all levels together; (features + 1,)."""
         keys: list[int] = []

@@ -223,9 +223,8 @@ class LawLearner(LawShell, Shell):
 
     def latest(self) -> tuple[tuple[Label, ...], ...]:
         """Return the features of a few of the latest rounds, without repetitions."""
-        if not self.learns:
-            return self.known
-        return tuple(dict.fromkeys(labels for _, labels in self.test.recent))[:_LATEST]
+        recent = [one for _, one in self.test.recent] if self.learns else self.known
+        return tuple(dict.fromkeys(map(self.law.levels.named, recent)))[:_LATEST]
 
     def after_fork(self) -> None:
         """Take an id and random numbers of its own, in a forked process."""
