@@ -38,9 +38,11 @@ def shipped() -> list[str]:
 
 # Every shipped algorithm with its defaults, and with the parameters that its reference names.
 EVERY_ALGORITHM: tuple[Algorithm, ...] = tuple(
-    from_json({"id": id_, **options})
-    for id_ in shipped()
-    for options in ({}, *([REFERENCES[id_].by_hand] if id_ in REFERENCES else []))
+    dict.fromkeys(  # some have no parameters
+        from_json({"id": id_, **options})
+        for id_ in shipped()
+        for options in ({}, REFERENCES[id_].by_hand if id_ in REFERENCES else {})
+    )
 )
 
 # Those that declare their estimator. The adaptive learner does unless it forgets or has anchors,

@@ -414,8 +414,8 @@ def test_policies_do_not_change_when_all_arms_of_a_context_are_shifted(
         learner.learn(decision, losses[list(decision.revealed)])
     shifted = clone(learner)
     estimates = shifted.state()["estimates"]
-    per_context = "bias" not in shifted.state()
-    estimates += np.array([[1000.0], [-7.0]]) if per_context else np.array([1000.0, -7.0])
+    per_context = len(estimates) == M  # a copy for each; otherwise a column for each
+    estimates += np.array([[[1000.0]], [[-7.0]]]) if per_context else np.array([1000.0, -7.0])
     for c in range(M):
         policy = learner.policy(c)
         assert np.ptp(policy) > 0.01

@@ -77,8 +77,10 @@ def test_pseudo_values_follow_the_formula() -> None:
         np.testing.assert_array_equal(block.available[i], expected | (amounts == 0))
         gradient = paid[i] - left / (200 - i)
         squares += gradient**2
-        log = min(0.0, log - gradient / math.sqrt(squares))
         left -= paid[i]
+        planned = environment.total * (i + 1) / 200
+        size = max(math.sqrt(squares), min(environment.total - left, planned, left) / 2)
+        log = min(0.0, log - gradient / size)
         auctions.settle(i, arm)
     assert limits.factor == pytest.approx(math.exp(log))
     assert limits.spent == pytest.approx(paid.sum())

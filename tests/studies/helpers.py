@@ -126,10 +126,16 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def content(source: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return everything that must not depend on where and when a cell was computed."""
+    """Return everything that must not depend on where and when a cell was computed.
+
+    Which columns there are depends on the other cells, so what a cell does not have is left out.
+    """
     frame = studies.load(source).drop(columns=["seconds", "provenance"])
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    return {(row["part"], row["cell"]): row for row in rows}
+    return {
+        (row["part"], row["cell"]): {name: one for name, one in row.items() if one is not None}
+        for row in rows
+    }
 
 
 def small() -> Study:

@@ -714,6 +714,7 @@ class TsallisInf(ExponentialAlgorithm):
 
     id: ClassVar[str] = "tsallis-inf"
     needs_observability: ClassVar[str] = "none"
+    needs_memory: ClassVar[bool] = False
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
     power: ClassVar[float] = 0.5

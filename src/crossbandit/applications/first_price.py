@@ -891,7 +891,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         >>> bid = shoes.bid(8.0)
         >>> bidder.settle(bid, won=False, highest_competing_bid=9.0)
         >>> bidder.campaigns["shoes"].limits[0].left
-        Decimal('500.0')
+        Decimal('500')
         """
         found = self._accounts.add(name, budget, target)
         self._accounts.claim()

@@ -22,6 +22,7 @@ from crossbandit.algorithms import (
     Learner,
     PerContextExp3,
     SchneiderZimmert,
+    TsallisInf,
     from_json,
     registered,
 )
@@ -62,7 +63,7 @@ CONTEXTS = contexts_of(ENVIRONMENT)
 @every_algorithm
 def test_a_decision_says_what_was_done(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
-    bandit = isinstance(algorithm, SchneiderZimmert | PerContextExp3)
+    bandit = isinstance(algorithm, SchneiderZimmert | PerContextExp3 | TsallisInf)
     for t, context in enumerate(CONTEXTS):
         policy = learner.policy(context)
         decision = learner.act(context)
