@@ -18,6 +18,7 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.limits import Budget, CostPer, Lease, ReturnOnSpend, SharedBudget
+from crossbandit.limits.periods import Periods
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -322,3 +323,37 @@ def test_a_bidder_can_be_loaded_after_a_correction_of_another_amount(tmp_path: P
     bidder.save(tmp_path / "bidder")
     loaded = FirstPriceBidder.load(tmp_path / "bidder")
     assert loaded.policy(9.0, campaign="a").tolist() == bidder.policy(9.0, campaign="a").tolist()
+
+
+@pytest.mark.parametrize("name", ["set_plan", "_clear", "give"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_period_begins_again_after_an_interrupt(
+    name: str, first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"a": {"budget": Budget(20, **ASAP)}}
+    bidder, plain = made(limits), made(limits)
+    if not first:
+        for one in (bidder, plain):
+            one.settle(one.bid(9.0, campaign="a", at=AT - 86_400), won=True)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Periods, name, stop)
+        with pytest.raises(KeyboardInterrupt):
+            bidder.bid(9.0, campaign="a", at=AT)
+    paid = Decimal(0)
+    for one in (plain, bidder):
+        paid = Decimal(0)
+        for i in range(2):
+            bid = one.bid(9.0, campaign="a", at=AT + 1 + i)
+            one.settle(bid, won=True)
+            paid += bid.decimal or 0
+        one.bid_many([9.0], campaign="a", at=AT + 9)  # looks whether a period is due
+    ours, theirs = (one.campaigns["a"].limits[0] for one in (bidder, plain))
+    assert (ours.begins, ours.ends) == (theirs.begins, theirs.ends) != (None, None)
+    assert ours.spent == paid > 0
+    assert ours.spent + ours.outstanding + ours.left == 20
+    assert bidder.bid(9.0, campaign="a", at=AT + 86_400).amount is not None
+    assert bidder.campaigns["a"].limits[0].spent == 0

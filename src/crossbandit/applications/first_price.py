@@ -423,7 +423,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 the place of the bidder's, and counts like a competing bid.
             placed: The amount that was really placed, above 0, if it is not that of the bid: after
                 a multiplier, a floor of a deal, or rounding. Only a law can learn from it. Limits
-                pay it, even where it is more than was reserved.
+                pay it, even where it is more than was reserved. Give it again with a correction.
             correction: Whether the bid was settled before with a wrong outcome, which this one
                 replaces. Only the law can take an outcome back, and only without a guard.
 
