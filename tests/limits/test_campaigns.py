@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +18,19 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.limits import Budget, CostPer, Lease, ReturnOnSpend, SharedBudget
+from crossbandit.limits.periods import Periods
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 AT = 1_700_000_000.0
 GRID = [round(0.1 * i, 1) for i in range(101)]
+
+
+class Name(str, Enum):  # noqa: UP042 - its text is not its value
+    SHOES = "running shoes"
+
+
 ASAP: dict[str, Any] = {"per": "day", "pacing": "asap", "worst_case": 0}
 
 
@@ -259,3 +267,94 @@ def test_names_of_campaigns() -> None:
     assert bidder.rounds == 0
     with pytest.raises(InvalidParameterError, match="has no campaigns"):
         made(None).campaign("shoes")
+
+
+def test_a_campaign_whose_lease_another_bidder_has_is_not_added() -> None:
+    lease = Lease("one", 4.0, AT, AT + 1e6, pacing="asap")
+    made(None, budget=lease)
+    bidder = made({})
+    with pytest.raises(InvalidParameterError, match="no bidder has or had"):
+        bidder.campaign("shoes", budget=lease)
+    assert bidder.campaigns == {}
+    assert bidder.campaign("shoes", budget=Budget(5)).limits[0].left == 5
+
+
+@pytest.mark.parametrize("name", ["x" * 200_000, Name.SHOES])
+def test_any_name_is_paid_and_saved(name: str, tmp_path: Path) -> None:
+    bidder = made({name: {"budget": Budget(20, **ASAP)}})
+    bid = bidder.bid(9.0, campaign=name, at=AT)
+    bidder.settle(bid.token, won=True)
+    bidder.save(tmp_path / "bidder")
+    loaded = FirstPriceBidder.load(tmp_path / "bidder")
+    status = loaded.campaigns[str.__str__(name)].limits[0]
+    assert status.spent == bid.decimal
+    assert status.reserved == 0
+
+
+def test_a_bid_of_a_bidder_with_fewer_classes_is_refused() -> None:
+    other = made(None, classes=["site"]).bid(5.0, site="a", at=AT)
+    bidder = made(budgets(shoes=3), classes=["site", "campaign"])
+    with pytest.raises(ForeignDecisionError):
+        bidder.settle(other, won=True)
+
+
+def test_a_snapshot_pays_what_was_placed() -> None:
+    one = made(budgets(a=100)).snapshot(seed=1)
+    one.campaigns["a"].renew(Lease("placed", 50.0, AT, AT + 1e6, pacing="asap"))
+    bids = one.bid_many([8.0, 9.0], campaign="a", at=AT)
+    with pytest.raises(InvalidParameterError, match="has no settle_many"):
+        one.settle_many(bids, won=[True, True])
+    one.settle(bids[0], won=True, placed=7.3)
+    assert one.campaigns["a"].limits[0].spent == Decimal("7.3")
+
+
+def test_a_win_by_another_amount_corrects_a_loss_whose_price_was_told() -> None:
+    bidder = made(budgets(a=100))
+    bid = bidder.bid(9.0, campaign="a", at=AT)
+    bidder.settle(bid, won=False, highest_competing_bid=8.0)
+    bidder.settle(bid, won=True, placed=9.5, correction=True)
+    assert bidder.campaigns["a"].limits[0].spent == Decimal("9.5")
+
+
+def test_a_bidder_can_be_loaded_after_a_correction_of_another_amount(tmp_path: Path) -> None:
+    bidder = made({"a": {}}, feedback="won-lost")
+    bid = bidder.bid(9.0, campaign="a")
+    bidder.settle(bid, won=True, placed=0.15)
+    bidder.settle(bid, won=False, correction=True)
+    bidder.save(tmp_path / "bidder")
+    loaded = FirstPriceBidder.load(tmp_path / "bidder")
+    assert loaded.policy(9.0, campaign="a").tolist() == bidder.policy(9.0, campaign="a").tolist()
+
+
+@pytest.mark.parametrize("name", ["set_plan", "_clear", "give"])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_period_begins_again_after_an_interrupt(
+    name: str, first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"a": {"budget": Budget(20, **ASAP)}}
+    bidder, plain = made(limits), made(limits)
+    if not first:
+        for one in (bidder, plain):
+            one.settle(one.bid(9.0, campaign="a", at=AT - 86_400), won=True)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Periods, name, stop)
+        with pytest.raises(KeyboardInterrupt):
+            bidder.bid(9.0, campaign="a", at=AT)
+    paid = Decimal(0)
+    for one in (plain, bidder):
+        paid = Decimal(0)
+        for i in range(2):
+            bid = one.bid(9.0, campaign="a", at=AT + 1 + i)
+            one.settle(bid, won=True)
+            paid += bid.decimal or 0
+        one.bid_many([9.0], campaign="a", at=AT + 9)  # looks whether a period is due
+    ours, theirs = (one.campaigns["a"].limits[0] for one in (bidder, plain))
+    assert (ours.begins, ours.ends) == (theirs.begins, theirs.ends) != (None, None)
+    assert ours.spent == paid > 0
+    assert ours.spent + ours.outstanding + ours.left == 20
+    assert bidder.bid(9.0, campaign="a", at=AT + 86_400).amount is not None
+    assert bidder.campaigns["a"].limits[0].spent == 0

@@ -423,7 +423,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 the place of the bidder's, and counts like a competing bid.
             placed: The amount that was really placed, above 0, if it is not that of the bid: after
                 a multiplier, a floor of a deal, or rounding. Only a law can learn from it. Limits
-                pay it, even where it is more than was reserved.
+                pay it, even where it is more than was reserved. Give it again with a correction.
             correction: Whether the bid was settled before with a wrong outcome, which this one
                 replaces. Only the law can take an outcome back, and only without a guard.
 
@@ -442,7 +442,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 self._say_new_start()
             return
         if not self.learner.learns and accounts.limited:
-            self._pay(bid, won, told)
+            self._pay(bid, won, told, placed)
             return
         if correction is not False:
             correction = self._corrects(correction)
@@ -477,7 +477,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         )
         self._say_new_start()
 
-    def _pay(self, bid: Any, won: Flag, told: Money | None) -> None:
+    def _pay(self, bid: Any, won: Flag, told: Money | None, placed: Money | None) -> None:
         """Account for the money of a bid of this snapshot."""
         learner = self.learner
         made = bid if isinstance(bid, Bid) else action_of(bid, Bid, learner, learner.token_key)
@@ -491,7 +491,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 "its money. Settle it there."
             )
         price = math.inf if told is None else amount_of("settle", "highest_competing_bid", told)
-        spending.pay(decision, Shown(made.amount, has_won, made.amount if has_won else price), made)
+        amount = made.amount if placed is None else self._placed(made, placed)
+        spending.pay(decision, Shown(amount, has_won, amount if has_won else price), made)
 
     def _say_new_start(self) -> None:
         """Warn if values have moved out of their range, so that the law has started again."""
@@ -893,8 +894,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         >>> bidder.campaigns["shoes"].limits[0].left
         Decimal('500')
         """
-        found = self._accounts.add(name, budget, target)
-        self._accounts.claim()
+        found = self._accounts.add(name, budget, target, claims=True)
         return Campaign(self, name, found)
 
     def _auction(

@@ -481,8 +481,11 @@ class LawCore:
                 self.move(row, unit, was_told, old, now_told, new)
                 if m == 0 and place < BROAD and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
-                    self.reached[place, asked] -= reaches(kind, index, amount)
-                    self.reached[place, asked] += reaches(new_kind, new_index, amount)
+                    # Another amount may have been placed before; a share stays from 0 to 1.
+                    count: cython.double = self.reached[place, asked]
+                    count -= reaches(kind, index, amount)
+                    count += reaches(new_kind, new_index, amount)
+                    self.reached[place, asked] = min(max(count, 0.0), self.asked[place, asked])
                 parent = -1 if level == 0 else start + self.node_of(band, level - 1)
                 if parent < 0 or (
                     self.visits[parent] >= self.split() * unit and self.visits[row] >= MATURE * unit

@@ -240,21 +240,32 @@ class Periods:
             start = stop
 
     def turn(self, now: float) -> None:
-        """Begin the periods that are due, and find out when the next one is."""
+        """Begin the periods that are due, and find out when the next one is.
+
+        If an interrupt comes in between, the next auction does all this again.
+        """
         if self.first < 0:
             self.first = now
-        self.ends, self.left = _NEVER, int(_NEVER)
+        self.ends, self.left = -1.0, 0
+        ends, left = _NEVER, int(_NEVER)
         for i, limit in enumerate(self._limits):
             times, by_auctions = self._state.times[i], isinstance(limit.per, int)
             passed = times[col.AUCTIONS] if by_auctions else now
             if times[col.END] == 0.0 or (
                 (by_auctions or timed(limit)) and passed >= times[col.END]
             ):
-                self._begin(i, now)
+                before = times.copy()
+                try:
+                    self._begin(i, now)
+                except BaseException:
+                    before[col.PERIOD] = times[col.PERIOD]
+                    times[:] = before
+                    raise
             if by_auctions:
-                self.left = min(self.left, int(times[col.END] - times[col.AUCTIONS]))
+                left = min(left, int(times[col.END] - times[col.AUCTIONS]))
             elif timed(limit):
-                self.ends = min(self.ends, float(times[col.END]))
+                ends = min(ends, float(times[col.END]))
+        self.ends, self.left = ends, left
 
     def renew(self, lease: Lease | None = None, *, same: bool = True) -> LeaseUse:
         """End the lease, and continue with another one, or with more of the same.

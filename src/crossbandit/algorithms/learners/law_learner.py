@@ -45,7 +45,7 @@ from crossbandit.errors import (
 from crossbandit.laws.independence import IndependenceTest
 from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD
+from crossbandit.laws.state import ABOVE, AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -439,6 +439,9 @@ class LawLearner(LawShell, Shell):
                 given = (context, law.levels.slots(labels), *first, *outcome)
                 steps.append(partial(law.core.correct, self.test.core, *given))
             if payment is not None:
+                ends = TOLD_AFTER[law.feedback]  # wins, losses, or both
+                if first[0] == TOLD and len(ends) == 1:  # known, whatever amount was placed
+                    before = code_of(AT_MOST if True in ends else ABOVE, 0)
                 value = before, context, shown.amount
                 steps += payment.money.corrected(payment.key, *value, won=shown.reached)
             at_once(*steps)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import HELD, Made, Payments, ShownMany, repeated
+from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import required_action, rows_of
 from crossbandit.applications.bidding.bid_core import plain_numbers
 from crossbandit.applications.bidding.bids import Bid, Bids, reason_of, reasons
@@ -51,6 +52,8 @@ _SHOWN = 5  # how many bad rows a message names, each with its reason
 
 def as_bids(bids: Any, learner: Any) -> Bids:
     """Return what `settle_many` is given as one batch; raise if it is something else."""
+    if not learner.learns:
+        raise only_decides("settle_many")
     if isinstance(bids, Bids):
         made, by_law = bids.made, learner.law is not None
         if by_law and isinstance(made, Made):

@@ -10,7 +10,7 @@ import numpy as np
 from crossbandit.core.locks import Lock
 from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidContextError, InvalidParameterError
-from crossbandit.laws.levels import key_of
+from crossbandit.laws.levels import checked_label, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -215,8 +215,13 @@ class Accounts:
                 reject(owner, "campaigns", expected, campaigns)
             self.add(name, *(limits.get(one) for one in _LIMITS))
 
-    def add(self, name: object, budget: object, target: object) -> Spending | None:
-        """Add the set of a campaign, or that of a bidder without campaigns."""
+    def add(
+        self, name: object, budget: object, target: object, *, claims: bool = False
+    ) -> Spending | None:
+        """Add the set of a campaign, or that of a bidder without campaigns.
+
+        claims: whether to claim its lease, before anything has changed.
+        """
         owner = self._owner if name is None else CAMPAIGN
         if name is not None and self.place is None:
             raise InvalidParameterError(
@@ -225,6 +230,9 @@ class Accounts:
             )
         if name is not None and (not isinstance(name, str) or not name):
             reject(owner, "name", "a text that is not empty", name)
+        if isinstance(name, str):
+            checked_label(owner, "name", name)
+            name = str.__str__(name)  # a member of an enumeration is one, too
         key = None if name is None else key_of(name)
         if name in self.sets or key in self._keys:
             raise InvalidParameterError(
@@ -238,9 +246,11 @@ class Accounts:
 
             if limits := given_limits(owner, budget, target):
                 found = self._make(limits=limits, lock=self.lock)
-        if key is not None:
-            self._keys[key] = str(name)
-        self.sets[name] = found  # a text or None
+                if claims:
+                    found.claim(owner)
+        # One step, which no interrupt can part; other threads go on with the former sets.
+        keys = self._keys if key is None else {**self._keys, key: name}
+        vars(self).update(sets={**self.sets, name: found}, _keys=keys)
         if name is None:
             self.only = found
         return found
@@ -272,7 +282,7 @@ class Accounts:
         if self.place is None:
             return self.only
         labels = getattr(bid, "classes", ())
-        return self._named(labels[self.place]) if labels else None
+        return self._named(labels[self.place]) if len(labels) > self.place else None
 
     def _named(self, label: Any) -> Spending | None:
         """Return the set of a campaign, by its name or by what a token has in place of it."""
@@ -355,7 +365,7 @@ class Accounts:
 
 def _prefix(campaign: str | None) -> str:
     """Return how the names of a campaign's arrays begin; they must be letters and digits."""
-    return _STATE if campaign is None else f"{_STATE}{campaign.encode().hex()}."
+    return _STATE if campaign is None else f"{_STATE}{key_of(campaign):x}."
 
 
 def belongs(name: str) -> bool:
