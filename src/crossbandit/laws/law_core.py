@@ -413,7 +413,8 @@ class LawCore:
         self.ring[3] = context if count == 0 else max(self.ring[3], context)
         count += 1
         self.ring[0] = count
-        self.stale = count & (count - 1) == 0 if count <= ring else count % PERIOD == 0
+        # An interrupt may have come before the grid was laid.
+        self.stale |= count & (count - 1) == 0 if count <= ring else count % PERIOD == 0
 
     def nearest(self, amount):
         """Return the amount of the grid that an amount equals, up to rounding; else the amount.
