@@ -368,6 +368,22 @@ def test_an_interrupt_while_the_grid_is_laid_comes_after_it(
     assert plain.test.evidence() == parted.test.evidence()
 
 
+@pytest.mark.parametrize("price", [0.0, 1e-310, 1e199, 1e250, 1e305])
+@pytest.mark.parametrize("feedback", FEEDBACK)
+def test_prices_far_from_all_values_are_learned(feedback: str, price: float) -> None:
+    bidder = FirstPriceBidder(feedback=feedback, seed=1)
+    for won, bid in ((False, price / 10), (True, min(price * 10 or 1.0, 1e306))):
+        told = [price] * 9 if feedback != "won-lost" else [math.nan] * 9
+        bidder.observe([5.0] * 9, bid=[bid] * 9, won=[won] * 9, highest_competing_bid=told)
+    if feedback != "won-lost":
+        bidder.warm_up([5.0] * 9, [price] * 9)
+    chances = bidder.price_law(5.0).chances
+    assert np.isfinite(chances).all()
+    if feedback == "always":
+        assert (chances > 0.5).all() if price < 1 else (chances[:5] < 0.5).all()
+    assert 0 < bidder.bid(5.0).amount <= 5
+
+
 def test_many_outcomes_are_learned_as_each_alone() -> None:
     values, prices = market(2600)
     one, many = (FirstPriceBidder(classes=("site",), seed=1) for _ in range(2))

@@ -87,6 +87,7 @@ MATURE = cython.declare(cython.double, 32.0)  # a child with fewer is not used
 FRESH = cython.declare(cython.double, 0.03125)  # growth after which a law is computed again
 BLOCKS = cython.declare(cython.double, 8.0)  # of columns, with the same expected outcomes
 COVERED = cython.declare(cython.double, 8.0)  # rounds at risk for which a block's ratio holds
+LEAST = cython.declare(cython.double, 1e-300)  # outcomes that must be expected for blocks
 CERTAIN = cython.declare(cython.double, 0.999)  # no hazard is larger
 TINY = cython.declare(cython.double, 1e-9)  # added to hazards in ratios; the least likelihood
 SETTLED = cython.declare(cython.double, 128.0)  # rounds before the blocks of effects are set
@@ -1248,7 +1249,7 @@ class LawCore:
             self.work[4, j] = self.work[0, j] * self.law[row, j]
         expected: cython.double = self.sum_of(4)
         self.work[1, self.size] = 1.0
-        if expected <= 0.0:
+        if not expected > LEAST:  # blocks of nothing would never end
             return
         limit: cython.double = expected / BLOCKS
         j = self.size

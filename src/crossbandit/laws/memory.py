@@ -248,8 +248,9 @@ def _flat_law(rules: LawRules) -> Floats:
     if rules.center:
         chances = np.append(rules.amounts / (rules.amounts + rules.center), 1.0)
         below = np.append(0.0, chances[:-1])
-        if rules.mirrored:
-            mirrored: Floats = ((chances - below) / (1.0 - below))[::-1].copy()
+        if rules.mirrored:  # chances of amounts far above the usual worth are rounded to 1
+            missed = np.append(rules.center / (rules.amounts + rules.center), 0.0)
+            mirrored: Floats = (1.0 - missed / np.append(1.0, missed[:-1]))[::-1].copy()
             return mirrored
         if rules.feedback == WON_LOST:
             return np.append(np.log(rules.amounts / rules.center), 6.4)
