@@ -146,8 +146,13 @@ def test_notes_on_campaigns_say_what_is_so() -> None:
 
 
 def test_a_fraction_that_a_plan_holds_back_is_not_said_to_win_all_there_is() -> None:
-    limits = [Budget(100, per="day")]
-    notes = played(limits, ["law", "truthful"], delay=60.0, log=log(hours=6.0)).notes
+    rng, times = np.random.default_rng(0), pd.date_range("2026-03-02", periods=400, freq="min")
+    values = rng.uniform(1, 10, 400)
+    prices, site = values * rng.uniform(0.1, 1, 400), rng.choice(["a", "b"], 400)
+    data = pd.DataFrame({"value": values, "market_price": prices, "time": times, "site": site})
+    late: Any = {"rules": None, "delay": 1800.0, "campaign": "site"}
+    late["log"] = AuctionLog(data, columns={"time": "time"}, classes=["site"])
+    notes = played([Budget(50, per="day")], ["law", "truthful"], **late).notes
     truthful = next(one for one in notes if one.startswith("truthful spent"))
     assert "without a budget" not in truthful
 
