@@ -194,6 +194,21 @@ def test_saved_and_loaded_it_goes_on_exactly(feedback: str, tmp_path: Path) -> N
     assert other.value_range == bidder.value_range
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
+@pytest.mark.parametrize("auctions", [0, 1, 2, 60])
+def test_a_new_bidder_is_saved_and_loaded_in_any_unit(
+    auctions: int, unit: float, tmp_path: Path
+) -> None:
+    values, prices = unit * np.array(market(120))
+    bidder = FirstPriceBidder(seed=1)
+    play(bidder, values[:auctions], prices[:auctions])
+    bidder.save(tmp_path / "bidder")
+    rest = (values[auctions:], prices[auctions:])
+    np.testing.assert_array_equal(
+        play(FirstPriceBidder.load(tmp_path / "bidder"), *rest), play(bidder, *rest)
+    )
+
+
 def test_snapshots_decide_and_tokens_are_settled() -> None:
     values, prices = market(1000)
     bidder = FirstPriceBidder(feedback="always", seed=1)
@@ -325,6 +340,48 @@ def test_an_interrupt_while_the_grid_is_laid_comes_after_the_batch(
     assert bidder.learner.law.rounds == 40
     with pytest.raises(LearnedBeforeError):
         bidder.settle(bids[0], won=bool(won[0]), highest_competing_bid=float(prices[0]))
+
+
+def test_an_interrupt_while_the_grid_is_laid_comes_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values, prices = (one.tolist() for one in market(64))
+    bidders = [FirstPriceBidder(feedback="always", seed=1) for _ in range(2)]
+    lay = laying.laid_again
+
+    def interrupted(*given: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return lay(*given)
+
+    for i, bids in enumerate(zip(*(bidder.bid_many(values) for bidder in bidders), strict=True)):
+        for bid, bidder in zip(bids, bidders, strict=True):
+            shown: Any = {"won": bid.amount >= prices[i], "highest_competing_bid": prices[i]}
+            if i == 63 and bidder is bidders[1]:
+                monkeypatch.setattr(laying, "laid_again", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    bidder.settle(bid, **shown)
+            else:
+                bidder.settle(bid, **shown)
+    plain, parted = (bidder.learner for bidder in bidders)
+    for name, part in plain.law.arrays().items():
+        np.testing.assert_array_equal(part, parted.law.arrays()[name], err_msg=name)
+    assert plain.test.evidence() == parted.test.evidence()
+
+
+@pytest.mark.parametrize("price", [0.0, 1e-310, 1e199, 1e250, 1e305])
+@pytest.mark.parametrize("feedback", FEEDBACK)
+def test_prices_far_from_all_values_are_learned(feedback: str, price: float) -> None:
+    bidder = FirstPriceBidder(feedback=feedback, seed=1)
+    for won, bid in ((False, price / 10), (True, min(price * 10 or 1.0, 1e306))):
+        told = [price] * 9 if feedback != "won-lost" else [math.nan] * 9
+        bidder.observe([5.0] * 9, bid=[bid] * 9, won=[won] * 9, highest_competing_bid=told)
+    if feedback != "won-lost":
+        bidder.warm_up([5.0] * 9, [price] * 9)
+    chances = bidder.price_law(5.0).chances
+    assert np.isfinite(chances).all()
+    if feedback == "always":
+        assert (chances > 0.5).all() if price < 1 else (chances[:5] < 0.5).all()
+    assert 0 < bidder.bid(5.0).amount <= 5
 
 
 def test_many_outcomes_are_learned_as_each_alone() -> None:

@@ -87,6 +87,7 @@ MATURE = cython.declare(cython.double, 32.0)  # a child with fewer is not used
 FRESH = cython.declare(cython.double, 0.03125)  # growth after which a law is computed again
 BLOCKS = cython.declare(cython.double, 8.0)  # of columns, with the same expected outcomes
 COVERED = cython.declare(cython.double, 8.0)  # rounds at risk for which a block's ratio holds
+LEAST = cython.declare(cython.double, 1e-300)  # outcomes that must be expected for blocks
 CERTAIN = cython.declare(cython.double, 0.999)  # no hazard is larger
 TINY = cython.declare(cython.double, 1e-9)  # added to hazards in ratios; the least likelihood
 SETTLED = cython.declare(cython.double, 128.0)  # rounds before the blocks of effects are set
@@ -413,7 +414,8 @@ class LawCore:
         self.ring[3] = context if count == 0 else max(self.ring[3], context)
         count += 1
         self.ring[0] = count
-        self.stale = count & (count - 1) == 0 if count <= ring else count % PERIOD == 0
+        # An interrupt may have come before the grid was laid.
+        self.stale |= count & (count - 1) == 0 if count <= ring else count % PERIOD == 0
 
     def nearest(self, amount):
         """Return the amount of the grid that an amount equals, up to rounding; else the amount.
@@ -1250,7 +1252,7 @@ class LawCore:
             self.work[4, j] = self.work[0, j] * self.law[row, j]
         expected: cython.double = self.sum_of(4)
         self.work[1, self.size] = 1.0
-        if expected <= 0.0:
+        if not expected > LEAST:  # blocks of nothing would never end
             return
         limit: cython.double = expected / BLOCKS
         j = self.size

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ANY = (1e-100, 1e100)  # contexts without a range
 UNBOUNDED = 1e300  # an amount that reaches every number
+_NUMBERS = (1e-200, 1e200)  # of which grids are laid; others are as good as 0 or infinite
 _AMOUNTS, _STEEPEST = 160, 6.4  # how many there are; the highest log odds of a share at first
 _POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 _FEW = 8  # rounds, with which amounts are shares
@@ -144,14 +145,20 @@ def _laid(rules: LawRules, rounds: Floats, power: float) -> LawRules:
     contexts, amounts, numbers, _ = rounds.T
     units = contexts**power
     worths = contexts / units
-    seen = (amounts / units)[(amounts > 0.0) & (amounts < UNBOUNDED)]
-    told = np.sort((numbers / units)[numbers > 0.0])
+    with np.errstate(over="ignore"):
+        seen, told = (np.sort(_possible(one / units)) for one in (amounts, numbers))
     return rules._replace(
         # Numbers that were seen must lie inside of cells, not at their ends up to rounding.
         amounts=_grid(rules, seen, told, worths) * (1.0 + _NEAR / 2 if power else 1.0),
         power=power,
         center=float(np.median(worths)),
     )
+
+
+def _possible(numbers: Floats) -> Floats:
+    """Return the numbers of which a grid can be laid."""
+    least, most = _NUMBERS
+    return numbers[(numbers > least) & (numbers < most)]
 
 
 def _cuts(logs: Floats, low: float, high: float, depth: int) -> list[float]:

@@ -248,8 +248,9 @@ def _flat_law(rules: LawRules) -> Floats:
     if rules.center:
         chances = np.append(rules.amounts / (rules.amounts + rules.center), 1.0)
         below = np.append(0.0, chances[:-1])
-        if rules.mirrored:
-            mirrored: Floats = ((chances - below) / (1.0 - below))[::-1].copy()
+        if rules.mirrored:  # chances of amounts far above the usual worth are rounded to 1
+            missed = np.append(rules.center / (rules.amounts + rules.center), 0.0)
+            mirrored: Floats = (1.0 - missed / np.append(1.0, missed[:-1]))[::-1].copy()
             return mirrored
         if rules.feedback == WON_LOST:
             return np.append(np.log(rules.amounts / rules.center), 6.4)
@@ -283,6 +284,8 @@ _COUNT = Field(low=0.0, high=_MOST)
 _SIGNED = Field(low=-_MOST, high=_MOST)
 _NODES, _SIGNED_NODES = _COUNT._replace(rows="nodes"), _SIGNED._replace(rows="nodes")
 _LEVELS = _COUNT._replace(rows="levels")
+_AMOUNT = Field(low=0.0)  # in any unit
+_ROUNDS = 2.0**53  # more than will ever be counted
 # A file has the nodes that are in use, and the levels that have a row.
 _LAW_FIELDS = {
     "rows": _NODES,
@@ -324,12 +327,12 @@ _LAW_FIELDS = {
     "block": _COUNT,
     "knot": Field(low=0, high=KNOTS - 2),
     "part": Field(low=0.0, high=1.0),
-    "grid": _COUNT,
-    "cuts": _COUNT,
-    "units": _COUNT,
+    "grid": _AMOUNT,
+    "cuts": _AMOUNT,
+    "units": _AMOUNT,
     "kept": Field(low=-1.0),
     "kept_keys": Field(),
-    "ring": _COUNT,
+    "ring": _AMOUNT,
 }
 _BY_NODE = {name for name, field in _LAW_FIELDS.items() if field.rows == "nodes"} - {"rows"}
 _BY_LEVEL = {name for name, field in _LAW_FIELDS.items() if field.rows == "levels"} - {"levels"}
@@ -384,6 +387,8 @@ def fill_law(state: LawState, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             raise CheckpointError("The rows of a law's nodes or levels must be numbers of rows.")
     if (np.diff(arrays["grid"]) <= 0).any() or (np.diff(arrays["cuts"]) < 0).any():
         raise CheckpointError("The grid of a law must be ascending.")
+    if arrays["ring"][0] > _ROUNDS:
+        raise CheckpointError("A law has counted more rounds than there can be.")
     if not _possible(state, arrays):
         raise CheckpointError("The arrays of a law's features are impossible.")
     singles = levels[levels < len(state.fine_scores)]

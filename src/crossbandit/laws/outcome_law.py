@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from crossbandit.core.interrupts import interrupts_deferred
 from crossbandit.core.streams import stream
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
@@ -193,12 +194,13 @@ class OutcomeLaw(LawParts):
         Args:
             test: The test that learns with the law; it starts again with the same rounds.
         """
-        found = laying.laid_again(self._rules, self.state, self.class_limit)
-        self.core.stale = False
-        if found is not None:
-            self.use(found.state)
-            if test is not None:
-                test.begin_again(found.learned)
+        with interrupts_deferred():
+            found = laying.laid_again(self._rules, self.state, self.class_limit)
+            self.core.stale = False
+            if found is not None:
+                self.use(found.state)
+                if test is not None:
+                    test.begin_again(found.learned)
 
     @property
     def rounds(self) -> int:

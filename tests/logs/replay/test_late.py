@@ -133,3 +133,31 @@ def test_campaigns_need_a_class_column_and_a_law() -> None:
         played([], ["law"], campaign="value")
     with pytest.raises(InvalidParameterError, match="Campaigns share a law of prices"):
         played([], ["cross-graph"], campaign="site")
+
+
+def test_notes_on_campaigns_say_what_is_so() -> None:
+    without = played([], ["law"], campaign="site").notes
+    assert any("Without limits, campaigns are classes" in one for one in without)
+    assert not any("keeps the limits by itself" in one for one in without)
+    data = frame().assign(site="a")
+    one_level = AuctionLog(data, columns={"time": "time"}, classes=["site"])
+    single = played([Budget(60)], ["law"], campaign="site", log=one_level).notes
+    assert any("The log has one campaign only" in one for one in single)
+
+
+def test_a_fraction_that_a_plan_holds_back_is_not_said_to_win_all_there_is() -> None:
+    rng, times = np.random.default_rng(0), pd.date_range("2026-03-02", periods=400, freq="min")
+    values = rng.uniform(1, 10, 400)
+    prices, site = values * rng.uniform(0.1, 1, 400), rng.choice(["a", "b"], 400)
+    data = pd.DataFrame({"value": values, "market_price": prices, "time": times, "site": site})
+    late: Any = {"rules": None, "delay": 1800.0, "campaign": "site"}
+    late["log"] = AuctionLog(data, columns={"time": "time"}, classes=["site"])
+    notes = played([Budget(50, per="day")], ["law", "truthful"], **late).notes
+    truthful = next(one for one in notes if one.startswith("truthful spent"))
+    assert "without a budget" not in truthful
+
+
+def test_a_delay_without_times_names_the_column_that_holds_them() -> None:
+    data = frame().rename(columns={"time": "timestamp"})
+    with pytest.raises(LogError, match="'timestamp' seems to be one"):
+        played([], ["law"], delay=60.0, log=AuctionLog(data))

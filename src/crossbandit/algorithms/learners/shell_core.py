@@ -171,7 +171,8 @@ class LawShell(ShellCore):
     def learn_outcome(self, decision, context, labels, shown, correction, payment):
         """Do what `learn` does.
 
-        Nothing changes before `add_outcome`. What is called from there on is no Python code.
+        Nothing changes before `add_outcome`. What is called from there on is no Python code, but
+        for the grid of a law, which is laid last.
         """
         amount, reached, number = shown
         counter: cython.longlong = decision.round
@@ -200,8 +201,8 @@ class LawShell(ShellCore):
                     key = None
             deciding.acquire()
             try:
+                law: LawParts = self.law
                 if self.features > 0:
-                    law: LawParts = self.law
                     slots = law.levels.slots(labels)
                 if part is not None:
                     weighed = self.weighing(part, shown)
@@ -211,6 +212,8 @@ class LawShell(ShellCore):
                 if weighed or admitted or paid:
                     for step in (*weighed, *admitted, *paid):
                         step()
+                if law.core.stale:
+                    law.lay(self.test)
             finally:
                 deciding.release()
         finally:
@@ -258,8 +261,6 @@ class LawShell(ShellCore):
         if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
             test.answered[0] += 1
         page.table[counter & ON_PAGE] = FIRST_CODE + mark
-        if law.stale:
-            parts.lay(others)
 
     def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
         """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.

@@ -43,12 +43,9 @@ def check_limits(limits: Sequence[Limit], log: AuctionLog) -> tuple[Limit, ...]:
             reject("replay", "limits", expected, one)
     timed = [one for one in limits if is_timed(one)]
     if timed and "time" not in log.places:
-        found = steps_back_in_time(log).column
         raise LogError(
-            f"A limit per {period_word(timed[0])} needs the time of each auction. Name its column "
-            "with --time-column (columns={'time': ...} in Python)"
-            + (f"; {found} seems to be one" if found else "")
-            + ". Or give a number of auctions as the period."
+            f"A limit per {period_word(timed[0])} {_needs_time(log)} "
+            "Or give a number of auctions as the period."
         )
     return tuple(limits)
 
@@ -82,11 +79,17 @@ def check_delay(delay: object, log: AuctionLog) -> float:
     given = delay.total_seconds() if isinstance(delay, timedelta) else delay
     seconds = number("replay", "delay", given, at_least=0)
     if seconds and "time" not in log.places:
-        raise LogError(
-            "A delay of outcomes needs the time of each auction. Name its column with "
-            "--time-column (columns={'time': ...} in Python)."
-        )
+        raise LogError(f"A delay of outcomes {_needs_time(log)}")
     return seconds
+
+
+def _needs_time(log: AuctionLog) -> str:
+    """Return the end of a sentence about what needs a log with a column of times."""
+    found = steps_back_in_time(log).column
+    return (
+        "needs the time of each auction. Name its column with --time-column "
+        "(columns={'time': ...} in Python)" + (f"; {found} seems to be one." if found else ".")
+    )
 
 
 class ReplayLimits:

@@ -531,7 +531,11 @@ def find_notes(
         yield from _notes_on_limits(result, result.limits)
     if result.delay:
         yield from _notes_on_delay(result, result.limits)
-    if result.campaigns:
+    if result.campaigns and result.limits is None:
+        yield "Without limits, campaigns are classes as others are. Give a budget or a target."
+    elif result.campaigns == 1:
+        yield "The log has one campaign only: it keeps the limits."
+    elif result.campaigns:
         yield (
             f"Each of the {result.campaigns} campaigns keeps the limits by itself, and strategies "
             "learn from all of them. Budgets shown are those of all together, between which "
@@ -716,7 +720,11 @@ def _notes_on_delay(result: Replay, limits: ReplayLimits | None) -> Iterator[str
                 f"{said}. In {100 * held_back:.0f} % of the auctions it could not bid, because "
                 f"outcomes are {late} late and what was left was reserved."
             )
-        elif one.limited.multipliers.size and np.nanmedian(one.limited.multipliers) <= _FREE:
+        elif (
+            one.kind in {"learner", "fitted"}  # others do not bid for pseudo-values
+            and one.limited.multipliers.size
+            and np.nanmedian(one.limited.multipliers) <= _FREE
+        ):
             yield f"{said}. It bid what it would bid without a budget: there was no more to win."
         else:
             why = "hours of a period are missing" if cut else "its bids won less than was planned"
