@@ -381,7 +381,9 @@ def test_prices_far_from_all_values_are_learned(feedback: str, price: float) -> 
     assert np.isfinite(chances).all()
     if feedback == "always":
         assert (chances > 0.5).all() if price < 1 else (chances[:5] < 0.5).all()
-    assert 0 < bidder.bid(5.0).amount <= 5
+    amount = bidder.bid(5.0).amount
+    assert amount is not None
+    assert 0 < amount <= 5
 
 
 def test_many_outcomes_are_learned_as_each_alone() -> None:
