@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -41,7 +42,9 @@ class LazyPackage(ModuleType):
 
     def _no_attribute(self, name: str) -> str:
         words = f"module {self.__name__!r} has no attribute {name!r}"
-        if name.startswith("_"):
+        # Python asks for a module, too, before it imports it. pathlib would be loaded for nothing.
+        files = (f"{folder}/{name}.py" for folder in self.__path__)
+        if name.startswith("_") or any(map(os.path.exists, files)):
             return words
         from difflib import get_close_matches
 
