@@ -275,25 +275,24 @@ class TestCore:
             for j in range(start, stop):
                 self.factors[1, j] = max(1.0 / self.counts[row, j], RATE)
         for j in range(start, stop):
-            hazard = self.risk[line, j]
-            spread = hazard * (2.0 - hazard) / 3.0
-            factor = self.factors[young, j]
-            gap, side = rank - self.usual[row, 0, j], self.sides[j]
-            other = bend - self.usual[row, 1, j]
+            hazard, side, factor = self.risk[line, j], self.sides[j], self.factors[young, j]
+            gap, other = rank - self.usual[row, 0, j], bend - self.usual[row, 1, j]
             self.usual[row, 0, j] += factor * gap
             self.usual[row, 1, j] += factor * other
-            turned, bent = gap * side, other * side
-            a -= hazard * gap
-            b -= hazard * turned
-            c -= hazard * other
-            d -= hazard * bent
-            e += spread * gap * gap
-            f += spread * turned * turned
-            g += spread * other * other
-            h += spread * bent * bent
+            rest, square = 2.0 - hazard, side * side
+            missed, lost = hazard * gap, hazard * other
+            a -= missed
+            b -= missed * side
+            c -= lost
+            d -= lost * side
+            varied, swung = missed * gap * rest, lost * other * rest
+            e += varied
+            f += varied * square
+            g += swung
+            h += swung * square
         if happened:
             turned, bent = first * self.sides[at], second * self.sides[at]
-            spread = (1.0 - 2.0 * self.risk[line, at]) / 3.0
+            spread = 1.0 - 2.0 * self.risk[line, at]
             a += first
             b += turned
             c += second
@@ -306,10 +305,10 @@ class TestCore:
         self.sums[0, 1] += b
         self.sums[0, 2] += c
         self.sums[0, 3] += d
-        self.variances[0, 0] += e
-        self.variances[0, 1] += f
-        self.variances[0, 2] += g
-        self.variances[0, 3] += h
+        self.variances[0, 0] += e / 3.0
+        self.variances[0, 1] += f / 3.0
+        self.variances[0, 2] += g / 3.0
+        self.variances[0, 3] += h / 3.0
 
     def move(self, feedback, row, kind, old, new_kind, new):
         """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""
