@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, overload
@@ -41,8 +41,8 @@ class Bid(Action, BidFields):
 
     __slots__ = ()
 
-    amount: float | None
-    value: float
+    amount: float | None = field()  # without a default: not what `BidFields` has by this name
+    value: float = field()
     reserve: float | None = None
     classes: tuple[Label, ...] = ()
     reason: str | None = None
