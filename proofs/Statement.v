@@ -212,3 +212,14 @@ Definition Theorem1 : Prop :=
   let gamma := Rmin (/ 2) (iota / (2 * INR n)) in
   regret_at_most nu G (algorithm2 C G (/ (64 * INR n)) gamma gamma (4 * gamma) n) T
     (48 * (sqrt (alpha * INR T * (1 + ln K)) * ln (2 * K * INR T))).
+
+(** Theorem 1 for the epoch length of the paper: L = C_L sqrt (alpha T iota), rounded up, where iota
+    is ln (2 K T) or more, such as C log (M K T). *)
+Definition Theorem1_paper : Prop :=
+  forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat) (CL iota : R),
+  dist nu -> strongly_observable G -> (0 < T)%N -> 0 < CL -> ln (2 * INR #|A| * INR T) <= iota ->
+  let scale := sqrt (INR (alpha G) * INR T * iota) in
+  let n := Z.to_nat (up (CL / 2 * scale)) in
+  let gamma := Rmin (/ 2) (iota / (2 * INR n)) in
+  regret_at_most nu G (algorithm2 C G (/ (64 * INR n)) gamma gamma (4 * gamma) n) T
+    (Rmax (64 * CL) (36 / CL) * (scale * iota)).
