@@ -17,6 +17,16 @@ Proof. by rewrite -exp_plus -exp_0; congr exp; ring. Qed.
 Lemma ln_mono x y : 0 < x -> x <= y -> ln x <= ln y.
 Proof. by move=> x0 [h|->]; [apply: Rlt_le; exact: ln_increasing | lra]. Qed.
 
+(** The graph sum is at most alpha times a logarithm. *)
+Lemma graph_sum_le K al (both : bool) rho : 0 <= al -> 0 < rho <= K ->
+  graph_sum K al both rho <= 2 * al * (1 + ln (K / rho)).
+Proof.
+move=> al0 [r0 rK]; have l0 : 0 <= ln (K / rho).
+  rewrite -ln_1; apply: ln_mono; first by lra.
+  by apply: (Rmult_le_reg_r rho) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra.
+by rewrite /graph_sum; case: both; [nra | exact: Rmin_r].
+Qed.
+
 (** The logarithm of a ratio. *)
 Lemma ln_div x y : 0 < x -> 0 < y -> ln (x / y) = ln x - ln y.
 Proof. by move=> x0 y0; rewrite /Rdiv ln_mult // ?ln_Rinv //; exact: Rinv_0_lt_compat. Qed.

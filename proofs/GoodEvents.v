@@ -72,8 +72,9 @@ Definition inv (F F0 : table C A) (j : option A) :=
   (forall b, j = Some b -> ~~ G b b).
 
 (** All costs are non-negative. *)
-Lemma graph_sum_ge0 : 0 <= graph_sum (INR #|A|) (INR (alpha G)) rho.
+Lemma graph_sum_ge0 : 0 <= graph_sum (INR #|A|) (INR (alpha G)) (mutual G) rho.
 Proof.
+rewrite /graph_sum; case: (mutual G); first exact: pos_INR.
 have K1 : 1 <= INR #|A|.
   by rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0.
 apply: Rmin_glb; first by lra.

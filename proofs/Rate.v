@@ -16,8 +16,8 @@ Theorem explicit_rate (C A : finType) (a0 : A) (nu : C -> R) (G : rel A) (loss :
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> 4 * gamma <= beta -> 1 <= iota ->
   iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n -> kappa eta gamma beta n
     iota <= / 8 ->
-  Reg nu G loss (algorithm2 C G eta gamma rho beta n) T pi <= bound2 (INR #|A|) (INR (alpha G)) eta
-    gamma rho beta n m iota.
+  Reg nu G loss (algorithm2 C G eta gamma rho beta n) T pi <=
+    bound2 (INR #|A|) (INR (alpha G)) (mutual G) eta gamma rho beta n m iota.
 Proof.
 move=> dn so l01 n0 Tm eta0 gamma0 rho1 beta4 iota1 ig ng inn k8.
 rewrite (Reg_pad _ _ _ _ dn _ _ (2 * n * m.+1 - T)) ?subnKC //; last first.
@@ -199,13 +199,14 @@ by rewrite /kappa /eta; field; lra.
 Qed.
 
 (** The graph sum. *)
-Lemma graph_le : 2 * graph_sum (INR #|A|) (INR (alpha G)) gamma + 6 <= 4 * (al * iota) + 2.
+Lemma graph_le : 2 * graph_sum (INR #|A|) (INR (alpha G)) (mutual G) gamma + 6 <=
+  4 * (al * iota) + 2.
 Proof.
 have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have kk := K1; have t1 := T1;
   have nt := n_T.
 have nb := n_bd; have x0 := x_gt0.
-have := Rmin_r K (2 * al * (1 + ln (K / gamma))); rewrite -/(graph_sum (INR #|A|) (INR (alpha G))
-  gamma).
+have gK : 0 < gamma <= INR #|A| by move: kk; rewrite /K; lra.
+have := graph_sum_le (mutual G) (pos_INR (alpha G)) gK; rewrite -/al -/K.
 suff : ln (K / gamma) <= iota - 2 by nra.
 have e2 : exp 2 <= 2 * iota.
   by have := exp_double exp1_ub; rewrite Rmult_1_r; lra.
@@ -224,7 +225,8 @@ have := Rmult_le_compat _ _ _ _ (proj1 kn) (Rlt_le _ _ ii) (proj2 kn) h; lra.
 Qed.
 
 (** The cost of a pair. *)
-Lemma pair_le : pair_cost (INR #|A|) (INR (alpha G)) eta gamma gamma (4 * gamma) n iota <=
+Lemma pair_le :
+  pair_cost (INR #|A|) (INR (alpha G)) (mutual G) eta gamma gamma (4 * gamma) n iota <=
   35 * (gamma * (al * iota)).
 Proof.
 have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have gs := gamma_small;
@@ -236,7 +238,7 @@ have eta_le : 32 * eta <= gamma / 11.
   rewrite etaE (_ : 32 * (gamma / (32 * iota)) = gamma * / iota); last by field; lra.
   by apply: Rmult_le_compat_l; [lra | apply: Rinv_le_contravar; lra].
 have eta0 : 0 < eta by apply: Rinv_0_lt_compat; lra.
-set gsum := graph_sum (INR #|A|) (INR (alpha G)) gamma in gl *.
+set gsum := graph_sum (INR #|A|) (INR (alpha G)) (mutual G) gamma in gl *.
 have s1 : (3 * gamma + (8 * gamma + 2 / 3 * (4 * gamma)) * / 8 + 32 * eta) * (2 * gsum + 6)
    <= 31 / 7 * gamma * (4 * (al * iota) + 2).
   apply: (Rle_trans _ ((3 * gamma + (8 * gamma + 2 / 3 * (4 * gamma)) * / 8 + 32 * eta) *
@@ -322,7 +324,7 @@ have failures : INR n * INR m * ((INR m + 3) * ((2 * K + 1) * exp (- iota))) <= 
   have -> : TT / 2 * ((INR m + 3) * (3 / 2 * / TT)) = 3 / 4 * (INR m + 3) by field; lra.
   by nra.
 (* the pairs *)
-have pc := pair_le; set pair := pair_cost _ _ _ _ _ _ _ _ in pc *.
+have pc := pair_le; set pair := pair_cost _ _ _ _ _ _ _ _ _ in pc *.
 have pairs : INR n * INR m * pair <= 70 / 3 * (y * q * iota).
   have gai : 0 <= gamma * (al * iota) by apply: Rmult_le_pos; [lra | nra].
   apply: (Rle_trans _ (TT / 2 * (35 * (gamma * (al * iota))))).
