@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from crossbandit import (
     CrossGraph,
@@ -20,6 +21,7 @@ from crossbandit.algorithms.tuning import (
     GraphSize,
     best_parameters,
     bound2,
+    proved,
     proved_bound,
     smallest_bound,
 )
@@ -102,20 +104,21 @@ def test_the_bound_is_the_one_of_the_theorem(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("horizon", "arms", "alpha", "expected"),
+    ("horizon", "size", "expected"),
     [
-        (10**5, 2, 1, 80_360.19),
-        (10**6, 2, 1, 285_281.86),
-        (10**8, 9, 4, 13_912_378.90),
+        (10**5, GraphSize(2, 1, mutual=True), 76_398.58),
+        (10**6, GraphSize(2, 1, mutual=True), 272_690.68),
+        (10**8, GraphSize(9, 4, mutual=False), 13_912_378.90),
     ],
 )
 def test_the_bound_has_the_values_in_the_proofs_readme(
-    horizon: int, arms: int, alpha: int, expected: float
+    horizon: int, size: GraphSize, expected: float
 ) -> None:
     """At the parameters of Theorem 1, which `proved` improves on."""
+    arms, alpha, _ = size
     iota = math.log(2 * arms * horizon)
     pairs = math.floor(3 / 8 * iota * math.sqrt(alpha * horizon / (1 + math.log(arms)))) + 1
-    gamma, size = iota / (2 * pairs), GraphSize(arms, alpha, mutual=False)
+    gamma = iota / (2 * pairs)
     closed_form = EpochParameters(1 / (64 * pairs), gamma, gamma, 4 * gamma, 2 * pairs)
     assert bound2(size, horizon, closed_form, iota) == pytest.approx(expected, rel=1e-6)
     assert smallest_bound(size, horizon, closed_form) <= expected * (1 + 1e-6)
@@ -123,6 +126,22 @@ def test_the_bound_has_the_values_in_the_proofs_readme(
     assert smallest_bound(size, horizon, best) < 0.85 * expected
     rate = math.sqrt(alpha * horizon * (1 + math.log(arms))) * math.log(2 * arms * horizon)
     assert expected < 48 * rate
+
+
+def test_no_bound_by_alpha_can_take_the_place_of_the_arms_on_the_ring_of_the_paper() -> None:
+    """Probabilities that grow like a power have a sum above 5.7, where alpha is 4."""
+    ring = graphs.paper_ring(9, 1)
+    parameters = proved(Problem(ring, contexts=1, horizon=10**6))
+    least, powers = parameters.rho / 9, np.arange(9)
+    growth = brentq(lambda x: least * (x**powers).sum() - 1, 1, 100)
+    policy = least * growth**powers
+    terms = policy / ring.observation_mass(policy)
+    total = float(terms[np.diag(ring.adjacency)].sum())
+    assert ring.independence_number == 4
+    assert total > 5.7
+    with_sum, size = GraphSize(9, total, mutual=True), GraphSize(9, 4, mutual=False)
+    smallest = smallest_bound(with_sum, 10**6, best_parameters(with_sum, 10**6))
+    assert smallest > 0.85 * smallest_bound(size, 10**6, parameters)
 
 
 def coverage() -> dict[str, str]:

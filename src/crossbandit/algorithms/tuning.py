@@ -403,7 +403,7 @@ def proved(problem: Problem) -> EpochParameters:
     >>> parameters.beta / parameters.gamma, parameters.eta * parameters.epoch_length
     (4.0, 0.03125)
     >>> round(proved_bound(problem, parameters), -3)
-    229000.0
+    212000.0
     """
     horizon = required_horizon("proved", problem)
     if horizon < _SHORTEST_HORIZON:
@@ -460,12 +460,12 @@ class GraphSize(NamedTuple):
 
     Attributes:
         arms: The number of arms.
-        alpha: The independence number.
+        alpha: The independence number, or a bound of it.
         mutual: Whether all edges between arms with self-loops go both ways.
     """
 
     arms: int
-    alpha: int
+    alpha: float
     mutual: bool
 
 
