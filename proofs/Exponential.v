@@ -27,7 +27,7 @@ move=> al0 [r0 rK]; have l0 : 0 <= ln (K / rho).
 by rewrite /graph_sum; case: both; [nra | exact: Rmin_r].
 Qed.
 
-(** The logarithm of a ratio. *)
+(** The logarithm of a ratio is a difference. *)
 Lemma ln_div x y : 0 < x -> 0 < y -> ln (x / y) = ln x - ln y.
 Proof. by move=> x0 y0; rewrite /Rdiv ln_mult // ?ln_Rinv //; exact: Rinv_0_lt_compat. Qed.
 
@@ -47,7 +47,7 @@ have h1 : exp (y * d) * (1 + (y - y * d)) <= exp y.
 by nra.
 Qed.
 
-(** Powers of exp. *)
+(** A power of exp x is exp of a multiple of x. *)
 Lemma pow_exp x n : exp x ^ n = exp (INR n * x).
 Proof.
 elim: n => [|n IH]; first by rewrite /INR Rmult_0_l exp_0.
@@ -59,18 +59,18 @@ Lemma exp_double x b : exp x <= b -> exp (2 * x) <= b * b.
 Proof. by move=> h; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
   Qed.
 
-(** A numerical bound. *)
+(** exp (1/64) is at most 64/63. *)
 Lemma exp_64th : exp (/ 64) <= 64 / 63.
 Proof. by have := exp_ineq1_le (- / 64); have := exp_pos (/ 64); have := exp_opp (/ 64); nra. Qed.
 
-(** A numerical bound of exp (4 kappa) for kappa = 1/8. *)
+(** exp (1/2), which is exp (4 kappa) for kappa = 1/8, is at most 5/3. *)
 Lemma exp_half : exp (/ 2) <= 5 / 3.
 Proof.
 have h := exp_64th; do 5 move/exp_double: h => h.
 by rewrite (_ : / 2 = 2 * (2 * (2 * (2 * (2 * / 64))))); lra.
 Qed.
 
-(** A numerical bound of e. *)
+(** e is at most 11/4. *)
 Lemma exp1_ub : exp 1 <= 11 / 4.
 Proof.
 have h := exp_64th; do 6 move/exp_double: h => h.

@@ -20,7 +20,7 @@ Lemma indep_le S : indep S -> (#|S| <= alpha)%N.
 Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h).
   Qed.
 
-(** The Boolean test for independent sets. *)
+(** The Boolean test says that no edge is between two members. *)
 Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j)
   (indep S).
 Proof.

@@ -114,7 +114,7 @@ have -> : (1 - rho) * (m L a / (1 - rho)) = m L a by field; lra.
 by lra.
 Qed.
 
-(** Observation probabilities, by the mean policy. *)
+(** Observation probabilities are those of the mean policy. *)
 Lemma w_m L a : w L a = \rsum_(v | G v a) m L v.
 Proof.
 rewrite /KnownLaw.m rsum_exchange /KnownLaw.w; apply: eq_bigr => c _.
@@ -184,8 +184,9 @@ apply: Rle_trans (m_ge (fun _ _ => 0) a0) _.
 by apply: (rsum_ge1 (P := xpredT)) => // a _; exact: (proj1 (m_dist _)).
 Qed.
 
-(** The arms with a self-loop; what plays reveal of them is at least their closed neighbourhood. *)
 Let V := [set a | G a a].
+(** An arm with a self-loop is observed at least as often as its neighbourhood among them is played.
+    *)
 Lemma closed_le L i : i \in V -> m L i + inw G (m L) V i <= u L i.
 Proof.
 rewrite inE => ei; apply: (Rle_trans _ (w L i)); last by rewrite /KnownLaw.u; lra.

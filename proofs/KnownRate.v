@@ -55,7 +55,7 @@ have aTx : a * (INR T * x) = s.
 set l := ln k + ln s in gs_le *; have l0 : 0 <= l by rewrite /l; lra.
 have i0 : 0 < / (1 - x) <= 2.
   split; first by apply: Rinv_0_lt_compat; lra.
-  by rewrite -[2]Rinv_involutive; [apply: Rinv_le_contravar; lra | lra].
+  by rewrite -[2]Rinv_inv; apply: Rinv_le_contravar; lra.
 have -> : x ^ 2 / x = x by field; lra.
 have hB : x + (x + 2 * x) * ((gs + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x)) / (1 - x)
    <= x * (12 * a * (1 + l) + 25).

@@ -124,9 +124,9 @@ rewrite (_ : 2304 * iota ^ 2 * (y * y) * q * k = 2304 * iota ^ 2 * (y * y * k) *
 rewrite y_sq (_ : 2304 * iota ^ 2 * (al * TT) * q = 2304 * iota ^ 2 * al * q * TT); last by ring.
 by move=> le; apply: (Rmult_lt_reg_r TT); lra.
 Qed.
-(** The product of both is at least 1. *)
+(** alpha times the factor of the bound is at least 1. *)
 Lemma aq1 : 1 <= al * q. Proof. by have := al1; have := q1; nra. Qed.
-(** If the bound says something, the horizon is long. *)
+(** So the horizon is long for every lower bound of iota. *)
 Lemma T_iota r : 0 <= r -> r <= iota -> 2304 * r ^ 2 <= TT.
 Proof.
 move=> r0 ri; have h := T_large; have aq := aq1; have r2 : r ^ 2 <= iota ^ 2 by apply: pow_incr.
@@ -273,30 +273,22 @@ have := Rmult_le_compat _ _ _ _ f0 v0 f_le v_le.
 by lra.
 Qed.
 
-(** The terms of the explicit bound, one after the other. *)
-Lemma main_regime : Reg nu G loss alg T pi <= 48 * (y * q * iota).
+Let m := (T %/ (2 * n))%N.
+(** The epochs after the first take at most the whole horizon. *)
+Lemma mT : 2 * (INR n * INR m) <= TT.
 Proof.
-have a1 := al1; have i11 := iota11; have g0 := gamma_bd; have q0 := q1; have nb := n_bd;
-  have xl := x_large.
-have K1' := K1; have t1 := T1; have y0 := y_gt0; have yl := y_large; have ng := n_gamma;
-  have nt := n_T.
-pose m := (T %/ (2 * n))%N.
-have Tm : (T <= 2 * n * m.+1)%N.
-  by rewrite mulnC; apply: ltnW; apply: ltn_ceil; rewrite muln_gt0 n_gt0.
-have mT : 2 * (INR n * INR m) <= TT.
-  have := le_INR _ _ (elimT leP (leq_trunc_div T (2 * n))); rewrite !mult_INR -/m (_ : INR 2 = 2);
-    last by rewrite /INR; lra.
-  by rewrite -/TT; lra.
-have eta0 : 0 < eta by apply: Rinv_0_lt_compat; lra.
-have kE := kappaE.
-apply: Rle_trans (@explicit_rate C A a0 nu G loss pi T n m eta gamma gamma (4 * gamma) iota
-  dnu so loss01 n_gt0 Tm eta0 _ _ _ _ _ _ _ _) _; rewrite ?ng ?kE; try lra.
-have m0 := pos_INR m.
-rewrite /bound2 (plus_INR m 3) (mult_INR 2 n) (mult_INR n m) (_ : INR 2 = 2); last by rewrite /INR;
-  lra.
-rewrite (_ : INR 3 = 3); last by rewrite /INR; lra.
-rewrite -/K.
-(* failures *)
+have := le_INR _ _ (elimT leP (leq_trunc_div T (2 * n))); rewrite !mult_INR -/m (_ : INR 2 = 2);
+  last by rewrite /INR; lra.
+by rewrite -/TT; lra.
+Qed.
+
+(** Failed epochs cost little. *)
+Lemma failures_le :
+  INR n * INR m * ((INR m + 3) * ((2 * K + 1) * exp (- iota))) <= / 10 * (y * q).
+Proof.
+have i11 := iota11; have q0 := q1; have nb := n_bd; have xl := x_large; have y0 := y_gt0.
+have yl := y_large; have a1 := al1; have K1' := K1; have t1 := T1; have m0 := pos_INR m.
+have nm := mT.
 have p0 : 0 < 2 * K * TT by nra.
 have ex : exp (- iota) <= / (2 * K * TT).
   by rewrite -(exp_ln _ p0) -exp_Ropp; apply: exp_le; have := iotaT; lra.
@@ -313,43 +305,71 @@ have m_le' : INR m * 11 <= 4 / 3 * (y * q).
   by nra.
 have ia : 11 <= iota * al by nra.
 have yq528 : 528 * q <= y * q by apply: Rmult_le_compat_r; lra.
-have failures : INR n * INR m * ((INR m + 3) * ((2 * K + 1) * exp (- iota))) <= / 10 * (y * q).
-  have it : 0 < / TT by apply: Rinv_0_lt_compat; lra.
-  have nm0 : 0 <= INR n * INR m by apply: Rmult_le_pos; lra.
-  have f0 : 0 <= (2 * K + 1) * exp (- iota) by apply: Rmult_le_pos;
-    [lra | exact: Rlt_le (exp_pos _)].
-  apply: (Rle_trans _ (TT / 2 * ((INR m + 3) * (3 / 2 * / TT)))).
-    apply: Rmult_le_compat => //; [by apply: Rmult_le_pos; lra | lra |].
-    by apply: Rmult_le_compat_l; lra.
-  have -> : TT / 2 * ((INR m + 3) * (3 / 2 * / TT)) = 3 / 4 * (INR m + 3) by field; lra.
-  by nra.
-(* the pairs *)
+have it : 0 < / TT by apply: Rinv_0_lt_compat; lra.
+have nm0 : 0 <= INR n * INR m by apply: Rmult_le_pos; lra.
+have f0 : 0 <= (2 * K + 1) * exp (- iota).
+  by apply: Rmult_le_pos; [lra | exact: Rlt_le (exp_pos _)].
+apply: (Rle_trans _ (TT / 2 * ((INR m + 3) * (3 / 2 * / TT)))).
+  apply: Rmult_le_compat => //; [by apply: Rmult_le_pos; lra | lra |].
+  by apply: Rmult_le_compat_l; lra.
+have -> : TT / 2 * ((INR m + 3) * (3 / 2 * / TT)) = 3 / 4 * (INR m + 3) by field; lra.
+by nra.
+Qed.
+
+(** The pairs cost about half of the bound. *)
+Lemma pairs_le : INR n * INR m *
+  pair_cost (INR #|A|) (INR (alpha G)) (mutual G) eta gamma gamma (4 * gamma) n iota <=
+  70 / 3 * (y * q * iota).
+Proof.
+have i11 := iota11; have nb := n_bd; have xl := x_large; have ng := n_gamma; have g0 := gamma_bd.
+have y0 := y_gt0; have a1 := al1; have m0 := pos_INR m; have nm := mT; have kq' := kq.
 have pc := pair_le; set pair := pair_cost _ _ _ _ _ _ _ _ _ in pc *.
-have pairs : INR n * INR m * pair <= 70 / 3 * (y * q * iota).
-  have gai : 0 <= gamma * (al * iota) by apply: Rmult_le_pos; [lra | nra].
-  apply: (Rle_trans _ (TT / 2 * (35 * (gamma * (al * iota))))).
-    apply: (Rle_trans _ (INR n * INR m * (35 * (gamma * (al * iota))))).
-      by apply: Rmult_le_compat_l => //; apply: Rmult_le_pos; lra.
-    by apply: Rmult_le_compat_r; lra.
-  have gx : gamma * x <= iota / 2 by rewrite -ng Rmult_comm; apply: Rmult_le_compat_r; lra.
-  have gy : gamma * y <= 4 / 3.
-    apply: (Rmult_le_reg_r (3 / 8 * iota)); first by lra.
-    by move: gx; rewrite /x; lra.
-  have -> : TT / 2 * (35 * (gamma * (al * iota))) = 35 / 2 * iota * (gamma * (al * TT)) by field.
-  rewrite -y_sq.
-  have : gamma * (y * y * k) <= 4 / 3 * (y * k).
-    have -> : gamma * (y * y * k) = gamma * y * (y * k) by ring.
-    by apply: Rmult_le_compat_r; [nra | lra].
-  by nra.
-(* the first epoch and the regulariser *)
-have starts : 2 * INR n + ln K / eta <= 24 * (y * q * iota) + 64 * q.
-  have -> : ln K / eta = 64 * INR n * ln K by rewrite /eta; field; lra.
-  have lk : INR n * ln K <= INR n * (q - 1) by apply: Rmult_le_compat_l; have := Kq; lra.
-  have : 64 * (INR n * q) <= 64 * ((x + 1) * q) by apply: Rmult_le_compat_l;
-    [lra | apply: Rmult_le_compat_r; lra].
-  by rewrite /x; nra.
+have gai : 0 <= gamma * (al * iota) by apply: Rmult_le_pos; [lra | nra].
+apply: (Rle_trans _ (TT / 2 * (35 * (gamma * (al * iota))))).
+  apply: (Rle_trans _ (INR n * INR m * (35 * (gamma * (al * iota))))).
+    by apply: Rmult_le_compat_l => //; apply: Rmult_le_pos; lra.
+  by apply: Rmult_le_compat_r; lra.
+have gx : gamma * x <= iota / 2 by rewrite -ng Rmult_comm; apply: Rmult_le_compat_r; lra.
+have gy : gamma * y <= 4 / 3.
+  apply: (Rmult_le_reg_r (3 / 8 * iota)); first by lra.
+  by move: gx; rewrite /x; lra.
+have -> : TT / 2 * (35 * (gamma * (al * iota))) = 35 / 2 * iota * (gamma * (al * TT)) by field.
+rewrite -y_sq; have yk : y * k <= y * q by apply: Rmult_le_compat_l; lra.
+have yk0 : 0 < y * k by apply: Rmult_lt_0_compat.
+have : gamma * (y * y * k) <= 4 / 3 * (y * k).
+  have -> : gamma * (y * y * k) = gamma * y * (y * k) by ring.
+  by apply: Rmult_le_compat_r; lra.
+by nra.
+Qed.
+
+(** The first epoch and the regulariser cost the other half. *)
+Lemma starts_le : 2 * INR n + ln K / eta <= 24 * (y * q * iota) + 64 * q.
+Proof.
+have nb := n_bd; have xl := x_large; have i11 := iota11; have q0 := q1.
+have -> : ln K / eta = 64 * INR n * ln K by rewrite /eta; field; lra.
+have lk : INR n * ln K <= INR n * (q - 1) by apply: Rmult_le_compat_l; have := Kq; lra.
+have : 64 * (INR n * q) <= 64 * ((x + 1) * q) by apply: Rmult_le_compat_l;
+  [lra | apply: Rmult_le_compat_r; lra].
+by rewrite /x; nra.
+Qed.
+
+(** The terms of the explicit bound, together. *)
+Lemma main_regime : Reg nu G loss alg T pi <= 48 * (y * q * iota).
+Proof.
+have i11 := iota11; have g0 := gamma_bd; have q0 := q1; have nb := n_bd; have xl := x_large.
+have y0 := y_gt0; have yl := y_large; have a1 := al1; have ng := n_gamma; have kE := kappaE.
+have Tm : (T <= 2 * n * m.+1)%N.
+  by rewrite mulnC; apply: ltnW; apply: ltn_ceil; rewrite muln_gt0 n_gt0.
+have eta0 : 0 < eta by apply: Rinv_0_lt_compat; lra.
+apply: Rle_trans (@explicit_rate C A a0 nu G loss pi T n m eta gamma gamma (4 * gamma) iota
+  dnu so loss01 n_gt0 Tm eta0 _ _ _ _ _ _ _ _) _; rewrite ?ng ?kE; try lra.
+rewrite /bound2 (plus_INR m 3) (mult_INR 2 n) (mult_INR n m) (_ : INR 2 = 2); last by rewrite /INR;
+  lra.
+rewrite (_ : INR 3 = 3); last by rewrite /INR; lra.
+rewrite -/K Rmult_plus_distr_l; have ia : 11 <= iota * al by nra.
+have yq528 : 528 * q <= y * q by apply: Rmult_le_compat_r; lra.
 have yqi : y * q * 11 <= y * q * iota by apply: Rmult_le_compat_l; lra.
-rewrite Rmult_plus_distr_l; lra.
+by have := failures_le; have := pairs_le; have := starts_le; rewrite -/K; lra.
 Qed.
 End Main.
 
