@@ -138,8 +138,9 @@ def test_an_axiom_of_a_file_that_is_not_in_the_list_is_refused(tmp_path: Path) -
     (tmp_path / "inner/Hidden.v").write_text("Axiom absurd : False.\n", encoding="utf-8")
     command = ["coqc", "-q", "-Q", ".", "Crossbandit", "inner/Hidden.v"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    main = "From Crossbandit Require Import inner.Hidden.\n"
-    done = check(tmp_path, FALSE, f"{main}Theorem theorem1 : Theorem1. Proof. destruct absurd. Qed.")
+    main = """From Crossbandit Require Import inner.Hidden.
+Theorem theorem1 : Theorem1. Proof. destruct absurd. Qed."""
+    done = check(tmp_path, FALSE, main)
     assert done.returncode != 0
     assert "Hidden.absurd" in done.stderr
 

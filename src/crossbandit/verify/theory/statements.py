@@ -183,9 +183,9 @@ class Proof(NamedTuple):
         return f"proofs/{self.file}, {self.theorem}"
 
 
-# By the beginning of a line of `verify`, or of the name of what `verify` has no line for: a file, and
-# theorems in it. Some are proved in a corrected or stronger form: proofs/README.md has the
-# differences. A test checks that each theorem exists in `proofs/`.
+# The beginning of a line of `verify`, or of the name of what it has no line for; a file; theorems
+# in it. Some are proved in a corrected or stronger form: proofs/README.md has the differences. A
+# test checks that each theorem exists in `proofs/`.
 _PROOFS = (
     ("Theorem 1 (machine-checked", "Main.v", "theorem1_explicit"),
     ("Theorem 1, in T (theorem's rule)", "Tuning.v", "theorem_tuning"),
