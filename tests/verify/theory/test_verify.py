@@ -31,10 +31,11 @@ def test_every_numbered_statement_is_checked_or_proved(name: str) -> None:
 
 
 def test_a_statement_that_is_proved_only_is_refused_with_its_proof() -> None:
-    with pytest.raises(
-        InvalidParameterError, match=r"proved, in general, in proofs/Stability\.v, le"
-    ):
-        verify(only="Lemma 5")
+    for only, file in (("Lemma 5", "Stability"), ("Appendix C", "GoodEvents")):
+        with pytest.raises(
+            InvalidParameterError, match=rf"proved, in general, in proofs/{file}\.v, \w"
+        ):
+            verify(only=only)
 
 
 def test_the_order_is_that_of_the_paper() -> None:
@@ -96,7 +97,10 @@ def test_an_error_of_the_implementation_is_a_verdict(jobs: int) -> None:
 
 def test_machine_checked_lines_name_their_theorems() -> None:
     (result,) = verify(only="Lemma 13, proof", jobs=1)
-    assert [str(proof).split(",")[0] for proof in result.proofs] == ["proofs/Corrections.v"]
+    assert [str(proof).split(",")[0] for proof in result.proofs] == [
+        "proofs/Corrections.v",
+        "proofs/Biases.v",
+    ]
     assert replace(result, statement="Lemma 99").proofs == ()
     assert replace(result, judged=False).proofs == ()
 
