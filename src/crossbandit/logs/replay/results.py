@@ -29,7 +29,7 @@ from crossbandit.logs.replay.strategies import (
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from crossbandit.applications.bidding.auctions import AuctionRules, BidSpacing
     from crossbandit.core.types import Floats, Integers
@@ -172,6 +172,8 @@ class Replay:
         delay: How many seconds after its bid the outcome of an auction came.
         campaigns: How many campaigns there are, each with limits of its own; 0 if there is one set.
             `limits` are those of all together.
+        say: How sentences about auctions are said: as they are, or of tenders. There, `values` are
+            costs, bids are those of tenders, and what was spent is what the winner was paid.
     """
 
     auctions: int
@@ -192,6 +194,7 @@ class Replay:
     limits: ReplayLimits | None = None
     delay: float = 0.0
     campaigns: int = 0
+    say: Callable[[str], str] = str
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -519,7 +522,8 @@ def find_notes(
         )
     yield from _notes_on_lines(log, survey)
     yield from _notes_on_prices(survey)
-    yield from _notes_on_bids(survey, result.rules, hindsight)
+    if not log.lowest_wins:  # its bids follow from the costs
+        yield from _notes_on_bids(survey, result.rules, hindsight)
     if result.comparator in POLICIES:
         others = [one for one in result.outcomes if one.kind != "oracle"]
         first = max(others, key=lambda one: one.mean_surplus)
