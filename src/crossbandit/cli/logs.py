@@ -535,11 +535,11 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
     with terminal.stopping("Stopped. Nothing was written."):
         from crossbandit.applications import FirstPriceBidder, TenderBidder
         from crossbandit.core.report import check_folder
-        from crossbandit.logs import tenders
         from crossbandit.logs.evaluate import evaluate
-        from crossbandit.logs.evaluate.evaluation import SHADINGS
+        from crossbandit.logs.evaluate.evaluation import SHADINGS, in_tenders
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
+        from crossbandit.logs.tenders import check_tenders
 
         check_folder(what.out, WRITTEN, "an evaluation")
         if not what.quiet:
@@ -547,7 +547,7 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
         auctions = log.open(propensity=what.propensity_column)
         kind = TenderBidder if log.lowest_wins else FirstPriceBidder
         bidders = {path.stem: kind.load(path) for path in what.bidder or []}
-        tenders.check_tenders(auctions, log.reserve, bidders.values())
+        check_tenders(auctions, log.reserve, bidders.values())
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate(
             read.log,
@@ -556,7 +556,7 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
             bands=what.bands,
             random_bids=what.random_bids,
         )
-        result = tenders.evaluated(result, auctions)
+        result = in_tenders(result, auctions)
     with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
         paths = write(result, what.out, read=read, log=log.name, command=command)

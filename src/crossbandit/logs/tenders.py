@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from crossbandit.core.validation import reject
@@ -11,10 +11,7 @@ from crossbandit.core.validation import reject
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from crossbandit.core.types import Floats
-    from crossbandit.logs.evaluate.evaluation import Evaluation
     from crossbandit.logs.log import AuctionLog
-    from crossbandit.logs.replay.results import Replay, StrategyResult
 
 _WORDS = {  # longer texts first
     "the highest competing bid is 0: nobody else has bid": "nobody else has bid, or only above "
@@ -82,47 +79,3 @@ def check_tenders(
     for name, given in {"reserve": reserve, "bidders": strange, **others}.items():
         if given:
             reject("AuctionLog", "lowest_wins", f"False {why[name]}", log.lowest_wins)
-
-
-def replayed(result: Replay, log: AuctionLog) -> Replay:
-    """Return a replay with the costs, bids and payments of tenders, if its log is one of them."""
-    if not log.lowest_wins:
-        return result
-    say, markup = TenderWords(log.max_markup), log.max_markup
-
-    def paid(surplus: Floats, spend: Floats) -> Floats:
-        return (surplus + spend) / markup + surplus  # the cost of what was won, and the surplus
-
-    def told(one: StrategyResult) -> StrategyResult:
-        by_class = [one.copy() for one in one.by_class]
-        for table in by_class:
-            table[1] = paid(table[0], table[1])
-        return replace(
-            one,
-            strategy=say(one.strategy),
-            note=say(one.note),
-            spend=paid(one.surplus, one.spend),
-            bids=(1.0 + markup) / markup * result.values - one.bids,
-            by_class=tuple(by_class),
-        )
-
-    return replace(
-        result,
-        values=result.values / markup,
-        outcomes=tuple(map(told, result.outcomes)),
-        comparator=say(result.comparator),
-        notes=tuple(map(say, result.notes)),
-        warnings=tuple(map(say, result.warnings)),
-        say=say,
-    )
-
-
-def evaluated(result: Evaluation, log: AuctionLog) -> Evaluation:
-    """Return an evaluation in the words of tenders, if its log is one of them."""
-    if not log.lowest_wins:
-        return result
-    say = TenderWords(log.max_markup)
-    results = tuple(
-        replace(one, strategy=say(one.strategy), note=say(one.note)) for one in result.results
-    )
-    return replace(result, results=results, notes=tuple(map(say, result.notes)), say=say)

@@ -13,7 +13,6 @@ import numpy as np
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.validation import boolean, integer, number, reject
-from crossbandit.logs import tenders
 from crossbandit.logs.evaluate.decisions import long_run_variance, over_time, quantile_over_time
 from crossbandit.logs.evaluate.groups import (
     SIZES,
@@ -37,6 +36,7 @@ from crossbandit.logs.evaluate.log import (
 )
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import doubt_about_units, left_out
+from crossbandit.logs.tenders import TenderWords, check_tenders
 
 if TYPE_CHECKING:
     import os
@@ -756,7 +756,7 @@ def evaluate(
     """
     if not isinstance(log, CensoredLog | StoredLog):
         opened = log if isinstance(log, AuctionLog) else AuctionLog(log, columns=columns or {})
-        tenders.check_tenders(opened, 0.0, (bidders or {}).values())
+        check_tenders(opened, 0.0, (bidders or {}).values())
         read = open_censored(opened)
         found = evaluate(
             read.log, shadings=shadings, bidders=bidders, bands=bands, random_bids=random_bids
@@ -765,7 +765,7 @@ def evaluate(
         if read.bad:
             where = "; ".join(f"{one.place}: {one.reason}" for one in read.faults)
             notes.insert(0, f"{left_out(read.bad, found.auctions, read.faults)} {where}")
-        return tenders.evaluated(replace(found, notes=tuple(notes)), opened)
+        return in_tenders(replace(found, notes=tuple(notes)), opened)
     if bands is not None:
         integer("evaluate", "bands", bands, at_least=1, at_most=10_000)
     named: Any = {} if bidders is None else bidders
@@ -794,6 +794,17 @@ def evaluate(
         checks=checks,
         notes=tuple(_notes(facts, results, checks, power.clear)),
     )
+
+
+def in_tenders(result: Evaluation, log: AuctionLog) -> Evaluation:
+    """Return an evaluation in the words of tenders, if its log is one of them."""
+    if not log.lowest_wins:
+        return result
+    say = TenderWords(log.max_markup)
+    results = tuple(
+        replace(one, strategy=say(one.strategy), note=say(one.note)) for one in result.results
+    )
+    return replace(result, results=results, notes=tuple(map(say, result.notes)), say=say)
 
 
 class _Strategy(NamedTuple):

@@ -26,7 +26,6 @@ from crossbandit.core.modules import load_modules
 from crossbandit.core.progress import progress
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import CrossbanditError, LogError, LogWarning
-from crossbandit.logs import tenders
 from crossbandit.logs.log import AuctionLog, ClassTable
 from crossbandit.logs.replay.late import LateStrategy
 from crossbandit.logs.replay.limits import (
@@ -42,6 +41,7 @@ from crossbandit.logs.replay.results import (
     StrategyResult,
     find_notes,
     find_warnings,
+    in_tenders,
     mostly,
 )
 from crossbandit.logs.replay.strategies import (
@@ -68,6 +68,7 @@ from crossbandit.logs.survey import (
     survey_log,
     survey_with_prices,
 )
+from crossbandit.logs.tenders import check_tenders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -363,7 +364,7 @@ def replay(
     if not isinstance(rules, ReplayRules):
         reject("replay", "rules", "a ReplayRules", rules)
     given = not isinstance(rules.bids, str | int)
-    tenders.check_tenders(log, rules.reserve, limits=limits, bids=given)
+    check_tenders(log, rules.reserve, limits=limits, bids=given)
     log, survey = survey_with_prices(log)
     check_survey(log, survey)
     spacing = suitable_bids(log, survey) if rules.bids == AUTO else None
@@ -430,7 +431,7 @@ def replay(
         warnings.warn(doubt, LogWarning, stacklevel=2)
     found = find_notes(result, log, survey, hindsight, classes, spacing)
     said = (*doubts, log.description, *log.remarks, *notes, *found)
-    return tenders.replayed(replace(result, notes=said, warnings=doubts), log)
+    return in_tenders(replace(result, notes=said, warnings=doubts), log)
 
 
 def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctions]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from crossbandit.logs.replay.strategies import (
     PerfectKnowledge,
 )
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
+from crossbandit.logs.tenders import TenderWords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -411,6 +412,39 @@ class Replay:
             for outcome in self.outcomes
         ]
         return pd.concat(frames, ignore_index=True)
+
+
+def in_tenders(result: Replay, log: AuctionLog) -> Replay:
+    """Return a replay with the costs, bids and payments of tenders, if its log is one of them."""
+    if not log.lowest_wins:
+        return result
+    say, markup = TenderWords(log.max_markup), log.max_markup
+
+    def paid(surplus: Floats, spend: Floats) -> Floats:
+        return (surplus + spend) / markup + surplus  # the cost of what was won, and the surplus
+
+    def told(one: StrategyResult) -> StrategyResult:
+        by_class = [one.copy() for one in one.by_class]
+        for table in by_class:
+            table[1] = paid(table[0], table[1])
+        return replace(
+            one,
+            strategy=say(one.strategy),
+            note=say(one.note),
+            spend=paid(one.surplus, one.spend),
+            bids=(1.0 + markup) / markup * result.values - one.bids,
+            by_class=tuple(by_class),
+        )
+
+    return replace(
+        result,
+        values=result.values / markup,
+        outcomes=tuple(map(told, result.outcomes)),
+        comparator=say(result.comparator),
+        notes=tuple(map(say, result.notes)),
+        warnings=tuple(map(say, result.warnings)),
+        say=say,
+    )
 
 
 def resample_totals(curves: Floats) -> Floats:
