@@ -1,6 +1,8 @@
 """Logs of tenders: replayed and evaluated, against the sums of their own columns."""
 
 import re
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ COLUMNS = {"value": "cost", "price": "other", "bid": "ours", "reserve": "ceiling
 
 
 @pytest.fixture(scope="module")
-def frame():
+def frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     buyer = rng.choice(["city", "rail"], 800)
     cost = np.round(np.exp(rng.normal(8.0, 0.7, 800)), 2)
@@ -35,18 +37,18 @@ def frame():
     return made
 
 
-def wins(frame, bids):
+def wins(frame: pd.DataFrame, bids: Any) -> Any:
     """Return which bids win: below the others, at most the ceiling."""
     beats = (bids <= frame["other"]) | (frame["other"] == 0)
     return beats & (bids > 0) & ((bids <= frame["ceiling"]) | (frame["ceiling"] == 0))
 
 
-def log_of(frame, **options):
+def log_of(frame: pd.DataFrame, **options: Any) -> AuctionLog:
     return AuctionLog(frame, columns=COLUMNS, classes=["buyer"], lowest_wins=True, **options)
 
 
 @pytest.mark.parametrize("markup", [0.5, 1.0, 2.0])
-def test_a_replay_earns_what_the_columns_say(frame, markup):
+def test_a_replay_earns_what_the_columns_say(frame: pd.DataFrame, markup: float) -> None:
     log = log_of(frame, max_markup=markup)
     result = replay(log, strategies=["law", "60 % of value"], seeds=1, show_progress=False)
     bids = (1 + 0.4 * markup) * frame["cost"]
@@ -63,7 +65,7 @@ def test_a_replay_earns_what_the_columns_say(frame, markup):
     assert result.values[-1] == pytest.approx(frame["cost"].max())
 
 
-def test_the_price_distribution_plays_without_a_grid(frame):
+def test_the_price_distribution_plays_without_a_grid(frame: pd.DataFrame) -> None:
     result = replay(log_of(frame), strategies=["law"], seeds=1, show_progress=False)
     bidder, earned = FirstPriceBidder(classes=["buyer"], missing="accept", seed=0), 0.0
     names = {name: i for i, name in enumerate(dict.fromkeys(frame["buyer"]))}
@@ -76,7 +78,7 @@ def test_the_price_distribution_plays_without_a_grid(frame):
     assert result.outcomes[0].mean_surplus == pytest.approx(earned, rel=1e-6)
 
 
-def test_an_evaluation_bounds_what_the_columns_say(frame):
+def test_an_evaluation_bounds_what_the_columns_say(frame: pd.DataFrame) -> None:
     hidden = frame.assign(other=frame["other"].where(~frame["won"]))
     columns = {**COLUMNS, "won": "won"}
     log = AuctionLog(hidden, columns=columns, lowest_wins=True, max_markup=0.5)
@@ -102,19 +104,21 @@ def test_an_evaluation_bounds_what_the_columns_say(frame):
         ({"rules": ReplayRules(bids=[0, 1, 2])}, "give their number"),
     ],
 )
-def test_what_means_nothing_for_tenders_is_refused(frame, options, said):
+def test_what_means_nothing_for_tenders_is_refused(
+    frame: pd.DataFrame, options: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InvalidParameterError, match=said):
         replay(log_of(frame), **options)
 
 
-def test_other_options_are_checked(frame):
+def test_other_options_are_checked(frame: pd.DataFrame) -> None:
     with pytest.raises(InvalidParameterError, match="max_markup"):
         log_of(frame, max_markup=-1)
     with pytest.raises(InvalidParameterError, match="notices of an exchange"):
         AuctionLog(frame, format="google", lowest_wins=True)
 
 
-def test_a_bound_of_the_costs_is_one_of_the_costs(frame):
+def test_a_bound_of_the_costs_is_one_of_the_costs(frame: pd.DataFrame) -> None:
     most = float(frame["cost"].quantile(0.99))
     log = log_of(frame, highest_value=most, max_markup=0.5, max_bad=1_000)
     result = replay(log, strategies=["truthful"], show_progress=False)
@@ -123,7 +127,7 @@ def test_a_bound_of_the_costs_is_one_of_the_costs(frame):
 
 
 @pytest.mark.parametrize("command", ["replay", "evaluate"])
-def test_pages_speak_of_tenders(frame, tmp_path, command):
+def test_pages_speak_of_tenders(frame: pd.DataFrame, tmp_path: Path, command: str) -> None:
     path, out = tmp_path / "tenders.csv", tmp_path / "out"
     frame.assign(won=frame["won"].astype(int)).to_csv(path, index=False)
     columns = ["--value-column", "cost", "--price-column", "other", "--bid-column", "ours"]
@@ -151,11 +155,11 @@ def test_pages_speak_of_tenders(frame, tmp_path, command):
         ("In first-price auctions.", "In tenders."),
     ],
 )
-def test_names_are_left_as_they_are(text, said):
+def test_names_are_left_as_they_are(text: str, said: str) -> None:
     assert TenderWords(0.5)(text) == said
 
 
-def test_a_bidder_without_a_grid_is_evaluated_by_its_bids_in_money():
+def test_a_bidder_without_a_grid_is_evaluated_by_its_bids_in_money() -> None:
     rng = np.random.default_rng(0)
     values = np.exp(rng.normal(3.0, 1.0, 1_000))
     made = pd.DataFrame({"value": values, "price": values * rng.uniform(0.2, 0.8, 1_000)})
