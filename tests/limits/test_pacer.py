@@ -313,6 +313,16 @@ def test_a_cost_is_half_of_what_a_law_expected() -> None:
     assert pacer.state.duals[0, LOG] == pytest.approx(-1 - two / size)
 
 
+def test_a_step_is_smaller_while_other_bids_are_open() -> None:
+    pacer = under_way(Budget(10, per=1_000))
+    for key in range(2):
+        pacer.open(0.8, 0.0, 0, 16)
+        pacer.reserve(key, 0.8, 4, 4)
+    pacer.settle(0, 0.8, 0.2, won=True, least=0.1)
+    gradient = 0.2 - 0.01
+    assert pacer.state.duals[0, LOG] == pytest.approx(-gradient / (0.2 + gradient))
+
+
 def test_late_outcomes_do_not_upset_the_pace() -> None:
     """Outcomes come 50 auctions late. Without foresight, a quarter would be spent at once."""
     values, prices = auctions(2_000)

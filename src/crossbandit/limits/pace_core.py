@@ -786,7 +786,8 @@ class PaceCore:
                 continue
             if gradient != 0.0:
                 at: cython.double = self.duals[limit, LOG]
-                at -= gradient / self.inertia(limit, self.duals[limit, SQUARES])
+                due: cython.double = self.duals[limit, DUE] if self.kinds[limit] == BUDGET else 0.0
+                at -= gradient / (due + self.inertia(limit, self.duals[limit, SQUARES]))
                 self.duals[limit, LOG] = self.clipped(limit, at)
 
 
