@@ -62,6 +62,7 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
     for step in range(900):
         now += rng.choice([5.0, 60.0, 900.0])
         what, turns = rng.random(), False
+        asked: Bid | None = None
         if what < 0.02:
             bidder.pause()
             paused = True
@@ -75,13 +76,13 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
         elif what < 0.09:
             bidder = restarted(bidder)
         elif what < 0.6:
-            bid, turns = bidder.bid(rng.random(), at=now), True
-            assert bid.amount is None or not paused
+            asked, turns = bidder.bid(rng.random(), at=now), True
+            assert asked.amount is None or not paused
         if turns and int((now - START) // DAY) > day:
             day, spent = int((now - START) // DAY), Fraction(0)
-        if 0.09 <= what < 0.6 and bid.amount is not None:
+        if asked is not None and asked.amount is not None:
             bids += 1
-            open_[step] = bid, day
+            open_[step] = asked, day
         elif what >= 0.6 and open_:
             bid, made_on = open_.pop(rng.choice(list(open_)))
             won = rng.random() < 0.4
