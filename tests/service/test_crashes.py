@@ -433,7 +433,7 @@ def test_a_decision_that_is_being_written_is_in_the_state_that_replaces_its_own(
 
     monkeypatch.setattr(owner, where, wait)
     with old.lock:
-        old._ask = 0  # so that it is logged
+        old._blocks = {}  # so that it is logged
         made = node.decide("shop", 5.0)
     assert isinstance(made, Future)
     assert reached.wait(30)

@@ -862,6 +862,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         return self._accounts.only
 
     @property
+    def accounts(self) -> Accounts:
+        """Its sets of limits, by campaign."""
+        return self._accounts
+
+    @property
     def campaigns(self) -> dict[str, Campaign]:
         """The campaigns, by name. Each has limits of its own."""
         sets = self._accounts.sets.items()

@@ -6,12 +6,15 @@ import time
 from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from crossbandit.algorithms.learners.tokens import Token, checked_key, token_bytes
+from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.applications.money import amount_of, flag_of
 from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import (
@@ -43,7 +46,7 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.settings import checked_name, settings_from
+from crossbandit.service.settings import Limits, checked_name, settings_from
 from crossbandit.service.store import CHANGE, Append, NewBidder
 from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store import Session, Store
+
+_Found = TypeVar("_Found")
 
 _LOCKED = 0.05  # the part of a lease for which all writes wait for a row that is locked
 _PATIENCE = 20.0  # seconds to wait for a node that decides for a new bidder
@@ -222,21 +227,42 @@ class Node:
         """
         self._write(name, lambda store, bidder: store.delete(bidder))
 
-    def pause(self, name: str) -> None:
+    def pause(self, name: str, campaign: str | None = None) -> None:
         """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
 
         Args:
             name: The bidder.
-        """
-        self._write(name, lambda store, bidder: store.pause(bidder, paused=True))
+            campaign: One of its campaigns, for which nothing is bid from now on; None for all.
 
-    def resume(self, name: str) -> None:
+        Raises:
+            UnknownCampaignError: The bidder has no such campaign.
+        """
+        self._pause(name, campaign, paused=True)
+
+    def resume(self, name: str, campaign: str | None = None) -> None:
         """Let a bidder decide again.
 
         Args:
             name: The bidder.
+            campaign: As for `pause`.
+
+        Raises:
+            UnknownCampaignError: The bidder has no such campaign.
         """
-        self._write(name, lambda store, bidder: store.pause(bidder, paused=False))
+        self._pause(name, campaign, paused=False)
+
+    def _pause(self, name: str, campaign: str | None, *, paused: bool) -> None:
+        if campaign is None:
+            self._write(name, lambda store, bidder: store.pause(bidder, paused=paused))
+            return
+
+        def change(before: BidderSettings) -> BidderSettings:
+            sets = dict(before.campaigns or {})
+            found = before.campaign(name, campaign)
+            sets[campaign] = msgspec.structs.replace(found, paused=paused)
+            return before.with_sets(sets)
+
+        self._change(name, change)
 
     def _write(self, name: str, write: Callable[[Session, int], bool]) -> None:
         """Write to the row of a bidder; `write` returns whether there is one of this number."""
@@ -251,8 +277,9 @@ class Node:
         *,
         budget: Budgets | UnsetType = UNSET,
         target: Targets | UnsetType = UNSET,
+        campaigns: Mapping[str, Limits] | None = None,
     ) -> None:
-        """Change the amounts of a bidder's limits. What was spent is kept.
+        """Change the amounts of a bidder's limits, or add campaigns. What was spent is kept.
 
         Limits that are not given do not change. If another node changes them at the same time,
         its change is kept. The change is in the log when this returns, and takes effect when it is
@@ -262,46 +289,37 @@ class Node:
             name: The bidder.
             budget: The new budgets, with the same periods and in the same order.
             target: The new targets, with the same kinds and periods and in the same order.
+            campaigns: New limits of campaigns, by name. Those that are new are added.
 
         Raises:
-            InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
+            InvalidParameterError: There are no limits, or limits of other kinds or periods.
         """
-        known = self.directory.find(name, changing=True)
+        new = dict(campaigns or {})
+        own = Limits(budget, target)
+        if own.given or not new:
+            new[""] = own
+
+        def change(before: BidderSettings) -> BidderSettings:
+            after = before.changed(name, new)
+            after.build().restore(before.build().state())  # raises if the bidder cannot continue
+            return after
+
+        self._change(name, change)
+
+    def _change(self, name: str, change: Callable[[BidderSettings], BidderSettings]) -> None:
+        """Change settings of a bidder that it may change while it runs."""
         while True:
-            append = self._changed(known, budget, target)
+            row = self.directory.find(name, changing=True).row
+            after = change(settings_from(row.settings))
+            text = msgspec.json.encode(after).decode()
+            logged = encode(Change(after.budget, after.target, after.campaigns))
+            append = Append(row.id, 1, CHANGE, logged, text, row.settings)
             with closing(self._connect()) as store:
                 if store.write([append], self.clock())[0]:
                     break
             self.directory.refresh()  # another change came first: apply this one to its result
-            known = self.directory.find(name, changing=True)
-        self.learner.has_grown([known.row.id])
+        self.learner.has_grown([row.id])
         self.learner.look()
-
-    @staticmethod
-    def _changed(
-        known: KnownBidder, budget: Budgets | UnsetType, target: Targets | UnsetType
-    ) -> Append:
-        """Return the log entry that changes the limits of a bidder."""
-        row = known.row
-        before = settings_from(row.settings)
-        if not before.limited:
-            raise InvalidParameterError(
-                f"The bidder {row.name!r} was created without limits, and limits cannot be added "
-                "later. Create another bidder with a budget or a target."
-            )
-        change = Change(
-            before.budget if budget is UNSET else budget,
-            before.target if target is UNSET else target,
-        )
-        after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
-        if not after.limited:
-            raise InvalidParameterError(
-                f"The limits of the bidder {row.name!r} can be changed, but not removed. Give it a "
-                "high budget instead, or create another bidder."
-            )
-        after.build().restore(before.build().state())  # raises if the bidder cannot continue
-        text = msgspec.json.encode(after).decode()
-        return Append(row.id, 1, CHANGE, encode(change), text, row.settings)
 
     # --- decisions -----------------------------------------------------------------------------
 
@@ -340,13 +358,16 @@ class Node:
             known.decisions += 1
             return _decided(known.loaded().bid(value, reserve=reserve, **labels))
         live, now = self._held(known), self.clock()
+        campaign = live.campaign(labels)
+        if paused := _paused(known, live, labels):
+            return paused
         with live.lock:  # decisions are logged in the order in which they are made
-            ahead = live.ahead()
+            ahead = live.ahead(campaign)
             bid, row = live.decide(Request(value, reserve, self._time(now, at), labels, now, ahead))
             live.unlogged.append(row)
             known.decisions += 1
             # Whether the decision may be answered before it is in the log.
-            early = not live.lost and time.monotonic() < live.until and live.covered()
+            early = not live.lost and time.monotonic() < live.until and live.covered(campaign)
             answer = _decided(bid)
             if early and not ahead:
                 return answer
@@ -409,11 +430,14 @@ class Node:
             Request(value, reserves[i], when, {key: columns[key][i] for key in columns}, now)
             for i, value in enumerate(values)
         ]
+        paused = [_paused(known, live, one.classes) for one in requests]
         with live.lock:
-            bids, rows = live.decide_many(requests)
+            asked, rows = live.decide_many([*compress(requests, map(not_, paused))])
+            made = map(_decided, asked)
+            answers = [one or next(made) for one in paused]
             live.unlogged += rows
-            decided = self.writer.decide(live, list(map(_decided, bids)))
-        known.decisions += count
+            decided = self.writer.decide(live, answers) if rows else _done(answers)
+        known.decisions += len(rows)
         return decided
 
     def _deciding(self, name: str) -> KnownBidder:
@@ -517,9 +541,7 @@ class Node:
                 self._latest.add(key, row)
         answer, forget = Reported(len(rows), tuple(errors)), partial(self._latest.remove, keys)
         if not rows:
-            reported: Future[Reported] = Future()
-            reported.set_result(answer)
-            return reported
+            return _done(answer)
         try:
             return self.writer.report(known.row.id, rows, answer, forget)
         except ServiceError:
@@ -587,6 +609,25 @@ class Node:
             "waiting": self.writer.waiting,
             "commits": self.writer.commits,
         }
+
+
+def _done(result: _Found) -> Future[_Found]:
+    future: Future[_Found] = Future()
+    future.set_result(result)
+    return future
+
+
+def _paused(known: KnownBidder, live: LiveBidder, classes: Mapping[str, Any]) -> Decided | None:
+    """Return the answer if the campaign of an auction is paused; raise if there is no such."""
+    campaigns = known.settings.campaigns
+    if campaigns is None or CAMPAIGN not in classes:
+        return None
+    campaign = classes[CAMPAIGN]
+    if known.settings.campaign(known.row.name, campaign).paused:
+        return Decided(None, None, f"The campaign {campaign!r} is paused. Resume it to bid again.")
+    if campaign not in live.bidder.accounts.sets:
+        raise NotReadyError(f"The campaign {campaign!r} is being added. Try again.")
+    return None
 
 
 def _decided(bid: Bid) -> Decided:

@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.limits import Budget, CostPer, ReturnOnSpend
-from crossbandit.service.causes import BidderExistsError
+from crossbandit.service.causes import BidderExistsError, UnknownCampaignError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from crossbandit.service.node import Node
 
 
 _MOST_BIDS = 15_000
 _LONGEST_NAME = 200
+_SHOWN = 20  # names in a message
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,6 +128,43 @@ Budgets = BudgetSettings | list[BudgetSettings] | None
 Targets = ReturnOnSpendSettings | CostPerSettings | list[TargetSettings] | None
 
 
+class CampaignSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a campaign: its own limits.
+
+    Attributes:
+        budget: A budget, several budgets, or None.
+        target: A target, several targets, or None.
+        paused: Whether it bids nothing.
+    """
+
+    budget: Budgets = None
+    target: Targets = None
+    paused: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget or a target."""
+        return bool(self.budget or self.target)
+
+
+class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """New budgets and targets of a bidder or of a campaign.
+
+    Attributes:
+        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
+        target: A target, several targets, or null for none. Leave it out to keep the present ones.
+    """
+
+    budget: Budgets | msgspec.UnsetType = msgspec.UNSET
+    target: Targets | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The limits that are not left out."""
+        found = {name: getattr(self, name) for name in ("budget", "target")}
+        return {name: one for name, one in found.items() if one is not msgspec.UNSET}
+
+
 class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a bidder of the service: those of `FirstPriceBidder` that JSON can hold.
 
@@ -144,6 +183,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             not learn and shows an alert, "warn" shows an alert, "accept" shows none.
         budget: A budget, several budgets, or None.
         target: A target, several targets, or None.
+        campaigns: In place of both, the settings of campaigns by name. Each keeps limits of its
+            own, and all learn one law. Decisions then take the name as the class "campaign".
         expires: After how many seconds a bid without an outcome counts as lost; None for never.
         horizon: The number of auctions to come, for budgets without a period.
         seed: The seed of random choices; None for a new one.
@@ -166,6 +207,7 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missing: str = "refuse"
     budget: Budgets = None
     target: Targets = None
+    campaigns: dict[str, CampaignSettings] | None = None
     expires: float | None = None
     horizon: int | None = None
     seed: int | None = None
@@ -173,11 +215,69 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.bids is None and self.value_range is not None:
             msgspec.structs.force_setattr(self, "bids", 100)
+        if self.campaigns is not None and CAMPAIGN not in self.classes:
+            msgspec.structs.force_setattr(self, "classes", (CAMPAIGN, *self.classes))
 
     @property
     def limited(self) -> bool:
-        """Whether the bidder has a budget or a target."""
-        return bool(self.budget or self.target)
+        """Whether the bidder has a budget or a target, or campaigns, which may get one."""
+        return self.campaigns is not None or self.sets[""].limited
+
+    @property
+    def sets(self) -> dict[str, CampaignSettings]:
+        """The sets of limits by campaign; without campaigns there is one, whose name is empty."""
+        if self.campaigns is not None:
+            return self.campaigns
+        return {"": CampaignSettings(self.budget, self.target)}
+
+    def campaign(self, bidder: str, name: Any) -> CampaignSettings:
+        """Return the settings of a campaign of a bidder; raise if it has none of this name."""
+        found = (self.campaigns or {}).get(name)
+        if found is None:
+            raise UnknownCampaignError(
+                f"The bidder {bidder!r} has no campaign {name!r}. Existing campaigns: "
+                f"{named(self.campaigns or {})}."
+            )
+        return found
+
+    def changed(self, name: str, new: Mapping[str, Limits]) -> BidderSettings:
+        """Return the settings with other limits; raise if they cannot be kept from now on.
+
+        Args:
+            name: The name of the bidder, for messages.
+            new: The new limits by campaign; without campaigns, of an empty name.
+        """
+        sets = dict(self.sets)
+        for campaign, limits in new.items():
+            whose = f"campaign {campaign!r}" if campaign else f"bidder {name!r}"
+            before = sets.get(campaign)
+            if (campaign == "") != (self.campaigns is None):
+                raise InvalidParameterError(
+                    f"The bidder {name!r} has no campaigns, and they cannot be added later. Create "
+                    "another bidder with campaigns={}."
+                    if campaign
+                    else f"The limits of the bidder {name!r} are those of its campaigns. Change "
+                    f"these: {named(sets)}."
+                )
+            if before is None:
+                sets[campaign] = CampaignSettings(**limits.given)
+                continue
+            after = sets[campaign] = msgspec.structs.replace(before, **limits.given)
+            if before.limited != after.limited:
+                raise InvalidParameterError(
+                    f"The limits of the {whose} can be changed, but not removed. Give it a high "
+                    "budget instead, or create another one."
+                    if before.limited
+                    else f"The {whose} was created without limits, and limits cannot be added "
+                    "later. Create another one with a budget or a target."
+                )
+        return self.with_sets(sets)
+
+    def with_sets(self, sets: dict[str, CampaignSettings]) -> BidderSettings:
+        """Return the settings with other sets of limits; see `sets`."""
+        if self.campaigns is not None:
+            return msgspec.structs.replace(self, campaigns=sets)
+        return msgspec.structs.replace(self, budget=sets[""].budget, target=sets[""].target)
 
     def build(self) -> FirstPriceBidder:
         """Return a new bidder with these settings.
@@ -189,7 +289,7 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(self.bids, int) and self.bids > _MOST_BIDS:
             reject("BidderSettings", "bids", f"at most {_MOST_BIDS}", self.bids)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
-        given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
+        given |= limits_of(self)
         given["seed"] = secrets.randbits(63) if self.seed is None else self.seed
         return FirstPriceBidder(**given)
 
@@ -218,12 +318,23 @@ def settings_from(content: bytes | str) -> BidderSettings:
         raise InvalidParameterError(f"The settings of a bidder are not valid: {error}.") from None
 
 
-def limits_of(given: Budgets | Targets) -> list[Any] | None:
-    """Return limits in the form that `FirstPriceBidder` takes."""
-    if given is None:
-        return None
-    several = given if isinstance(given, list) else [given]
-    return [one.limit() for one in several] or None
+def limits_of(given: Any) -> dict[str, Any]:
+    """Return the limits of settings, or of a change of them, as `FirstPriceBidder` takes them."""
+    if getattr(given, "campaigns", None) is not None:
+        return {"campaigns": {name: limits_of(one) for name, one in given.campaigns.items()}}
+    return {"budget": _several(given.budget), "target": _several(given.target)}
+
+
+def _several(given: Budgets | Targets) -> list[Any] | None:
+    limits = given if isinstance(given, list) else [given]
+    return [one.limit() for one in limits if one is not None] or None
+
+
+def named(names: Iterable[str]) -> str:
+    """Return some names for a message."""
+    found = sorted(names)
+    more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return (", ".join(found[:_SHOWN]) or "none") + more
 
 
 # --- the file with the bidders -------------------------------------------------------------------

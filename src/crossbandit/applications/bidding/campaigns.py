@@ -268,9 +268,10 @@ class Accounts:
 
     def name_of(self, bid: Any) -> str | None:
         """Return the name of the campaign of a bid; None if there is none, or if it is a token."""
-        labels = getattr(bid, "classes", ())
-        known = self.place is not None and len(labels) > self.place
-        return self._known(labels[self.place]) if known else None
+        labels: Any = getattr(bid, "classes", ())
+        if self.place is None or len(labels) <= self.place:
+            return None
+        return self._known(labels[self.place])
 
     def _known(self, label: Any) -> str | None:
         """Return the name of a campaign, from its name or what a token has in place of it."""
@@ -303,7 +304,8 @@ class Accounts:
         for spending, rows in parts:
             if spending is not None:
                 some = bids if len(rows) == len(bids) else bids.part(rows)
-                found += spending.settled_many(some, *(one[rows] for one in shown), own)
+                won, least = (one[rows] for one in shown)
+                found += spending.settled_many(some, won, least, own)
         return found
 
     def withdraw(self, taken: Sequence[Any]) -> None:
