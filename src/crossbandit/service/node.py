@@ -46,7 +46,7 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.settings import Limits, checked_name, settings_from
+from crossbandit.service.settings import CampaignChanges, Limits, checked_name, settings_from
 from crossbandit.service.store import CHANGE, Append, NewBidder
 from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
@@ -255,14 +255,9 @@ class Node:
         if campaign is None:
             self._write(name, lambda store, bidder: store.pause(bidder, paused=paused))
             return
-
-        def change(before: BidderSettings) -> BidderSettings:
-            sets = dict(before.campaigns or {})
-            found = before.campaign(name, campaign)
-            sets[campaign] = msgspec.structs.replace(found, paused=paused)
-            return before.with_sets(sets)
-
-        self._change(name, change)
+        self.directory.refresh()  # another node may have added it
+        self.settings(name).campaign(name, campaign)
+        self.change(name, campaigns={campaign: CampaignChanges(paused=paused)})
 
     def _write(self, name: str, write: Callable[[Session, int], bool]) -> None:
         """Write to the row of a bidder; `write` returns whether there is one of this number."""
@@ -289,7 +284,7 @@ class Node:
             name: The bidder.
             budget: The new budgets, with the same periods and in the same order.
             target: The new targets, with the same kinds and periods and in the same order.
-            campaigns: New limits of campaigns, by name. Those that are new are added.
+            campaigns: New settings of campaigns, by name. Those that are new are added.
 
         Raises:
             InvalidParameterError: There are no limits, or limits of other kinds or periods.
@@ -299,18 +294,11 @@ class Node:
         if own.given or not new:
             new[""] = own
 
-        def change(before: BidderSettings) -> BidderSettings:
-            after = before.changed(name, new)
-            after.build().restore(before.build().state())  # raises if the bidder cannot continue
-            return after
-
-        self._change(name, change)
-
-    def _change(self, name: str, change: Callable[[BidderSettings], BidderSettings]) -> None:
-        """Change settings of a bidder that it may change while it runs."""
         while True:
             row = self.directory.find(name, changing=True).row
-            after = change(settings_from(row.settings))
+            before = settings_from(row.settings)
+            after = before.changed(name, new)
+            after.build().restore(before.build().state())  # raises if the bidder cannot continue
             text = msgspec.json.encode(after).decode()
             logged = encode(Change(after.budget, after.target, after.campaigns))
             append = Append(row.id, 1, CHANGE, logged, text, row.settings)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _MOST_BIDS = 15_000
 _LONGEST_NAME = 200
 _SHOWN = 20  # names in a message
+_CHANGEABLE = {"budget", "target", "campaigns"}  # of the settings of a bidder that has learned
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -160,9 +161,21 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The limits that are not left out."""
-        found = {name: getattr(self, name) for name in ("budget", "target")}
+        """What is not left out."""
+        found = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: one for name, one in found.items() if one is not msgspec.UNSET}
+
+
+class CampaignChanges(Limits, frozen=True, forbid_unknown_fields=True):
+    """New settings of a campaign.
+
+    Attributes:
+        budget: As for a bidder.
+        target: As for a bidder.
+        paused: Whether it bids nothing. Leave it out to keep what is so.
+    """
+
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -248,8 +261,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             new: The new limits by campaign; without campaigns, of an empty name.
         """
         sets = dict(self.sets)
-        for campaign, limits in new.items():
-            whose = f"campaign {campaign!r}" if campaign else f"bidder {name!r}"
+        for campaign, changes in new.items():
+            whose = _of(name, campaign)
             before = sets.get(campaign)
             if (campaign == "") != (self.campaigns is None):
                 raise InvalidParameterError(
@@ -260,9 +273,9 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     f"these: {named(sets)}."
                 )
             if before is None:
-                sets[campaign] = CampaignSettings(**limits.given)
+                sets[campaign] = CampaignSettings(**changes.given)
                 continue
-            after = sets[campaign] = msgspec.structs.replace(before, **limits.given)
+            after = sets[campaign] = msgspec.structs.replace(before, **changes.given)
             if before.limited != after.limited:
                 raise InvalidParameterError(
                     f"The limits of the {whose} can be changed, but not removed. Give it a high "
@@ -388,7 +401,7 @@ def _settings(file: Path, name: str, table: object) -> BidderSettings:
 def add_bidders(
     node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
 ) -> list[str]:
-    """Create the bidders that are not in the store yet.
+    """Create the bidders, and the campaigns of bidders, that are not in the store yet.
 
     The limits of a bidder in the store may have been changed while it ran. So by default the limits
     in the store are kept.
@@ -403,26 +416,47 @@ def add_bidders(
                 continue
             except BidderExistsError:  # another node has just created it
                 node.directory.refresh()
-        known = node.settings(name)
-        others = [
-            field
-            for field in settings.__struct_fields__
-            if getattr(settings, field) != getattr(known, field)
-        ]
-        if not set(others) <= {"budget", "target"}:
+        changes = _changes(name, settings, node.settings(name), changing=limits_from_file)
+        if changes:
+            node.change(name, campaigns=changes)
+    return created
+
+
+def _changes(
+    name: str, wanted: BidderSettings, known: BidderSettings, *, changing: bool
+) -> dict[str, CampaignChanges]:
+    """Return how the limits of a bidder in the store are changed, by campaign.
+
+    changing: whether the limits of the file are used where they differ.
+    """
+    for field in wanted.__struct_fields__:
+        if field not in _CHANGEABLE and getattr(wanted, field) != getattr(known, field):
             raise InvalidParameterError(
-                f"The bidder {name!r} is in the store with another {others[0]!r}: "
-                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
+                f"The bidder {name!r} is in the store with another {field!r}: "
+                f"{getattr(known, field)!r}. It has learned with this setting. Change the file "
                 "back, give the new bidder another name, or delete the old one."
             )
-        for field in others:
-            message = (
-                "The %s of the bidder %r is now %s, as in the file. It was %s."
-                if limits_from_file
-                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
-                "the store is used. To use the one in the file, start with --limits-from-file."
-            )
-            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
-        if others and limits_from_file:
-            node.change(name, **{field: getattr(settings, field) for field in others})
-    return created
+    message = (
+        "The %s of the %s is now %s, as in the file. It was %s."
+        if changing
+        else "The %s of the %s is %s in the file and %s in the store. The one in the store is "
+        "used. To use the one in the file, start with --limits-from-file."
+    )
+    found = {}
+    for campaign, one in wanted.sets.items():
+        before, given = known.sets.get(campaign), msgspec.structs.asdict(one)
+        if before is not None:
+            given = {
+                field: given[field]
+                for field in Limits.__struct_fields__
+                if given[field] != getattr(before, field)
+            }
+            for field, value in given.items():
+                _log.warning(message, field, _of(name, campaign), value, getattr(before, field))
+        if before is None or (given and changing):
+            found[campaign] = CampaignChanges(**given)
+    return found
+
+
+def _of(bidder: str, campaign: str) -> str:
+    return f"campaign {campaign!r} of the bidder {bidder!r}" if campaign else f"bidder {bidder!r}"

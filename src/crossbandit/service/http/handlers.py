@@ -36,7 +36,7 @@ from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from crossbandit.service.log_lines import request_id
-from crossbandit.service.settings import BidderSettings, Limits
+from crossbandit.service.settings import BidderSettings, CampaignChanges, Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -139,10 +139,10 @@ class Changes(Limits, frozen=True, forbid_unknown_fields=True):
     Attributes:
         budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
         target: A target, several targets, or null for none. Leave it out to keep the present ones.
-        campaigns: New limits of campaigns by name; those that are new are added. Null for none.
+        campaigns: New settings of campaigns by name. Those that are new are added.
     """
 
-    campaigns: dict[str, Limits] | None = None
+    campaigns: dict[str, CampaignChanges] | msgspec.UnsetType = msgspec.UNSET
 
 
 class CampaignQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -639,7 +639,7 @@ def create(service: Service, call: Call) -> Bidder:
 @operation("PATCH", "", ADMIN, body=Changes, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs, or add campaigns."""
-    service.node.change(call.name, **call.body.given, campaigns=call.body.campaigns)
+    service.node.change(call.name, **call.body.given)
     return bidder(service, call)
 
 
@@ -712,6 +712,8 @@ def document() -> bytes:
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for query in {one.query.__name__ for one in OPERATIONS if one.query is not None}:
+        del schemas[query]
     return to_json(
         {
             "openapi": "3.1.0",
@@ -756,10 +758,10 @@ def _json(kind: type) -> dict[str, Any]:
 
 
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the parameters of the query, and remove its struct from the schemas."""
+    """Return the parameters of the query, which have no schema of their own."""
     if one.query is None:
         return []
-    schema = schemas.pop(one.query.__name__)
+    schema = schemas[one.query.__name__]
     found = []
     for name, inner in schema["properties"].items():
         where: dict[str, Any] = {"name": name, "in": "query"}
