@@ -255,11 +255,11 @@ class Accounts:
         """Return the set of an auction, by its classes; raise if there is no such campaign."""
         if self.place is None:
             return self.only
-        name: Any = labels[self.place]
-        if name not in self.sets:
+        name = self._known(labels[self.place])
+        if name is None:
             known = ", ".join(map(repr, [*self.sets][:10])) or "none so far"
             expected = f"the name of a campaign of the bidder ({known}); add a new one first"
-            reject("bid", CAMPAIGN, expected, name, error=InvalidContextError)
+            reject("bid", CAMPAIGN, expected, labels[self.place], error=InvalidContextError)
         return self.sets[name]
 
     def paying(self, bid: Any) -> Spending | None:
