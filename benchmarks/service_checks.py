@@ -27,10 +27,10 @@ SPARE = "spare"  # a bidder that is deleted and created again
 def settings_of(budget: float) -> dict[str, BidderSettings]:
     """Return the settings of the bidders, by name."""
     limits = BudgetSettings(budget or 1.0, per=10**9, pacing="asap", worst_case=0.0)
-    campaigns = {
-        name: CampaignSettings(most and msgspec.structs.replace(limits, amount=most))
-        for name, most in zip(CAMPAIGNS, most_of(budget or 1.0)["campaigns"].values(), strict=True)
-    }
+    campaigns = {name: CampaignSettings() for name in CAMPAIGNS}
+    for name, most in most_of(budget or 1.0)["campaigns"].items():
+        if most is not None:
+            campaigns[name] = CampaignSettings(msgspec.structs.replace(limits, amount=most))
     return {
         "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
         "limited": BidderSettings(value_range=(0, 10), bids=11, max_bid=3.0, seed=1, budget=limits),

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from crossbandit.limits import LimitStatus
 
 ASAP: dict[str, Any] = {"per": "day", "pacing": "asap", "worst_case": 0.0}
 
@@ -79,7 +78,7 @@ def learned(node: Node) -> int:
     return figures.won + figures.lost
 
 
-def status(node: Node, campaign: str) -> LimitStatus:
+def status(node: Node, campaign: str) -> Any:
     return node.bidder("shop").campaigns[campaign].limits[0]
 
 
@@ -132,7 +131,8 @@ def test_a_batch_is_paid_by_its_campaigns_and_read_again_as_it_was_decided(addre
     node = Node(open_store(address), poll=0.05, publish=1e6)
     node.start()
     node.create("shop", shop(shoes=3000.0, boots=2000.0, free=None))
-    rng, tokens = np.random.default_rng(3), {}
+    rng = np.random.default_rng(3)
+    tokens: dict[str, list[Decided]] = {}
     for _ in range(6):
         names = rng.choice(["shoes", "boots", "free"], 40).tolist()
         made: Any = node.decide_many(

@@ -373,6 +373,11 @@ def test_impossible_settings_are_refused(app: Starlette) -> None:
     answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [5, 0]})
     assert (answer.status, answer.json["code"]) == (400, "invalid")
     assert "'value_range' parameter of FirstPriceBidder" in answer.json["message"]
+    for seconds in (-1e17, 0.0):
+        budget = {"amount": 5, "per": {"seconds": seconds}}
+        answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [0, 5], "budget": budget})
+        assert (answer.status, answer.json["code"]) == (400, "invalid")
+        assert "'per'" in answer.json["message"]
 
 
 @pytest.mark.parametrize(

@@ -68,27 +68,14 @@ class Totals(msgspec.Struct):
 
 
 class Tally(Totals):
-    """Counts of all outcomes, and of each minute. They are part of the state of a bidder.
+    """Counts of all outcomes, and of each minute. They are part of the state of a bidder."""
 
-    Attributes:
-        won: The number of auctions won.
-        lost: The number of auctions lost.
-        value: The sum of the values won.
-        spend: The money paid.
-        decisions: The number of decisions made under limits.
-        corrected: The number of outcomes that a correction has replaced.
-        refused: The number of outcomes that were not learned, by cause.
-        minutes: The latest minutes in which something happened, in the order of arrival.
-        delay: How many seconds after their bids outcomes came lately; None if none came.
-        campaigns: What the outcomes of each campaign add up to.
-    """
-
-    decisions: int = 0
-    corrected: int = 0
-    refused: dict[str, int] = {}
-    minutes: list[Minute] = []
-    delay: float | None = None
-    campaigns: dict[str, Totals] = {}
+    decisions: int = 0  # the number of decisions made under limits
+    corrected: int = 0  # the number of outcomes that a correction has replaced
+    refused: dict[str, int] = {}  # the number of outcomes that were not learned, by cause
+    minutes: list[Minute] = []  # the latest in which something happened, in the order of arrival
+    delay: float | None = None  # how many seconds after their bids outcomes came lately
+    campaigns: dict[str, Totals] = {}  # what the outcomes of each campaign add up to
 
     def minute(self, at: float) -> Minute:
         """Return the minute of the latest arrival."""

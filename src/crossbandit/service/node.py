@@ -46,7 +46,7 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.settings import CampaignChanges, Limits, checked_name, settings_from
+from crossbandit.service.settings import CampaignChanges, checked_name, settings_from
 from crossbandit.service.store import CHANGE, Append, NewBidder
 from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
@@ -272,7 +272,7 @@ class Node:
         *,
         budget: Budgets | UnsetType = UNSET,
         target: Targets | UnsetType = UNSET,
-        campaigns: Mapping[str, Limits] | None = None,
+        campaigns: Mapping[str, CampaignChanges] | None = None,
     ) -> None:
         """Change the amounts of a bidder's limits, or add campaigns. What was spent is kept.
 
@@ -290,7 +290,7 @@ class Node:
             InvalidParameterError: There are no limits, or limits of other kinds or periods.
         """
         new = dict(campaigns or {})
-        own = Limits(budget, target)
+        own = CampaignChanges(budget, target)
         if own.given or not new:
             new[""] = own
 

@@ -53,7 +53,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         per = given["per"]
         if isinstance(per, Seconds):
-            given["per"] = timedelta(seconds=min(per.seconds, 1e9))
+            given["per"] = timedelta(seconds=max(-1.0, min(per.seconds, 1e9)))
         return self.made(**given)
 
 
@@ -148,34 +148,24 @@ class CampaignSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bool(self.budget or self.target)
 
 
-class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """New budgets and targets of a bidder or of a campaign.
+class CampaignChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """New settings of a campaign. What is left out does not change.
 
     Attributes:
-        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
-        target: A target, several targets, or null for none. Leave it out to keep the present ones.
+        budget: A budget, several budgets, or null for none.
+        target: A target, several targets, or null for none.
+        paused: Whether it bids nothing.
     """
 
     budget: Budgets | msgspec.UnsetType = msgspec.UNSET
     target: Targets | msgspec.UnsetType = msgspec.UNSET
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def given(self) -> dict[str, Any]:
         """What is not left out."""
         found = {name: getattr(self, name) for name in self.__struct_fields__}
         return {name: one for name, one in found.items() if one is not msgspec.UNSET}
-
-
-class CampaignChanges(Limits, frozen=True, forbid_unknown_fields=True):
-    """New settings of a campaign.
-
-    Attributes:
-        budget: As for a bidder.
-        target: As for a bidder.
-        paused: Whether it bids nothing. Leave it out to keep what is so.
-    """
-
-    paused: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -253,12 +243,12 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         return found
 
-    def changed(self, name: str, new: Mapping[str, Limits]) -> BidderSettings:
+    def changed(self, name: str, new: Mapping[str, CampaignChanges]) -> BidderSettings:
         """Return the settings with other limits; raise if they cannot be kept from now on.
 
         Args:
             name: The name of the bidder, for messages.
-            new: The new limits by campaign; without campaigns, of an empty name.
+            new: What changes, by campaign; without campaigns, of an empty name.
         """
         sets = dict(self.sets)
         for campaign, changes in new.items():
@@ -448,7 +438,7 @@ def _changes(
         if before is not None:
             given = {
                 field: given[field]
-                for field in Limits.__struct_fields__
+                for field in ("budget", "target")
                 if given[field] != getattr(before, field)
             }
             for field, value in given.items():

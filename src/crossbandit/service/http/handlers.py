@@ -36,7 +36,7 @@ from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from crossbandit.service.log_lines import request_id
-from crossbandit.service.settings import BidderSettings, CampaignChanges, Limits
+from crossbandit.service.settings import BidderSettings, Budgets, CampaignChanges, Targets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -133,16 +133,18 @@ class OutcomeBatch(msgspec.Struct, forbid_unknown_fields=True):
     outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
 
 
-class Changes(Limits, frozen=True, forbid_unknown_fields=True):
-    """New budgets and targets of a bidder, or of its campaigns.
+class Changes(msgspec.Struct, forbid_unknown_fields=True):
+    """New budgets and targets of a bidder, or of its campaigns. What is left out does not change.
 
     Attributes:
-        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
-        target: A target, several targets, or null for none. Leave it out to keep the present ones.
+        budget: A budget, several budgets, or null for none.
+        target: A target, several targets, or null for none.
         campaigns: New settings of campaigns by name. Those that are new are added.
     """
 
-    campaigns: dict[str, CampaignChanges] | msgspec.UnsetType = msgspec.UNSET
+    budget: Budgets | msgspec.UnsetType = msgspec.UNSET
+    target: Targets | msgspec.UnsetType = msgspec.UNSET
+    campaigns: dict[str, CampaignChanges] = {}
 
 
 class CampaignQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -639,7 +641,8 @@ def create(service: Service, call: Call) -> Bidder:
 @operation("PATCH", "", ADMIN, body=Changes, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
     """Change the budgets or the targets of a bidder while it runs, or add campaigns."""
-    service.node.change(call.name, **call.body.given)
+    new = call.body
+    service.node.change(call.name, budget=new.budget, target=new.target, campaigns=new.campaigns)
     return bidder(service, call)
 
 
