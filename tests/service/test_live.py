@@ -23,7 +23,7 @@ from crossbandit.service.contents import (
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
-from crossbandit.service.settings import CampaignChanges, CampaignSettings
+from crossbandit.service.settings import CampaignChanges, CampaignSettings, changed
 from crossbandit.service.store import CHANGE, OUTCOMES, DecisionRow, Entries
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
@@ -64,7 +64,7 @@ def with_budgets(settings: BidderSettings, first: list[BudgetSettings], other: f
         return msgspec.structs.replace(settings, budget=first)
     second = [BudgetSettings(other, per="day")]
     new = {f"campaign{i}": CampaignChanges(one) for i, one in enumerate((first, second))}
-    return settings.changed("shop", new)
+    return changed("shop", settings, new)
 
 
 def limits(live: LiveBidder) -> list[Any]:
@@ -219,10 +219,10 @@ def test_the_state_is_a_function_of_the_log(name: str) -> None:
         after = with_budgets(script.settings, budgets, 9.0)
         if after.campaigns is None:
             target = ReturnOnSpendSettings(1.5, keep="long-run")
-            after = after.changed("shop", {"": CampaignChanges(target=target)})
+            after = changed("shop", after, {"": CampaignChanges(target=target)})
         else:  # one more
             new = CampaignChanges(BudgetSettings(8.0, per="hour"))
-            after = after.changed("shop", {"campaign3": new})
+            after = changed("shop", after, {"campaign3": new})
         script.add(1, CHANGE, encode(Change(after.budget, after.target, after.campaigns)))
         assert [one.limit.amount for one in limits(script.live)[:2]] == [55.0, 7.0]
         script.levels = max(3, len(after.sets))

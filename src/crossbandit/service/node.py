@@ -46,7 +46,13 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.settings import CampaignChanges, checked_name, settings_from
+from crossbandit.service.settings import (
+    CampaignChanges,
+    campaign_of,
+    changed,
+    checked_name,
+    settings_from,
+)
 from crossbandit.service.store import CHANGE, Append, NewBidder
 from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
@@ -256,7 +262,7 @@ class Node:
             self._write(name, lambda store, bidder: store.pause(bidder, paused=paused))
             return
         self.directory.refresh()  # another node may have added it
-        self.settings(name).campaign(name, campaign)
+        campaign_of(name, self.settings(name), campaign)
         self.change(name, campaigns={campaign: CampaignChanges(paused=paused)})
 
     def _write(self, name: str, write: Callable[[Session, int], bool]) -> None:
@@ -297,7 +303,7 @@ class Node:
         while True:
             row = self.directory.find(name, changing=True).row
             before = settings_from(row.settings)
-            after = before.changed(name, new)
+            after = changed(name, before, new)
             after.build().restore(before.build().state())  # raises if the bidder cannot continue
             text = msgspec.json.encode(after).decode()
             logged = encode(Change(after.budget, after.target, after.campaigns))
@@ -611,7 +617,7 @@ def _paused(known: KnownBidder, live: LiveBidder, classes: Mapping[str, Any]) ->
     if campaigns is None or CAMPAIGN not in classes:
         return None
     campaign = classes[CAMPAIGN]
-    if known.settings.campaign(known.row.name, campaign).paused:
+    if campaign_of(known.row.name, known.settings, campaign).paused:
         return Decided(None, None, f"The campaign {campaign!r} is paused. Resume it to bid again.")
     if campaign not in live.bidder.accounts.sets:
         raise NotReadyError(f"The campaign {campaign!r} is being added. Try again.")

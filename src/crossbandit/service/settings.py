@@ -233,55 +233,6 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return self.campaigns
         return {"": CampaignSettings(self.budget, self.target)}
 
-    def campaign(self, bidder: str, name: Any) -> CampaignSettings:
-        """Return the settings of a campaign of a bidder; raise if it has none of this name."""
-        found = (self.campaigns or {}).get(name)
-        if found is None:
-            raise UnknownCampaignError(
-                f"The bidder {bidder!r} has no campaign {name!r}. Existing campaigns: "
-                f"{named(self.campaigns or {})}."
-            )
-        return found
-
-    def changed(self, name: str, new: Mapping[str, CampaignChanges]) -> BidderSettings:
-        """Return the settings with other limits; raise if they cannot be kept from now on.
-
-        Args:
-            name: The name of the bidder, for messages.
-            new: What changes, by campaign; without campaigns, of an empty name.
-        """
-        sets = dict(self.sets)
-        for campaign, changes in new.items():
-            whose = _of(name, campaign)
-            before = sets.get(campaign)
-            if (campaign == "") != (self.campaigns is None):
-                raise InvalidParameterError(
-                    f"The bidder {name!r} has no campaigns, and they cannot be added later. Create "
-                    "another bidder with campaigns={}."
-                    if campaign
-                    else f"The limits of the bidder {name!r} are those of its campaigns. Change "
-                    f"these: {named(sets)}."
-                )
-            if before is None:
-                sets[campaign] = CampaignSettings(**changes.given)
-                continue
-            after = sets[campaign] = msgspec.structs.replace(before, **changes.given)
-            if before.limited != after.limited:
-                raise InvalidParameterError(
-                    f"The limits of the {whose} can be changed, but not removed. Give it a high "
-                    "budget instead, or create another one."
-                    if before.limited
-                    else f"The {whose} was created without limits, and limits cannot be added "
-                    "later. Create another one with a budget or a target."
-                )
-        return self.with_sets(sets)
-
-    def with_sets(self, sets: dict[str, CampaignSettings]) -> BidderSettings:
-        """Return the settings with other sets of limits; see `sets`."""
-        if self.campaigns is not None:
-            return msgspec.structs.replace(self, campaigns=sets)
-        return msgspec.structs.replace(self, budget=sets[""].budget, target=sets[""].target)
-
     def build(self) -> FirstPriceBidder:
         """Return a new bidder with these settings.
 
@@ -295,6 +246,51 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given |= limits_of(self)
         given["seed"] = secrets.randbits(63) if self.seed is None else self.seed
         return FirstPriceBidder(**given)
+
+
+def campaign_of(bidder: str, settings: BidderSettings, name: object) -> CampaignSettings:
+    """Return the settings of a campaign of a bidder; raise if it has none of this name."""
+    known = settings.campaigns or {}
+    if not isinstance(name, str) or name not in known:
+        raise UnknownCampaignError(
+            f"The bidder {bidder!r} has no campaign {name!r}. Existing campaigns: {_named(known)}."
+        )
+    return known[name]
+
+
+def changed(
+    name: str, settings: BidderSettings, new: Mapping[str, CampaignChanges]
+) -> BidderSettings:
+    """Return the settings of a bidder with other limits; raise if it cannot keep them from now on.
+
+    new: what changes, by campaign; without campaigns, of an empty name.
+    """
+    sets = dict(settings.sets)
+    for campaign, changes in new.items():
+        before, whose = sets.get(campaign), _of(name, campaign)
+        if (campaign == "") != (settings.campaigns is None):
+            raise InvalidParameterError(
+                f"The bidder {name!r} has no campaigns, and they cannot be added later. Create "
+                "another bidder with campaigns={}."
+                if campaign
+                else f"The limits of the bidder {name!r} are those of its campaigns. Change "
+                f"these: {_named(sets)}."
+            )
+        if before is None:
+            sets[campaign] = CampaignSettings(**changes.given)
+            continue
+        after = sets[campaign] = msgspec.structs.replace(before, **changes.given)
+        if before.limited != after.limited:
+            raise InvalidParameterError(
+                f"The limits of the {whose} can be changed, but not removed. Give it a high "
+                "budget instead, or create another one."
+                if before.limited
+                else f"The {whose} was created without limits, and limits cannot be added later. "
+                "Create another one with a budget or a target."
+            )
+    if settings.campaigns is not None:
+        return msgspec.structs.replace(settings, campaigns=sets)
+    return msgspec.structs.replace(settings, budget=sets[""].budget, target=sets[""].target)
 
 
 def checked_name(owner: str, name: str) -> str:
@@ -333,7 +329,7 @@ def _several(given: Budgets | Targets) -> list[Any] | None:
     return [one.limit() for one in limits if one is not None] or None
 
 
-def named(names: Iterable[str]) -> str:
+def _named(names: Iterable[str]) -> str:
     """Return some names for a message."""
     found = sorted(names)
     more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""

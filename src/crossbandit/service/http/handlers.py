@@ -144,7 +144,7 @@ class Changes(msgspec.Struct, forbid_unknown_fields=True):
 
     budget: Budgets | msgspec.UnsetType = msgspec.UNSET
     target: Targets | msgspec.UnsetType = msgspec.UNSET
-    campaigns: dict[str, CampaignChanges] = {}
+    campaigns: dict[Annotated[str, msgspec.Meta(min_length=1)], CampaignChanges] = {}
 
 
 class CampaignQuery(msgspec.Struct, forbid_unknown_fields=True):
