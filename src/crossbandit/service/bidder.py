@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.spending import Spending
     from crossbandit.core.types import Booleans
     from crossbandit.service.contents import Request, Row
-    from crossbandit.service.settings import BidderSettings, CampaignSettings
+    from crossbandit.service.settings import BidderSettings
     from crossbandit.service.store import BidderRow, Session
 
 
@@ -609,7 +609,8 @@ class KnownBidder:
             tally = learned.tally
         last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
-        limits, campaigns = learned.limits, self._campaigns
+        limits, settings = learned.limits, self._readable
+        campaigns = (settings and settings.campaigns) or {}
         apart: dict[str, list[LimitFigures]] = {}
         for one in limits:
             apart.setdefault(one.campaign, []).append(one)
@@ -623,7 +624,7 @@ class KnownBidder:
         return BidderFigures(
             name=row.name,
             paused=row.paused,
-            limited=self._limited,
+            limited=settings is not None and settings.limited,
             holder=row.holder,
             decisions=self.decisions,
             won=tally.won,
@@ -656,22 +657,16 @@ class KnownBidder:
         )
 
     @property
-    def _limited(self) -> bool:
+    def _readable(self) -> BidderSettings | None:
+        """Its settings; None if they are those of another version."""
         try:
-            return self.settings.limited
+            return self.settings
         except NotReadyError:
-            return False
-
-    @property
-    def _campaigns(self) -> dict[str, CampaignSettings]:
-        try:
-            return self.settings.campaigns or {}
-        except NotReadyError:
-            return {}
+            return None
 
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
         """Return the minutes of the log. Without limits, add the decisions of this process."""
-        if self._limited:
+        if self._readable is not None and self._readable.limited:
             return tuple(minutes)
         by_time = {one.time: one for one in minutes}
         before = 0

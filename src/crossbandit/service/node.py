@@ -16,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from crossbandit.algorithms.learners.tokens import Token, checked_key, token_bytes
 from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.core.validation import reject, verbatim
+from crossbandit.core.validation import reject
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
@@ -34,7 +34,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client.client import address_parts
+from crossbandit.service.client.client import address_parts, column_of
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -418,8 +418,10 @@ class Node:
             return list(map(_decided, bids))
         live, now = self._held(known), self.clock()
         when, count = self._time(now, at), len(values)
-        reserves = _column("reserve", reserve, count)
-        columns = {key: _column(key, column, count) for key, column in labels.items()}
+        reserves = column_of("decide_many", "reserve", reserve, count)
+        columns = {
+            key: column_of("decide_many", key, column, count) for key, column in labels.items()
+        }
         requests = [
             Request(value, reserves[i], when, {key: columns[key][i] for key in columns}, now)
             for i, value in enumerate(values)
@@ -627,14 +629,3 @@ def _paused(known: KnownBidder, live: LiveBidder, classes: Mapping[str, Any]) ->
 def _decided(bid: Bid) -> Decided:
     token = None if bid.amount is None else bid.text
     return Decided(bid.amount, token, bid.reason)
-
-
-def _column(name: str, given: Any, count: int) -> Sequence[Any]:
-    """Return a value for each auction; one value is for all."""
-    if not isinstance(given, list | tuple):
-        return [given] * count
-    if len(given) != count:
-        expected = f"one value, or one for each of {count} auctions"
-        got = verbatim(f"{len(given)}")
-        reject("decide_many", name, expected, got, error=InvalidContextError)
-    return given
