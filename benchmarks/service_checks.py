@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from crossbandit.algorithms.learners.tokens import Token, to_text, token_bytes
-from crossbandit.service import BidderSettings, BudgetSettings, open_store
+from crossbandit.service import BidderSettings, BudgetSettings, CampaignSettings, open_store
 from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.contents import Row, rows_of
 from crossbandit.service.store import OUTCOMES, Checkpoint
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
     from crossbandit.service.store import Session
 
-NAMES = ("plain", "limited")
+NAMES = ("plain", "limited", "campaigns")
+CAMPAIGNS = ("shoes", "boots", "free")
 _NOW = 2e9  # when the bidders of a store go on
 SPARE = "spare"  # a bidder that is deleted and created again
 
@@ -25,11 +27,24 @@ SPARE = "spare"  # a bidder that is deleted and created again
 def settings_of(budget: float) -> dict[str, BidderSettings]:
     """Return the settings of the bidders, by name."""
     limits = BudgetSettings(budget or 1.0, per=10**9, pacing="asap", worst_case=0.0)
+    campaigns = {name: CampaignSettings() for name in CAMPAIGNS}
+    for name, most in most_of(budget or 1.0)["campaigns"].items():
+        if most is not None:
+            campaigns[name] = CampaignSettings(msgspec.structs.replace(limits, amount=most))
     return {
         "plain": BidderSettings(value_range=(0, 10), bids=11, seed=1),
         "limited": BidderSettings(value_range=(0, 10), bids=11, max_bid=3.0, seed=1, budget=limits),
+        "campaigns": BidderSettings(
+            value_range=(0, 10), bids=11, max_bid=3.0, seed=1, campaigns=campaigns
+        ),
         SPARE: BidderSettings(value_range=(0, 10), bids=11),
     }
+
+
+def most_of(budget: float) -> dict[str, dict[str, float | None]]:
+    """Return the budgets of bidders, by campaign; without campaigns there is one, with no name."""
+    campaigns = dict(zip(CAMPAIGNS, (0.6 * budget, 0.2 * budget, None), strict=True))
+    return {"plain": {"": None}, "limited": {"": budget}, "campaigns": campaigns}
 
 
 class Said(NamedTuple):
@@ -37,27 +52,48 @@ class Said(NamedTuple):
 
     Attributes:
         reported: The tokens of outcomes that were acknowledged, by bidder.
-        decided: The tokens of decisions under the budget that were answered, with what they cost.
-        problems: The problems with the store, by the file of the process that had them.
+        decided: The tokens of decisions under limits that were answered, with what they cost, by
+            bidder and campaign.
+        problems: The problems with the store, with their times, by the file of the process.
+        halts: When a process had not run for a while, by its file.
     """
 
     reported: dict[str, set[str]]
-    decided: dict[str, float]
-    problems: dict[Path, str]
+    decided: dict[tuple[str, str], dict[str, float]]
+    problems: dict[Path, list[tuple[float, str]]]
+    halts: dict[Path, list[float]]
+
+    def troubled(self, stopped: set[Path], slack: float) -> list[tuple[float, str]]:
+        """Return the problems of processes that were not stopped.
+
+        Those that came soon after such a process could not run are left out: the machine was busy.
+        """
+        busy = [at for path, times in self.halts.items() if path not in stopped for at in times]
+        return [
+            (at, problem)
+            for path, problems in self.problems.items()
+            if path not in stopped
+            for at, problem in problems
+            if not any(0.0 <= at - halt < slack for halt in busy)
+        ]
 
 
 def said(notes: Path) -> Said:
     """Read what processes have written down; a last line may be cut off."""
-    found = Said({name: set() for name in NAMES}, {}, {})
+    decided: dict[tuple[str, str], dict[str, float]] = {}
+    found = Said({name: set() for name in NAMES}, decided, {}, {})
     for path in notes.iterdir():
         for line in path.read_text().split("\n")[:-1]:
-            kind, first, second = line.split(" ")
+            kind, first, second, *rest = line.split(" ")
             if kind == "R":
                 found.reported[first].add(second)
             elif kind == "P":
-                found.problems[path] = second
+                found.problems.setdefault(path, []).append((float(first), second))
+            elif kind == "H":
+                found.halts.setdefault(path, []).append(float(first))
             else:
-                found.decided[first] = float(second)
+                token, cost = rest
+                found.decided.setdefault((first, second), {})[token] = float(cost)
     return found
 
 
@@ -82,17 +118,21 @@ def check(address: str, first: dict[str, Checkpoint], known: Said, budget: float
         assert len(tally.refused) <= 1, tally.refused
         if row.name == "plain":
             same_law(now, plain_bidder(now, rows))
-        else:
-            key = session.key()
-            lost = set(known.decided) - made
-            counts["lost"] = len(lost)
+        for campaign, most in most_of(budget)[row.name].items():
+            key, decided = session.key(), known.decided.get((row.name, campaign), {})
+            lost = set(decided) - made
+            counts["lost"] += len(lost)
             for token in lost:
                 one = Token.decode(token_bytes(token), key)
                 assert (one.decider, one.counter) in made, "an answered decision is not in the log"
-            spent = sum(known.decided.values())
-            assert spent <= budget, f"the budget was exceeded: {spent}"
-            limit = now.bidder.limits[0]
-            assert limit.spent + limit.reserved <= budget, "more is reserved than there is"
+            if most is None:
+                continue
+            spent = sum(decided.values())
+            assert spent <= most, f"the budget of {row.name} {campaign} was exceeded: {spent}"
+            spending = now.bidder.accounts.sets[campaign or None]
+            assert spending is not None
+            (limit,) = spending.status()
+            assert limit.spent + limit.reserved <= most, "more is reserved than there is"
         counts["outcomes"] += len(tokens)
         counts["duplicates"] += len(rows) - len(tokens)
     session.close()

@@ -3,22 +3,24 @@
     python -m benchmarks.service_kills --kills 1000 --store sqlite
     python -m benchmarks.service_kills --kills 1000 --freezes 200 --deletes 200 --store postgresql
 
-Four processes at a time decide, report and learn for a plain bidder and for one with a budget.
-Outcomes are late, reordered and reported twice. One process after the other is ended by SIGKILL and
-replaced. Others are stopped by SIGSTOP and go on later. A third bidder is deleted and created again
-while all of them use it. What was acknowledged is written down by the processes themselves. At the
-end:
+Four processes at a time decide, report and learn for a plain bidder, for one with a budget, and for
+one with campaigns, of which two have budgets, and one is paused and resumed now and then. Outcomes
+are late, reordered and reported twice. One process after the other is ended by SIGKILL and
+replaced. Others are stopped by SIGSTOP and go on later. One more bidder is deleted and created
+again while all of them use it. What was acknowledged is written down by the processes themselves.
+At the end:
 
 - all that was acknowledged is in the log, and each outcome was learned once;
 - the newest checkpoint with the rest of the log has the same bytes as all of the log, read by one
   process from the beginning (nothing is left out of the comparison: the state has no random part,
   as seeds and ids are those of the first checkpoint);
 - the law is that of a plain bidder that was told each outcome once, one after the other;
-- all decisions under the budget that were answered are in the log, with the same tokens, or the log
+- all decisions under a budget that were answered are in the log, with the same tokens, or the log
   says that decisions with these numbers may have been lost; what they won costs no more than the
-  budget, and neither does what was spent and reserved;
+  budget of the bidder, or of the campaign, and neither does what was spent and reserved;
 - a process that was never stopped had no problem with the store, also while others were stopped or
-  bidders were deleted; the deleted bidder is as its log says.
+  bidders were deleted, unless the machine was so busy that such processes did not run for a quarter
+  of a lease; the deleted bidder is as its log says.
 
 On PostgreSQL, the bidders of a stopped process are taken over within two leases, and there is no
 deadlock. On SQLite, a process that was stopped while it wrote stops the others until it goes on.
@@ -38,14 +40,15 @@ import time
 import traceback
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import numpy as np
 import psycopg
 
 from benchmarks.postgresql_server import PostgresqlServer
-from benchmarks.service_checks import NAMES, SPARE, check, said, settings_of
+from benchmarks.service_checks import CAMPAIGNS, NAMES, SPARE, check, said, settings_of
 from crossbandit.errors import CrossbanditError
 from crossbandit.service import Decided, Node, Outcome, ServiceError, StoreError, open_store
 from crossbandit.service import bidder as service_bidder
@@ -53,11 +56,14 @@ from crossbandit.service.bidder import LiveBidder
 from crossbandit.service.store import NewBidder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crossbandit.service.store import Checkpoint
 
 ROLES = ("front", "learner", "all")
 LEASE = 1.0  # seconds
 _SLACK = 5.0  # seconds by which a busy machine may be late
+_BEAT = 0.02  # seconds between two looks at the clock
 service_bidder.SHARE = 0.1  # so that bidders with a small budget answer before they log, too
 
 
@@ -68,6 +74,7 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
     """Decide, report and learn until the process is killed."""
     node = begun(address, role)
     file = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    Thread(target=note_halts, args=(file,), daemon=True).start()
     while role == "learner":
         note_problem(node, file)
         time.sleep(0.05)
@@ -78,6 +85,7 @@ def work(address: str, role: str, seed: int, notes: Path) -> NoReturn:
         for name, outcomes in waiting.items():
             try:
                 outcomes.extend(auctions(node, name, rng, file))
+                turn(node, name, rng)
                 send(node, name, rng, outcomes, file)
             except ServiceError:  # another node decides, or the bidder was deleted: go on
                 time.sleep(0.01)
@@ -106,17 +114,39 @@ def begun(address: str, role: str) -> Node:
 
 def auctions(node: Node, name: str, rng: np.random.Generator, file: int) -> list[Outcome]:
     """Bid in a few auctions, and return their outcomes."""
-    found = []
-    for value, price in rng.uniform([1, 0.1], [10, 6], (int(rng.integers(1, 8)), 2)).tolist():
-        made = node.decide(name, value)
-        answer: Decided = made.result() if isinstance(made, Future) else made
+    count = int(rng.integers(1, 8))
+    values, prices = rng.uniform([1, 0.1], [10, 6], (count, 2)).T.tolist()
+    campaigns = rng.choice(CAMPAIGNS, count).tolist() if name == "campaigns" else [""] * count
+    found, answers = [], decided(node, name, values, campaigns, at_once=rng.random() < 0.2)
+    for answer, price, campaign in zip(answers, prices, campaigns, strict=True):
         if answer.token is None or answer.amount is None:
             continue
         won = answer.amount >= price and answer.amount > 0
-        if name == "limited":
-            note(file, f"D {answer.token} {answer.amount if won else 0.0}")
+        if name in {"limited", "campaigns"}:
+            note(file, f"D {name} {campaign} {answer.token} {answer.amount if won else 0.0}")
         found.append(Outcome(answer.token, won, None if won else price))
     return found
+
+
+def decided(
+    node: Node, name: str, values: list[float], campaigns: list[str], *, at_once: bool
+) -> Iterator[Decided]:
+    """Yield the answers of the service, as soon as each is there."""
+    named = any(campaigns)
+    made: Any
+    if at_once:
+        made = node.decide_many(name, values, classes={"campaign": campaigns} if named else {})
+        yield from made.result() if isinstance(made, Future) else made
+        return
+    for value, campaign in zip(values, campaigns, strict=True):
+        made = node.decide(name, value, classes={"campaign": campaign} if named else {})
+        yield made.result() if isinstance(made, Future) else made
+
+
+def turn(node: Node, name: str, rng: np.random.Generator) -> None:
+    """Pause or resume a campaign, now and then."""
+    if name == "campaigns" and rng.random() < 0.01:
+        (node.pause if rng.random() < 0.3 else node.resume)(name, "shoes")
 
 
 def send(
@@ -143,7 +173,16 @@ def note_problem(node: Node, file: int) -> None:
     """Write down whether the node is not ready because of the store."""
     problem = node.health()["store"]
     if problem:
-        note(file, f"P store {problem.replace(' ', '_').partition(chr(10))[0]}")
+        note(file, f"P {time.time()} {problem.replace(' ', '_').partition(chr(10))[0]}")
+
+
+def note_halts(file: int) -> NoReturn:
+    """Write down when the process did not run for so long that the store may have given it up."""
+    while True:
+        before = time.time()
+        time.sleep(_BEAT)
+        if time.time() - before > _BEAT + LEASE / 4:
+            note(file, f"H {time.time()} {time.time() - before}")
 
 
 def note(file: int, text: str) -> None:
@@ -322,21 +361,22 @@ def run(
     made.session.close()
     spent = time.monotonic() - before
     known = said(made.notes)
-    ready = {path: text for path, text in known.problems.items() if path not in made.stopped}
-    assert not ready, f"a process that went on was not ready: {ready}"
+    troubled = known.troubled(made.stopped, _SLACK)
+    assert not troubled, f"a process that went on was not ready: {troubled}"
     latest = max(made.takeovers, default=0.0)
     assert latest < 2 * LEASE + _SLACK, f"a takeover took {latest:.1f} s"
     counts = check(address, made.first, known, budget)
     reported = sum(len(tokens) for tokens in known.reported.values())
+    costs = [one for decided in known.decided.values() for one in decided.values()]
     killed = ", ".join(f"{count} {role}" for role, count in made.killed.items())
     return (
         f"{kills} processes killed in {spent:.0f} s ({killed}); {made.frozen} stopped, "
         f"{len(made.takeovers)} of which had leases, taken over within {latest:.1f} s; "
         f"{made.deleted} bidders deleted; {made.copies} copies; "
         f"{reported} outcomes acknowledged, {counts['outcomes']} in the log and learned once, "
-        f"{counts['duplicates']} duplicates refused; {len(known.decided)} decisions under the "
-        f"budget answered with a bid, all but {counts['lost']} of them in the log, which won for "
-        f"{sum(known.decided.values()):.0f} of {budget:.0f}. Nothing was lost."
+        f"{counts['duplicates']} duplicates refused; {len(costs)} decisions under "
+        f"limits answered with a bid, all but {counts['lost']} of them in the log, which won for "
+        f"{sum(costs):.0f}. Nothing was lost."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -260,7 +261,7 @@ def test_names_of_campaigns() -> None:
     bidder = made(budgets(shoes=3))
     with pytest.raises(InvalidParameterError, match="There is a campaign 'shoes' already"):
         bidder.campaign("shoes", budget=Budget(5))
-    with pytest.raises(InvalidContextError, match=r"a campaign \('shoes'\).* Got 'boots'"):
+    with pytest.raises(InvalidContextError, match=r"of the bidder \('shoes'\).* Got 'boots'"):
         bidder.bid(3.0, campaign="boots")
     with pytest.raises(InvalidContextError, match="Got 'boots'"):
         bidder.bid_many([3.0, 4.0], campaign=["shoes", "boots"])
@@ -358,3 +359,14 @@ def test_a_period_begins_again_after_an_interrupt(
     assert ours.spent + ours.outstanding + ours.left == 20
     assert bidder.bid(9.0, campaign="a", at=AT + 86_400).amount is not None
     assert bidder.campaigns["a"].limits[0].spent == 0
+
+
+def test_the_latest_auction_of_any_campaign_says_which_times_are_far_ahead() -> None:
+    bidder = made(budgets(shoes=20, boots=20), max_jump=60)
+    start = time.time()
+    for at in range(0, 600, 50):
+        bidder.bid(9.0, campaign="shoes", at=start + at)
+    assert bidder.bid(9.0, campaign="boots", at=start + 600).amount is not None
+    for name in ("shoes", "boots"):
+        with pytest.raises(InvalidContextError, match=r"at most 1 minute \(max_jump\)"):
+            bidder.bid(9.0, campaign=name, at=start + 670)

@@ -59,6 +59,14 @@ def test_all_that_a_bidder_has_can_be_written(tmp_path: Path) -> None:
             "[bidders.a], key 'budget.amount': Expected `float`, got `str`",
         ),
         (
+            "[bidders.a]\nvalue_range = [0, 1]\nbudget={amount=1}\n[bidders.a.campaigns.x]",
+            "[bidders.a]: The 'budget' parameter of FirstPriceBidder must be left out with",
+        ),
+        (
+            "[bidders.a]\nvalue_range = [0, 1]\n[bidders.a.campaigns.'']",
+            "[bidders.a]: The 'name' parameter of campaign must be a text that is not empty",
+        ),
+        (
             "[bidders.a]\nvalue_range = [0, 1]\n[bidders.b]\nvalue_range=[0,1]\nfeedback='x'",
             "[bidders.b]: The 'feedback' parameter of FirstPriceBidder must be",
         ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks.service_checks import said
 from crossbandit.algorithms.learners.tokens import Token, token_bytes
 from crossbandit.service import (
     BidderSettings,
@@ -58,6 +59,18 @@ def test_processes_are_killed_and_stopped_at_random_moments(address: str) -> Non
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "Nothing was lost." in done.stdout
+
+
+def test_only_problems_of_a_machine_that_was_not_busy_are_faults(tmp_path: Path) -> None:
+    notes = {
+        "busy": "H 9.0 0.5\nP 10.0 no_answer\nP 20.0 locked\n",
+        "other": "P 11.0 locked\nP 8.5 locked\nR plain cut",
+        "stopped": "H 19.0 3.0\nP 19.5 no_answer\n",
+    }
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    found = said(tmp_path).troubled({tmp_path / "stopped"}, 5.0)
+    assert sorted(found) == [(8.5, "locked"), (20.0, "locked")]
 
 
 def test_a_full_disk_refuses_and_loses_nothing(
@@ -433,7 +446,7 @@ def test_a_decision_that_is_being_written_is_in_the_state_that_replaces_its_own(
 
     monkeypatch.setattr(owner, where, wait)
     with old.lock:
-        old._ask = 0  # so that it is logged
+        old._blocks = {}  # so that it is logged
         made = node.decide("shop", 5.0)
     assert isinstance(made, Future)
     assert reached.wait(30)

@@ -325,10 +325,59 @@ def test_a_bidder_with_a_budget_decides_as_soon_as_it_is_created(app: Starlette)
         assert request(app, "DELETE", path).status == 204
 
 
+def test_campaigns_are_created_changed_paused_and_measured(app: Starlette) -> None:
+    path = "/v1/bidders/shop"
+    shoes = {"budget": {"amount": 50, "pacing": "asap"}}
+    body = {"value_range": [0, 10], "bids": 11, "campaigns": {"shoes": shoes, "free": {}}}
+    made = request(app, "PUT", path, body)
+    assert made.status == 201
+    assert made.json["settings"]["classes"] == ["campaign"]
+    token = decided(app, "shop", classes={"campaign": "shoes"})["token"]
+    assert token
+    hats = {"value": 6.0, "classes": {"campaign": "hats"}}
+    many = {"values": [6.0], "classes": hats["classes"]}
+    for rest, asked in (("decide", hats), ("decide-many", many)):
+        refused = post(app, f"shop/{rest}", asked)
+        assert (refused.status, refused.json["code"]) == (404, "unknown-campaign")
+        assert "Existing campaigns: free, shoes" in refused.json["message"]
+    refused = post(app, "shop/decide", {"value": 6.0})
+    assert (refused.status, refused.json["code"]) == (400, "invalid")
+    assert "'campaign'" in refused.json["message"]
+    assert get(app, f"{path}/snapshot").json["code"] == "limited"
+    policy = f'{path}/policy?value=6&classes={{"campaign":"shoes"}}'
+    assert sum(get(app, policy).json["probabilities"]) == pytest.approx(1.0)
+    unknown = get(app, policy.replace("shoes", "hats"))
+    assert (unknown.status, unknown.json["code"]) == (400, "invalid")
+    assert "('shoes', 'free')" in unknown.json["message"]
+    changed = request(app, "PATCH", path, {"campaigns": {"hats": {"budget": {"amount": 9}}}})
+    assert changed.json["settings"]["campaigns"].keys() == {"shoes", "free", "hats"}
+    eventually(lambda: post(app, "shop/decide", hats).status == 200)
+    paused = post(app, "shop/pause?campaign=hats").json["settings"]["campaigns"]
+    assert [name for name, one in paused.items() if one["paused"]] == ["hats"]
+    assert "'hats' is paused" in post(app, "shop/decide", hats).json["reason"]
+    refused = post(app, "shop/pause?campaign=socks")
+    assert (refused.status, refused.json["code"]) == (404, "unknown-campaign")
+    assert post(app, "shop/outcome", {"token": token, "won": True}).status == 200
+    won = 'crossbandit_campaign_won{bidder="shop",campaign="shoes"} 1'
+    eventually(lambda: won in get(app, "/metrics").content.decode().splitlines())
+    lines = get(app, "/metrics").content.decode().splitlines()
+    assert 'crossbandit_campaign_paused{bidder="shop",campaign="hats"} 1' in lines
+    limit = 'bidder="shop",campaign="hats",limit="budget",number="0"'
+    assert f"crossbandit_limit_amount{{{limit}}} 9" in lines
+    resumed = post(app, "shop/resume?campaign=hats").json["settings"]["campaigns"]
+    assert not resumed["hats"]["paused"]
+    assert request(app, "DELETE", path).status == 204
+
+
 def test_impossible_settings_are_refused(app: Starlette) -> None:
     answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [5, 0]})
     assert (answer.status, answer.json["code"]) == (400, "invalid")
     assert "'value_range' parameter of FirstPriceBidder" in answer.json["message"]
+    for seconds in (-1e17, 0.0):
+        budget = {"amount": 5, "per": {"seconds": seconds}}
+        answer = request(app, "PUT", "/v1/bidders/bad", {"value_range": [0, 5], "budget": budget})
+        assert (answer.status, answer.json["code"]) == (400, "invalid")
+        assert "'per'" in answer.json["message"]
 
 
 @pytest.mark.parametrize(

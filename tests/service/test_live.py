@@ -23,6 +23,7 @@ from crossbandit.service.contents import (
     rows_of,
 )
 from crossbandit.service.figures import learned_figures
+from crossbandit.service.settings import CampaignChanges, CampaignSettings, changed
 from crossbandit.service.store import CHANGE, OUTCOMES, DecisionRow, Entries
 
 PLAIN = BidderSettings(value_range=(0, 10), bids=11, seed=3)
@@ -42,7 +43,32 @@ CASES = {
     "limited": LIMITED,
     "limited classes": msgspec.structs.replace(LIMITED, classes=("site",)),
     "limited guarded": msgspec.structs.replace(LIMITED, guarded=True),
+    "limited campaigns": BidderSettings(
+        value_range=(0, 10),
+        bids=11,
+        seed=3,
+        classes=("site", "campaign"),
+        campaigns={
+            "campaign0": CampaignSettings(LIMITED.budget, LIMITED.target),
+            "campaign1": CampaignSettings(BudgetSettings(20.0, per="day", worst_case=0.1)),
+            "campaign2": CampaignSettings(),
+        },
+        expires=50.0,
+    ),
 }
+
+
+def with_budgets(settings: BidderSettings, first: list[BudgetSettings], other: float) -> Any:
+    """Return settings with other budgets: of the bidder or its first campaign, and of the next."""
+    if settings.campaigns is None:
+        return msgspec.structs.replace(settings, budget=first)
+    second = [BudgetSettings(other, per="day")]
+    new = {f"campaign{i}": CampaignChanges(one) for i, one in enumerate((first, second))}
+    return changed("shop", settings, new)
+
+
+def limits(live: LiveBidder) -> list[Any]:
+    return [one for of in live.bidder.accounts.sets.values() if of for one in of.status()]
 
 
 class Script:
@@ -50,7 +76,7 @@ class Script:
 
     def __init__(self, settings: BidderSettings, renew: float = 0.02) -> None:
         self.settings, self.rng, self.renew = settings, np.random.default_rng(0), renew
-        self.live = LiveBidder(settings.build())
+        self.live, self.levels = LiveBidder(settings.build()), 3
         self.first = self.live.checkpoint()
         self.time, self.entry = 1_800_000_000.0, 0
         self.entries: list[Entries] = []
@@ -60,7 +86,7 @@ class Script:
         self.deciders: list[FirstPriceBidder] = []
 
     def labels(self) -> dict[str, Any]:
-        return {name: f"{name}{self.rng.integers(3)}" for name in self.settings.classes}
+        return {name: f"{name}{self.rng.integers(self.levels)}" for name in self.settings.classes}
 
     def decide(self) -> None:
         value, price = self.rng.uniform([1, 0.1], [10, 6]).tolist()
@@ -69,10 +95,10 @@ class Script:
         if self.settings.limited and self.rng.random() < 0.3:
             mixed: list[Any] = ["a", 3, "3", "a\0"]
             requests = [
-                Request(
-                    value, reserve, self.time, dict.fromkeys(self.settings.classes, one), self.time
-                )
+                Request(value, reserve, self.time, {**labels, **odd}, self.time)
                 for one, reserve in zip(mixed, (None, 2.0, None, 9.5), strict=True)
+                for labels in [self.labels()]
+                for odd in [{name: one for name in labels if name != "campaign"}]
             ]
             bids, rows = self.live.decide_many(requests)
             self.decisions += rows
@@ -80,7 +106,7 @@ class Script:
                 self.made(one, price)
             return
         if self.settings.limited:
-            ahead = self.live.ahead()
+            ahead = self.live.ahead(self.live.campaign(labels))
             bid, row = self.live.decide(Request(value, None, self.time, labels, self.time, ahead))
             self.decisions.append(row)
         else:
@@ -152,7 +178,7 @@ def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
 ) -> None:
     monkeypatch.setattr("crossbandit.service.bidder.SHARE", 1.0)
     budgets = [BudgetSettings(4e3, per="day"), BudgetSettings(2e3, per="hour", pacing="even")]
-    settings = msgspec.structs.replace(CASES[name], budget=budgets, expires=1e5)
+    settings = msgspec.structs.replace(with_budgets(CASES[name], budgets, 4e3), expires=1e5)
     script = Script(settings)
     script.run(30)
     count = len(script.decisions)
@@ -162,7 +188,8 @@ def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
         if one.number + 1 + decision_of(one.content).ahead >= count
     )
     assert last + 10 < count
-    spent = [one.spent for one in script.live.bidder.limits]
+    spent = [one.spent for one in limits(script.live)]
+    assert min(spent) > 0
     states = []
     for every in (None, 1, 7):
         live = LiveBidder().load(script.first)
@@ -177,7 +204,7 @@ def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
             if one is not None:
                 live.learn(one)
         states.append(live.checkpoint())
-        assert [one.spent for one in live.bidder.limits] == spent
+        assert [one.spent for one in limits(live)] == spent
         assert live.tally.refused == script.live.tally.refused
     assert states[0] == states[1] == states[2]
 
@@ -188,11 +215,17 @@ def test_the_state_is_a_function_of_the_log(name: str) -> None:
     script.run(60)
     check_that_any_reading_agrees(script)
     if script.settings.limited:
-        change = Change(
-            [BudgetSettings(55.0, per="day"), BudgetSettings(7.0, per="hour", pacing="even")],
-            ReturnOnSpendSettings(1.5, keep="long-run"),
-        )
-        script.add(1, CHANGE, encode(change))
+        budgets = [BudgetSettings(55.0, per="day"), BudgetSettings(7.0, per="hour", pacing="even")]
+        after = with_budgets(script.settings, budgets, 9.0)
+        if after.campaigns is None:
+            target = ReturnOnSpendSettings(1.5, keep="long-run")
+            after = changed("shop", after, {"": CampaignChanges(target=target)})
+        else:  # one more
+            new = CampaignChanges(BudgetSettings(8.0, per="hour"))
+            after = changed("shop", after, {"campaign3": new})
+        script.add(1, CHANGE, encode(Change(after.budget, after.target, after.campaigns)))
+        assert [one.limit.amount for one in limits(script.live)[:2]] == [55.0, 7.0]
+        script.levels = max(3, len(after.sets))
         script.run(20)
         check_that_any_reading_agrees(script)
     tally = script.live.tally

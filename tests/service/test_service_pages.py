@@ -10,16 +10,19 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import typer.main
 
 from crossbandit.cli.app import app
 from crossbandit.service import BidderSettings, Node, open_store
 from crossbandit.service.causes import STATUS
-from crossbandit.service.figures import ShadingFigures
+from crossbandit.service.client.client import Transport
+from crossbandit.service.figures import CampaignFigures, ShadingFigures
 from crossbandit.service.http.handlers import OPERATIONS
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from tests.service.conftest import new_database
@@ -71,7 +74,9 @@ def test_the_reference_lists_all_codes_of_errors() -> None:
 def test_metrics_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node(open_store(tmp_path / "store.db"))
     shading = ShadingFigures(fraction=0.5, gain=0.1, error=0.01)
+    shoes = CampaignFigures(paused=False, won=1, lost=2, value_won=3.0, spend=2.0)
     known = figures(limits=(budget(),), refused={"expired": 1}, delay=2.0, shading=shading)
+    known = msgspec.structs.replace(known, campaigns={"shoes": shoes})
     monkeypatch.setattr(node, "all_figures", lambda: {"shop": known})
     requests = RequestMetrics()
     requests.note("/", "GET", 200, 0.1)
@@ -163,9 +168,14 @@ def test_the_commands_of_the_pages_run(
 
     page = urllib.request.urlopen(f"http://127.0.0.1:{shell.port}/").read().decode()
     assert "<h1>Bidders</h1>" in page
-    metrics, sqlite, _, change, _ = blocks(OPERATE, "sh")
+    metrics, sqlite, _, change, _, campaigns = blocks(OPERATE, "sh")
     assert 'crossbandit_outcomes_total{bidder="shop",kind="lost"}' in shell.run(metrics)
     assert '"campaign"' in shell.run(change)
+    clothes = {"value_range": [0, 10], "campaigns": {"shoes": {"budget": {"amount": 200}}}}
+    with closing(Transport(f"http://127.0.0.1:{shell.port}")) as transport:
+        transport.request("PUT", "/v1/bidders/clothes", clothes).check()
+    assert '"amount":300.0' in (paused := shell.run(campaigns))
+    assert '"paused":true' in paused
     if os.access("/usr/bin/sqlite3", os.X_OK) or "CI" in os.environ:
         shell.run(sqlite)
         copy = Node(open_store(tmp_path / "backup.db"))
@@ -181,7 +191,7 @@ def test_the_commands_for_postgresql_run(server: PostgresqlServer, tmp_path: Pat
     node.start()
     node.create("shop", BidderSettings(value_range=(0, 10), bids=11))
     node.close()
-    _, _, block, _, _ = blocks(OPERATE, "sh")
+    _, _, block, *_ = blocks(OPERATE, "sh")
     dump, restore = block.splitlines()
     page = "postgresql://crossbandit@db/bidders"
     empty = new_database(server, empty=True)
@@ -196,8 +206,6 @@ def test_the_commands_for_postgresql_run(server: PostgresqlServer, tmp_path: Pat
 
 
 def _figures(shell: Shell, path: str) -> dict[str, Any]:
-    import msgspec
-
     with urllib.request.urlopen(f"http://127.0.0.1:{shell.port}{path}") as answer:
         found: dict[str, Any] = msgspec.json.decode(answer.read())
     return found

@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.bidding.views import Explanation, ShadingCurve
     from crossbandit.applications.money import Flag, Money
-    from crossbandit.core.locks import Lock
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Floats
     from crossbandit.laws import LawView
@@ -259,13 +258,13 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
             self._core = BidCore(*given, (reason_of, first_key))
         self._accounts.claim()
 
-    def _spend(self, limits: Sequence[Limit], lock: Lock) -> Spending:
+    def _spend(self, limits: Sequence[Limit], accounts: Accounts) -> Spending:
         """Return what keeps some limits of this bidder."""
         from crossbandit.applications.bidding.spending import Spending
 
         times = (self._horizon, self._expires, self._max_jump)
         name = type(self).__name__
-        return Spending(name, self.rules.amounts, limits, self._range, *times, lock)
+        return Spending(name, self.rules.amounts, limits, self._range, *times, accounts)
 
     @property
     def bids(self) -> Floats:
@@ -861,6 +860,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     @property
     def spending(self) -> Spending | None:
         return self._accounts.only
+
+    @property
+    def accounts(self) -> Accounts:
+        """Its sets of limits, by campaign."""
+        return self._accounts
 
     @property
     def campaigns(self) -> dict[str, Campaign]:

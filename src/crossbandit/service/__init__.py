@@ -19,14 +19,22 @@ if TYPE_CHECKING:
         ServiceError,
         StoreError,
         UnknownBidderError,
+        UnknownCampaignError,
         cause_of,
     )
     from crossbandit.service.contents import Decided, Outcome, Reported, RowError
-    from crossbandit.service.figures import BidderFigures, DiagnosisFigures, LimitFigures
+    from crossbandit.service.figures import (
+        BidderFigures,
+        CampaignFigures,
+        DiagnosisFigures,
+        LimitFigures,
+    )
     from crossbandit.service.node import Node
     from crossbandit.service.settings import (
         BidderSettings,
         BudgetSettings,
+        CampaignChanges,
+        CampaignSettings,
         CostPerSettings,
         ReturnOnSpendSettings,
         settings_from,
@@ -39,6 +47,9 @@ __all__ = [
     "BidderFigures",
     "BidderSettings",
     "BudgetSettings",
+    "CampaignChanges",
+    "CampaignFigures",
+    "CampaignSettings",
     "CostPerSettings",
     "Decided",
     "DiagnosisFigures",
@@ -57,6 +68,7 @@ __all__ = [
     "Store",
     "StoreError",
     "UnknownBidderError",
+    "UnknownCampaignError",
     "cause_of",
     "open_store",
     "settings_from",
@@ -77,13 +89,15 @@ _lazy.load_on_use(
     {
         "crossbandit.service": "client",
         "crossbandit.service.causes": "BidderExistsError HeldElsewhereError NotReadyError "
-        "OverloadedError PausedError ServiceError StoreError UnknownBidderError cause_of",
+        "OverloadedError PausedError ServiceError StoreError UnknownBidderError "
+        "UnknownCampaignError cause_of",
         "crossbandit.service.contents": "Decided Outcome Reported RowError",
-        "crossbandit.service.figures": "BidderFigures DiagnosisFigures LimitFigures",
+        "crossbandit.service.figures": "BidderFigures CampaignFigures DiagnosisFigures "
+        "LimitFigures",
         "crossbandit.service.node": "Node",
         "crossbandit.service.threads": "NodeOptions",
-        "crossbandit.service.settings": "BidderSettings BudgetSettings CostPerSettings "
-        "ReturnOnSpendSettings settings_from",
+        "crossbandit.service.settings": "BidderSettings BudgetSettings CampaignChanges "
+        "CampaignSettings CostPerSettings ReturnOnSpendSettings settings_from",
         "crossbandit.service.store": "Store open_store",
     },
     before=_require,

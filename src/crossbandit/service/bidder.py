@@ -7,7 +7,6 @@ exactly: the same log gives the same state, bit for bit.
 from __future__ import annotations
 
 import io
-import sys
 import time
 from collections import deque
 from functools import lru_cache, partial
@@ -25,6 +24,7 @@ from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
 from crossbandit.applications.bidding.batches import as_bids
+from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.errors import (
     IMPOSSIBLE_CONTENT,
     CheckpointError,
@@ -53,9 +53,12 @@ from crossbandit.service.contents import (
 from crossbandit.service.figures import (
     MINUTES,
     BidderFigures,
+    CampaignFigures,
     LearnedFigures,
+    LimitFigures,
     Minute,
     Tally,
+    Totals,
     learned_figures,
     under_delivery,
 )
@@ -63,9 +66,10 @@ from crossbandit.service.settings import limits_of, settings_from
 from crossbandit.service.store import CHANGE, Checkpoint, DecisionRow, Entries, PolicyRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from crossbandit.applications.bidding.bids import Bids
+    from crossbandit.applications.bidding.spending import Spending
+    from crossbandit.core.types import Booleans
     from crossbandit.service.contents import Request, Row
     from crossbandit.service.settings import BidderSettings
     from crossbandit.service.store import BidderRow, Session
@@ -92,7 +96,7 @@ class _State(msgspec.Struct):
     own: list[str]
     total: int
     tally: Tally
-    granted: int = 0
+    granted: int | dict[str, int] = 0  # by campaign; a number without campaigns
 
     def load(self, **changes: Any) -> FirstPriceBidder:
         """Return the bidder with its old id, so that the decisions in the log are its own."""
@@ -106,7 +110,7 @@ _state = msgspec.msgpack.Decoder(_State)
 
 
 class _Block(NamedTuple):
-    """Decisions that may be answered before they are in the log."""
+    """Decisions of a campaign that may be answered before they are in the log."""
 
     after: int  # the decision that must be in the log before
     until: int  # the number of the first decision after them
@@ -114,6 +118,17 @@ class _Block(NamedTuple):
 
 
 _NO_BLOCK = _Block(0, 0, b"")
+
+
+class _Blocks(NamedTuple):
+    """The two latest blocks of a campaign: one that was asked for, and one that can be used."""
+
+    asked: _Block = _NO_BLOCK
+    usable: _Block = _NO_BLOCK
+    ask: int = 0  # from which decision on another one is asked for
+
+
+_NO_BLOCKS = _Blocks()
 
 
 class LiveBidder:
@@ -138,10 +153,11 @@ class LiveBidder:
         self.lost = False  # whether the lease, or a decision that was made under it, is lost
         self.until = 0.0  # until when the lease holds, by `time.monotonic`
         self.ready = bidder is not None  # whether it has a state
-        self.entry = self.decisions = self.granted = 0
+        self.entry = self.decisions = 0
+        self.granted: dict[str, int] = {}  # which decisions may be answered early, by campaign
         self.unlogged: list[DecisionRow] = []
         self.logged = 0  # the number of decisions that are in the log
-        self._ask = 0
+        self._ends = False  # whether no more decisions are answered early
         self.tally = Tally()
         self.lock = RLock()
         self._clock = SimpleNamespace(time=0.0)  # the time of the log
@@ -155,7 +171,7 @@ class LiveBidder:
 
     def _use(self, bidder: FirstPriceBidder) -> None:
         self.bidder = bidder
-        self._asked = self._usable = _NO_BLOCK
+        self._blocks: dict[str, _Blocks] = {}
         self._amounts = None if bidder.lays else frozenset(bidder.bids.tolist())
         learner = bidder.learner
         # It does not refer to this bidder, so that both are freed at once.
@@ -163,6 +179,11 @@ class LiveBidder:
         learner.seen.clock = learner.watch.clock = learner.clock
         learner.watch.warns = False  # the figures show it
         bidder.token_key = self._key
+
+    @property
+    def limited(self) -> bool:
+        """Whether only this process may decide: see `BidderSettings.limited`."""
+        return self.bidder.accounts.only is not None or self.bidder.accounts.place is not None
 
     @property
     def news(self) -> bool:
@@ -181,10 +202,8 @@ class LiveBidder:
                 )
             self._clock.time = entries.at
             if entries.kind == CHANGE:
-                change = change_of(entries.content)
-                limits = {"budget": limits_of(change.budget), "target": limits_of(change.target)}
                 try:
-                    self._use(self._state().load(**limits))
+                    self._use(self._state().load(**limits_of(change_of(entries.content))))
                 except IMPOSSIBLE_CONTENT as error:  # they do not fit: keep the old ones
                     self.tally.refuse(cause_of(error))
             else:
@@ -221,7 +240,7 @@ class LiveBidder:
             return True
         except IMPOSSIBLE_CONTENT:
             return False
-        self.tally.learn(self._clock.time, placed, won)
+        self._count(placed, won)
         return True
 
     def _bid(self, row: Row) -> Bid:
@@ -267,13 +286,22 @@ class LiveBidder:
         )
         amount = bid.amount or 0.0
         if not row.correction:
-            self.tally.learn(self._clock.time, [bid], np.array([row.won]))
+            self._count([bid], np.array([row.won]))
         elif before >= KNOWN:
             cell = int(bidder.bids.searchsorted(amount))
-            was = reaches(before, cell)
-            self.tally.correct(self._clock.time, bid.value, amount, before=was, won=row.won)
+            was, campaign = reaches(before, cell), bidder.accounts.name_of(bid)
+            given = (bid.value, amount, campaign)
+            self.tally.correct(self._clock.time, *given, before=was, won=row.won)
+
+    def _count(self, bids: Sequence[Bid], won: Booleans) -> None:
+        self.tally.learn(self._clock.time, bids, won, map(self.bidder.accounts.name_of, bids))
 
     # --- deciding under limits -----------------------------------------------------------------
+
+    def campaign(self, classes: Mapping[str, Any]) -> str:
+        """Return the name of the campaign of an auction; empty without campaigns."""
+        name = "" if self.bidder.accounts.place is None else classes.get(CAMPAIGN)
+        return name if isinstance(name, str) else ""
 
     def decide(self, request: Request) -> tuple[Bid, DecisionRow]:
         """Decide under limits."""
@@ -285,26 +313,38 @@ class LiveBidder:
             )
             row = self._logged(request, content)
             if request.ahead:  # so many decisions may be answered before they are in the log
-                self.granted = max(self.granted, self.decisions + request.ahead)
-                self._ask = self.decisions + request.ahead // 2  # the next block is ready in time
-                if self.bidder.spending is not None:
-                    period = self.bidder.spending.period
-                    self._asked = _Block(self.decisions - 1, self.granted, period)
+                name, until = self.campaign(request.classes), self.decisions + request.ahead
+                self.granted[name] = max(self.granted.get(name, 0), until)
+                block = _Block(self.decisions - 1, self.granted[name], self._period(name))
+                # The next block is ready in time.
+                ask, usable = self.decisions + request.ahead // 2, self._usable(name)
+                self._blocks[name] = _Blocks(block, usable, ask)
             return bid, row
 
-    def decide_many(self, requests: Sequence[Request]) -> tuple[Bids, list[DecisionRow]]:
-        """Decide in auctions of one time, as separate calls of `decide` would."""
+    def decide_many(self, requests: Sequence[Request]) -> tuple[list[Bid], list[DecisionRow]]:
+        """Decide in auctions of one time, as separate calls of `decide` would.
+
+        Those of a campaign are decided together, and logged in the order in which they are decided.
+        """
+        if not requests:
+            return [], []
         rows = [as_logged(one, f"[{i}]") for i, one in enumerate(requests)]
-        requests = [one for one, _ in rows]
-        first = requests[0]
-        columns = {name: [one.classes[name] for one in requests] for name in first.classes}
-        reserves: Any = [one.reserve for one in requests]
+        groups: dict[str, list[int]] = {}
+        for i, (one, _) in enumerate(rows):
+            groups.setdefault(self.campaign(one.classes), []).append(i)
+        order = [i for group in groups.values() for i in group]
+        asked = [rows[i][0] for i in order]
+        first = asked[0]
+        columns = {name: [one.classes[name] for one in asked] for name in first.classes}
+        reserves: Any = [one.reserve for one in asked]
         with self.lock:
             self._clock.time = first.made
             bids = self.bidder.bid_many(
-                [one.value for one in requests], reserve=reserves, at=first.at, **columns
+                [one.value for one in asked], reserve=reserves, at=first.at, **columns
             )
-            return bids, [self._logged(*one) for one in rows]
+            placed = dict(zip(order, bids, strict=True))
+            logged = [self._logged(*rows[i]) for i in order]
+        return [placed[i] for i in range(len(rows))], logged
 
     def _logged(self, request: Request, content: bytes) -> DecisionRow:
         """Count a decision, and return its row."""
@@ -329,57 +369,72 @@ class LiveBidder:
 
     # --- decisions that are answered before they are in the log ----------------------------------
 
-    def ahead(self) -> int:
+    def ahead(self, campaign: str) -> int:
         """Return how many decisions may be answered after the next one, before they are logged.
 
-        When the next decision is in the log, so is this number. After a crash, money is reserved
-        for as many bids of the highest amount. So a crash may only lead to less being spent.
+        Of these, those of the campaign may. When the next decision is in the log, so is this
+        number. After a crash, the campaign has money reserved for as many bids of the highest
+        amount. So a crash may only lead to less being spent.
         """
-        spending = self.bidder.spending
-        if self.decisions < self._ask or spending is None:
+        if self._ends or self.decisions < self._blocks.get(campaign, _NO_BLOCKS).ask:
             return 0
-        return spending.spare(SHARE, BLOCK)
+        spending = self._spending(campaign)
+        return BLOCK if spending is None else spending.spare(SHARE, BLOCK)
 
-    def covered(self) -> bool:
-        """Return whether the last decision may be answered although it is not in the log."""
-        if self._asked.after < self.logged:
-            self._usable = self._asked
-        spending = self.bidder.spending
-        return (
-            self.decisions <= self._usable.until
-            and spending is not None
-            and spending.period == self._usable.period
-        )
+    def covered(self, campaign: str) -> bool:
+        """Return whether the last decision, of a campaign, may be answered before it is logged."""
+        usable = self._usable(campaign)
+        return self.decisions <= usable.until and self._period(campaign) == usable.period
+
+    def _usable(self, campaign: str) -> _Block:
+        """Return the block that can be used: the latest one that is in the log."""
+        blocks = self._blocks.get(campaign, _NO_BLOCKS)
+        if blocks.usable is not blocks.asked and blocks.asked.after < self.logged:
+            blocks = self._blocks[campaign] = blocks._replace(usable=blocks.asked)
+        return blocks.usable
+
+    def _spending(self, campaign: str) -> Spending | None:
+        return self.bidder.accounts.sets.get(campaign or None)
+
+    def _period(self, campaign: str) -> bytes:
+        spending = self._spending(campaign)
+        return b"" if spending is None else spending.period
 
     def recover(self, now: float) -> None:
         """Reserve money for decisions that may have been answered and are not in the log."""
-        self._note(Lost(max(self.granted - self.decisions, 0), now))
+        self._note(Lost(max(self._until() - self.decisions, 0), now))
 
     def finish(self, now: float) -> None:
         """Note that all decisions that were answered are in the log, and answer no more before."""
         with self.lock:
             self._note(Lost(0, now))
-            self._ask = sys.maxsize
+            self._ends = True
+
+    def _until(self) -> int:
+        """Return the number of the first decision that may not be answered early."""
+        return max(self.granted.values(), default=0)
 
     def _note(self, lost: Lost) -> None:
-        if self.granted > self.decisions:
+        if self._until() > self.decisions:
             self.unlogged.append(DecisionRow(self.decisions, self.entry, encode(lost)))
             self._lose(lost)
 
     def _lose(self, lost: Lost) -> None:
         """Reserve money for bids that may have been made, and use none of their numbers again."""
-        learner, spending = self.bidder.learner, self.bidder.spending
-        if lost.count and spending is not None:
-            spending.reserve_unknown(learner.id, learner.round, lost.count, lost.made)
+        learner = self.bidder.learner
+        if lost.count:
+            for campaign, until in self.granted.items():
+                spending, count = self._spending(campaign), until - self.decisions
+                if spending is not None and count > 0:
+                    spending.reserve_unknown(learner.id, learner.round, count, lost.made)
             learner.round += lost.count
             # The watch over missing outcomes needs all decisions of a decider.
             name = f"{learner.id} {self.decisions}".encode()
             learner.id = blake2b(name, digest_size=len(learner.id) // 2).hexdigest()
             learner.own = {*learner.own, learner.id}
         self.decisions += 1
-        self.granted = self.decisions
         # What was allowed ends here: after another crash, nothing is reserved for it any more.
-        self._asked, self._usable, self._ask = _NO_BLOCK, _NO_BLOCK, 0
+        self.granted, self._blocks = {}, {}
 
     # --- keeping -------------------------------------------------------------------------------
 
@@ -391,12 +446,13 @@ class LiveBidder:
     def _state(self) -> _State:
         learner, own = self.bidder.learner, sorted(self.bidder.learner.own)
         content = _saved(self.bidder)
-        return _State(_VERSION, content, learner.id, own, learner.total, self.tally, self.granted)
+        ahead = {name: until for name, until in self.granted.items() if until > self.decisions}
+        return _State(_VERSION, content, learner.id, own, learner.total, self.tally, ahead)
 
     def policy(self, at: float, figures: bytes = b"") -> PolicyRow:
         """Return the policy for all nodes. With limits, other nodes only display it."""
         with self.lock:
-            if self.bidder.limits:
+            if self.limited:
                 return PolicyRow(self.entry, at, _saved(self.bidder), figures)
             entry, snapshot = self.entry, self.bidder.snapshot()
         return PolicyRow(entry, at, snapshot.to_bytes(), figures)
@@ -414,7 +470,9 @@ class LiveBidder:
             )
         self._use(state.load())
         self.entry, self.decisions = checkpoint.entry, checkpoint.decisions
-        self.tally, self.granted, self.unlogged = state.tally, state.granted, []
+        granted = state.granted
+        self.granted = granted if isinstance(granted, dict) else {"": granted}
+        self.tally, self.unlogged = state.tally, []
         return self
 
     def restore(self, session: Session, now: float | None = None) -> LiveBidder:
@@ -551,12 +609,22 @@ class KnownBidder:
             tally = learned.tally
         last, outcomes = max(row.last, learned.entry), tally.won + tally.lost
         waiting = [at for entry, at in list(self._seen) if entry > learned.entry]
-        limits = learned.limits
-        behind = ["" if row.paused else under_delivery(one, limits, tally.delay) for one in limits]
+        limits, settings = learned.limits, self._readable
+        campaigns = (settings and settings.campaigns) or {}
+        apart: dict[str, list[LimitFigures]] = {}
+        for one in limits:
+            apart.setdefault(one.campaign, []).append(one)
+        rest = {name for name, one in campaigns.items() if one.paused}
+        behind = [
+            ""
+            if row.paused or one.campaign in rest
+            else under_delivery(one, apart[one.campaign], tally.delay)
+            for one in limits
+        ]
         return BidderFigures(
             name=row.name,
             paused=row.paused,
-            limited=self._limited,
+            limited=settings is not None and settings.limited,
             holder=row.holder,
             decisions=self.decisions,
             won=tally.won,
@@ -581,18 +649,24 @@ class KnownBidder:
             delay=tally.delay,
             alerts=learned.alerts + tuple(one for one in (*behind, *problems) if one),
             history=self._history(tally.minutes),
+            campaigns={
+                name: CampaignFigures(one.paused, did.won, did.lost, did.value, did.spend)
+                for name, one in campaigns.items()
+                for did in [tally.campaigns.get(name) or Totals()]
+            },
         )
 
     @property
-    def _limited(self) -> bool:
+    def _readable(self) -> BidderSettings | None:
+        """Its settings; None if they are those of another version."""
         try:
-            return self.settings.limited
+            return self.settings
         except NotReadyError:
-            return False
+            return None
 
     def _history(self, minutes: list[Minute]) -> tuple[Minute, ...]:
         """Return the minutes of the log. Without limits, add the decisions of this process."""
-        if self._limited:
+        if self._readable is not None and self._readable.limited:
             return tuple(minutes)
         by_time = {one.time: one for one in minutes}
         before = 0

@@ -33,6 +33,12 @@ class UnknownBidderError(ServiceError):
     code = "unknown-bidder"
 
 
+class UnknownCampaignError(ServiceError):
+    """A bidder has no campaign of that name."""
+
+    code = "unknown-campaign"
+
+
 class BidderExistsError(ServiceError):
     """A bidder of that name exists."""
 
@@ -100,7 +106,7 @@ _WITH_STATUS = {
     400: "invalid",
     401: "unauthorized",
     403: "forbidden",
-    404: "not-found unknown-bidder",
+    404: "not-found unknown-bidder unknown-campaign",
     405: "method-not-allowed",
     408: "too-slow",
     409: "exists paused learned-before reported-otherwise limited",

@@ -16,7 +16,7 @@ from crossbandit.applications.bidding.inputs import price_of, rules_of
 from crossbandit.errors import IMPOSSIBLE_CONTENT, InvalidContextError
 from crossbandit.laws.levels import checked_label
 from crossbandit.laws.rounds import shown_by
-from crossbandit.service.settings import Budgets, Targets
+from crossbandit.service.settings import Budgets, CampaignSettings, Targets
 
 
 class Outcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,10 +91,11 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """New limits, in the log."""
+    """The limits from now on, in the log: those of the bidder, or of all its campaigns."""
 
     budget: Budgets = None
     target: Targets = None
+    campaigns: dict[str, CampaignSettings] | None = None
 
 
 class Request(msgspec.Struct, array_like=True, frozen=True):

@@ -13,9 +13,10 @@ import numpy as np
 from crossbandit.core.progress import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from crossbandit.applications import FirstPriceBidder
+    from crossbandit.applications.bidding.campaigns import Limited
     from crossbandit.core.types import Booleans
     from crossbandit.limits import LimitStatus
     from crossbandit.service.bidder import LiveBidder
@@ -45,30 +46,36 @@ class Minute(msgspec.Struct, array_like=True):
     surplus: float = 0.0
 
 
-class Tally(msgspec.Struct):
-    """Counts of all outcomes, and of each minute. They are part of the state of a bidder.
+class Totals(msgspec.Struct):
+    """What the outcomes of a bidder, or of a campaign, add up to.
 
     Attributes:
-        decisions: The number of decisions made under limits.
         won: The number of auctions won.
         lost: The number of auctions lost.
-        corrected: The number of outcomes that a correction has replaced.
-        refused: The number of outcomes that were not learned, by cause.
         value: The sum of the values won.
         spend: The money paid.
-        minutes: The latest minutes in which something happened, in the order of arrival.
-        delay: How many seconds after their bids outcomes came lately; None if none came.
     """
 
-    decisions: int = 0
     won: int = 0
     lost: int = 0
-    corrected: int = 0
-    refused: dict[str, int] = {}
     value: float = 0.0
     spend: float = 0.0
-    minutes: list[Minute] = []
-    delay: float | None = None
+
+    def add(self, won: int, lost: int, value: float, spend: float) -> None:
+        """Add outcomes."""
+        self.won, self.lost = self.won + won, self.lost + lost
+        self.value, self.spend = self.value + value, self.spend + spend
+
+
+class Tally(Totals):
+    """Counts of all outcomes, and of each minute. They are part of the state of a bidder."""
+
+    decisions: int = 0  # the number of decisions made under limits
+    corrected: int = 0  # the number of outcomes that a correction has replaced
+    refused: dict[str, int] = {}  # the number of outcomes that were not learned, by cause
+    minutes: list[Minute] = []  # the latest in which something happened, in the order of arrival
+    delay: float | None = None  # how many seconds after their bids outcomes came lately
+    campaigns: dict[str, Totals] = {}  # what the outcomes of each campaign add up to
 
     def minute(self, at: float) -> Minute:
         """Return the minute of the latest arrival."""
@@ -81,43 +88,61 @@ class Tally(msgspec.Struct):
     def copied(self) -> Tally:
         """Return a copy that does not change later. Of the minutes, only the latest can change."""
         minutes = [*self.minutes[:-1], *map(msgspec.structs.replace, self.minutes[-1:])]
-        return msgspec.structs.replace(self, refused=dict(self.refused), minutes=minutes)
+        campaigns = {name: msgspec.structs.replace(one) for name, one in self.campaigns.items()}
+        return msgspec.structs.replace(
+            self, refused=dict(self.refused), minutes=minutes, campaigns=campaigns
+        )
 
     def decide(self, at: float) -> None:
         """Count a decision."""
         self.decisions += 1
         self.minute(at).decisions += 1
 
-    def learn(self, at: float, bids: Sequence[Any], won: Booleans) -> None:
-        """Count outcomes that were learned."""
+    def learn(
+        self, at: float, bids: Sequence[Any], won: Booleans, campaigns: Iterable[str | None]
+    ) -> None:
+        """Count outcomes that were learned, each of a campaign."""
         given = [(one.decision.time, one.value, one.amount or 0.0) for one in bids]
         made, values, amounts = np.array(given).T
         delay = max(at - float(made.mean()), 0.0)
         before = delay if self.delay is None else self.delay
         self.delay = delay + (before - delay) * math.exp(-made.size / _LATELY)
-        wins = int(won.sum())
-        value, spend = float(values[won].sum()), float(amounts[won].sum())
-        self.won, self.lost = self.won + wins, self.lost + int(won.size) - wins
-        self.value, self.spend = self.value + value, self.spend + spend
-        minute = self.minute(at)
-        minute.outcomes += int(won.size)
-        self._add(minute, wins, value, spend)
+        self.minute(at).outcomes += int(won.size)
+        rows: dict[str | None, list[int]] = {}
+        for i, campaign in enumerate(campaigns):
+            rows.setdefault(campaign, []).append(i)
+        for campaign, some in rows.items():
+            wins = [i for i in some if won[i]]
+            money = float(values[wins].sum()), float(amounts[wins].sum())
+            self._add(at, campaign, len(wins), len(some) - len(wins), *money)
 
-    def correct(self, at: float, value: float, amount: float, *, before: bool, won: bool) -> None:
+    def correct(
+        self,
+        at: float,
+        value: float,
+        amount: float,
+        campaign: str | None,
+        *,
+        before: bool,
+        won: bool,
+    ) -> None:
         """Count an outcome that replaces another."""
         self.corrected += 1
         sign = int(won) - int(before)
-        self.won, self.lost = self.won + sign, self.lost - sign
-        self.value, self.spend = self.value + sign * value, self.spend + sign * amount
-        self._add(self.minute(at), sign, sign * value, sign * amount)
+        self._add(at, campaign, sign, -sign, sign * value, sign * amount)
 
     def refuse(self, cause: str, count: int = 1) -> None:
         """Count outcomes that were not learned."""
         self.refused[cause] = self.refused.get(cause, 0) + count
 
-    @staticmethod
-    def _add(minute: Minute, wins: int, value: float, spend: float) -> None:
-        minute.wins += wins
+    def _add(
+        self, at: float, campaign: str | None, won: int, lost: int, value: float, spend: float
+    ) -> None:
+        self.add(won, lost, value, spend)
+        if campaign is not None:
+            self.campaigns.setdefault(campaign, Totals()).add(won, lost, value, spend)
+        minute = self.minute(at)
+        minute.wins += won
         minute.spend += spend
         minute.surplus += value - spend
 
@@ -174,6 +199,7 @@ class LimitFigures(msgspec.Struct, frozen=True):
         under_delivery: If far less was spent than planned: this in words, with the cause; else "".
         expected: The money that bids without an outcome are expected to cost.
         outstanding: The money that they cost if all of them win.
+        campaign: The campaign whose limit it is; "" without campaigns.
     """
 
     kind: str
@@ -191,6 +217,12 @@ class LimitFigures(msgspec.Struct, frozen=True):
     under_delivery: str = ""
     expected: float = 0.0
     outstanding: float = 0.0
+    campaign: str = ""
+
+    @property
+    def whose(self) -> str:
+        """The campaign, as a message begins with it; "" without campaigns."""
+        return f"Campaign {self.campaign!r}: " if self.campaign else ""
 
 
 class DiagnosisFigures(msgspec.Struct, frozen=True):
@@ -250,6 +282,24 @@ class LearnedFigures(msgspec.Struct, frozen=True):
     shading: ShadingFigures | None = None
 
 
+class CampaignFigures(msgspec.Struct, frozen=True):
+    """What a campaign did; its limits are among those of its bidder.
+
+    Attributes:
+        paused: Whether it is paused.
+        won: The number of auctions won.
+        lost: The number of auctions lost.
+        value_won: The sum of the values won.
+        spend: The money paid.
+    """
+
+    paused: bool
+    won: int
+    lost: int
+    value_won: float
+    spend: float
+
+
 class BidderFigures(msgspec.Struct, frozen=True):
     """The figures of a bidder.
 
@@ -266,7 +316,7 @@ class BidderFigures(msgspec.Struct, frozen=True):
         value_won: The sum of the values won.
         spend: The money paid.
         surplus: The values won less the money paid.
-        limits: The state of each limit.
+        limits: The state of each limit, of all campaigns.
         learned: The number of the last entry that was learned.
         last: The number of the last entry of the log.
         lag: The number of entries that have not been learned.
@@ -280,6 +330,7 @@ class BidderFigures(msgspec.Struct, frozen=True):
             process, or all decisions if the bidder has limits.
         shading: What is earned beside the best fixed shading; None until it is known.
         delay: How many seconds after their bids outcomes came lately; None if none came.
+        campaigns: What each campaign did, by name.
     """
 
     name: str
@@ -306,28 +357,31 @@ class BidderFigures(msgspec.Struct, frozen=True):
     history: tuple[Minute, ...]
     shading: ShadingFigures | None = None
     delay: float | None = None
+    campaigns: dict[str, CampaignFigures] = {}
 
 
 def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -> LearnedFigures:
     """Return the figures that are published with a policy."""
     bidder, watch = live.bidder, live.bidder.learner.watch
+    sets: dict[str, Limited] = {**bidder.campaigns} or {"": bidder}
+    limits = [(_limit(name, one), one) for name, of in sets.items() for one in of.limits]
     alerts = [
-        f"{one}. It was exceeded by outcomes that were corrected or came too late, so nothing is "
-        "bid until its period is over or its amount is raised."
-        for one in bidder.limits
-        if one.overspent
+        f"{one.whose}{one.words}. It was exceeded by outcomes that were corrected or came too "
+        "late, so nothing is bid until its period is over or its amount is raised."
+        for one, status in limits
+        if status.overspent
     ]
     if watch.biased and watch.missing != "accept":
         pause = " Nothing is learned until both come." if watch.misled else ""
         alerts.insert(0, watch.reason + pause)
     views = views or LearnedFigures(
-        live.entry, at, live.tally, diagnosis=_diagnosis(bidder), **_by_law(bidder)
+        live.entry, at, live.tally, diagnosis=_diagnosis(bidder), **_by_law(live)
     )
     return LearnedFigures(
         entry=live.entry,
         at=at,
         tally=live.tally,
-        limits=tuple(map(_limit, bidder.limits)),
+        limits=tuple(one for one, _ in limits),
         diagnosis=views.diagnosis,
         exploration=views.exploration,
         alerts=tuple(alerts),
@@ -335,16 +389,17 @@ def learned_figures(live: LiveBidder, at: float, views: LearnedFigures | None) -
     )
 
 
-def _limit(status: LimitStatus) -> LimitFigures:
+def _limit(campaign: str, status: LimitStatus) -> LimitFigures:
     limit = status.limit
     aim = float(getattr(limit, "ratio", 0.0) or getattr(limit, "amount", 0.0))
     names = (name for name in LimitFigures.__struct_fields__ if hasattr(status, name))
     same: dict[str, Any] = {name: getattr(status, name) for name in names}
     same |= {name: float(one) for name, one in same.items() if isinstance(one, Decimal)}
-    return LimitFigures(kind=limit.kind, amount=aim, words=str(status), **same)
+    same |= {"words": str(status), "campaign": campaign}
+    return LimitFigures(kind=limit.kind, amount=aim, **same)
 
 
-def under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...], delay: float | None) -> str:
+def under_delivery(one: LimitFigures, limits: Sequence[LimitFigures], delay: float | None) -> str:
     """Return a word on one of several limits if far less was spent than planned; else "".
 
     Nothing is said at the beginning of a period, after few auctions, and where another budget
@@ -382,7 +437,7 @@ def under_delivery(one: LimitFigures, limits: tuple[LimitFigures, ...], delay: f
             "Bids are not held back: too few auctions come, or too few are won. Compare the "
             "traffic, the values and the prices with those that were expected."
         )
-    return f"Far less was spent than planned. {one.words}. {cause}"
+    return f"{one.whose}Far less was spent than planned. {one.words}. {cause}"
 
 
 def lateness(delay: float | None) -> str:
@@ -401,13 +456,14 @@ def _diagnosis(bidder: FirstPriceBidder) -> DiagnosisFigures:
     return DiagnosisFigures(str(found), found.depends, found.log_evidence, gain, found.rounds)
 
 
-def _by_law(bidder: FirstPriceBidder) -> dict[str, Any]:
+def _by_law(live: LiveBidder) -> dict[str, Any]:
     """Return how much less recent bids earn than the best bids, and what beside a fixed shading.
 
     All is by the bidder's own law. Errors are added up, as if all chances erred together.
     """
+    bidder = live.bidder
     recent = bidder.learner.test.recent[-_LOOKED_AT:]
-    if bidder.limits or not recent:
+    if live.limited or not recent:
         return {}
     cost = earned = error = 0.0
     fixed, errors = np.zeros((2, _FRACTIONS.size))

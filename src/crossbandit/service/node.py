@@ -6,14 +6,17 @@ import time
 from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import compress
+from operator import not_
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from crossbandit.algorithms.learners.tokens import Token, checked_key, token_bytes
+from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.applications.money import amount_of, flag_of
-from crossbandit.core.validation import reject, verbatim
+from crossbandit.core.validation import reject
 from crossbandit.errors import (
     DecisionError,
     ForeignDecisionError,
@@ -31,7 +34,7 @@ from crossbandit.service.causes import (
     ServiceError,
     cause_of,
 )
-from crossbandit.service.client.client import address_parts
+from crossbandit.service.client.client import address_parts, column_of
 from crossbandit.service.contents import (
     Change,
     Decided,
@@ -43,7 +46,13 @@ from crossbandit.service.contents import (
     contradicts,
     encode,
 )
-from crossbandit.service.settings import checked_name, settings_from
+from crossbandit.service.settings import (
+    CampaignChanges,
+    campaign_of,
+    changed,
+    checked_name,
+    settings_from,
+)
 from crossbandit.service.store import CHANGE, Append, NewBidder
 from crossbandit.service.threads import LearnerThread, Leases, NodeOptions, Writer, new_holder
 
@@ -56,6 +65,8 @@ if TYPE_CHECKING:
     from crossbandit.service.figures import BidderFigures
     from crossbandit.service.settings import BidderSettings, Budgets, Targets
     from crossbandit.service.store import Session, Store
+
+_Found = TypeVar("_Found")
 
 _LOCKED = 0.05  # the part of a lease for which all writes wait for a row that is locked
 _PATIENCE = 20.0  # seconds to wait for a node that decides for a new bidder
@@ -222,21 +233,37 @@ class Node:
         """
         self._write(name, lambda store, bidder: store.delete(bidder))
 
-    def pause(self, name: str) -> None:
+    def pause(self, name: str, campaign: str | None = None) -> None:
         """Stop the decisions of a bidder. It still learns. Other nodes follow within a second.
 
         Args:
             name: The bidder.
-        """
-        self._write(name, lambda store, bidder: store.pause(bidder, paused=True))
+            campaign: One of its campaigns, for which nothing is bid from now on; None for all.
 
-    def resume(self, name: str) -> None:
+        Raises:
+            UnknownCampaignError: The bidder has no such campaign.
+        """
+        self._pause(name, campaign, paused=True)
+
+    def resume(self, name: str, campaign: str | None = None) -> None:
         """Let a bidder decide again.
 
         Args:
             name: The bidder.
+            campaign: As for `pause`.
+
+        Raises:
+            UnknownCampaignError: The bidder has no such campaign.
         """
-        self._write(name, lambda store, bidder: store.pause(bidder, paused=False))
+        self._pause(name, campaign, paused=False)
+
+    def _pause(self, name: str, campaign: str | None, *, paused: bool) -> None:
+        if campaign is None:
+            self._write(name, lambda store, bidder: store.pause(bidder, paused=paused))
+            return
+        self.directory.refresh()  # another node may have added it
+        campaign_of(name, self.settings(name), campaign)
+        self.change(name, campaigns={campaign: CampaignChanges(paused=paused)})
 
     def _write(self, name: str, write: Callable[[Session, int], bool]) -> None:
         """Write to the row of a bidder; `write` returns whether there is one of this number."""
@@ -251,8 +278,9 @@ class Node:
         *,
         budget: Budgets | UnsetType = UNSET,
         target: Targets | UnsetType = UNSET,
+        campaigns: Mapping[str, CampaignChanges] | None = None,
     ) -> None:
-        """Change the amounts of a bidder's limits. What was spent is kept.
+        """Change the amounts of a bidder's limits, or add campaigns. What was spent is kept.
 
         Limits that are not given do not change. If another node changes them at the same time,
         its change is kept. The change is in the log when this returns, and takes effect when it is
@@ -262,46 +290,30 @@ class Node:
             name: The bidder.
             budget: The new budgets, with the same periods and in the same order.
             target: The new targets, with the same kinds and periods and in the same order.
+            campaigns: New settings of campaigns, by name. Those that are new are added.
 
         Raises:
-            InvalidParameterError: The bidder has no limits, or limits of other kinds or periods.
+            InvalidParameterError: There are no limits, or limits of other kinds or periods.
         """
-        known = self.directory.find(name, changing=True)
+        new = dict(campaigns or {})
+        own = CampaignChanges(budget, target)
+        if own.given or not new:
+            new[""] = own
+
         while True:
-            append = self._changed(known, budget, target)
+            row = self.directory.find(name, changing=True).row
+            before = settings_from(row.settings)
+            after = changed(name, before, new)
+            after.build().restore(before.build().state())  # raises if the bidder cannot continue
+            text = msgspec.json.encode(after).decode()
+            logged = encode(Change(after.budget, after.target, after.campaigns))
+            append = Append(row.id, 1, CHANGE, logged, text, row.settings)
             with closing(self._connect()) as store:
                 if store.write([append], self.clock())[0]:
                     break
             self.directory.refresh()  # another change came first: apply this one to its result
-            known = self.directory.find(name, changing=True)
-        self.learner.has_grown([known.row.id])
+        self.learner.has_grown([row.id])
         self.learner.look()
-
-    @staticmethod
-    def _changed(
-        known: KnownBidder, budget: Budgets | UnsetType, target: Targets | UnsetType
-    ) -> Append:
-        """Return the log entry that changes the limits of a bidder."""
-        row = known.row
-        before = settings_from(row.settings)
-        if not before.limited:
-            raise InvalidParameterError(
-                f"The bidder {row.name!r} was created without limits, and limits cannot be added "
-                "later. Create another bidder with a budget or a target."
-            )
-        change = Change(
-            before.budget if budget is UNSET else budget,
-            before.target if target is UNSET else target,
-        )
-        after = msgspec.structs.replace(before, budget=change.budget, target=change.target)
-        if not after.limited:
-            raise InvalidParameterError(
-                f"The limits of the bidder {row.name!r} can be changed, but not removed. Give it a "
-                "high budget instead, or create another bidder."
-            )
-        after.build().restore(before.build().state())  # raises if the bidder cannot continue
-        text = msgspec.json.encode(after).decode()
-        return Append(row.id, 1, CHANGE, encode(change), text, row.settings)
 
     # --- decisions -----------------------------------------------------------------------------
 
@@ -340,13 +352,16 @@ class Node:
             known.decisions += 1
             return _decided(known.loaded().bid(value, reserve=reserve, **labels))
         live, now = self._held(known), self.clock()
+        campaign = live.campaign(labels)
+        if paused := _paused(known, live, labels):
+            return paused
         with live.lock:  # decisions are logged in the order in which they are made
-            ahead = live.ahead()
+            ahead = live.ahead(campaign)
             bid, row = live.decide(Request(value, reserve, self._time(now, at), labels, now, ahead))
             live.unlogged.append(row)
             known.decisions += 1
             # Whether the decision may be answered before it is in the log.
-            early = not live.lost and time.monotonic() < live.until and live.covered()
+            early = not live.lost and time.monotonic() < live.until and live.covered(campaign)
             answer = _decided(bid)
             if early and not ahead:
                 return answer
@@ -403,17 +418,22 @@ class Node:
             return list(map(_decided, bids))
         live, now = self._held(known), self.clock()
         when, count = self._time(now, at), len(values)
-        reserves = _column("reserve", reserve, count)
-        columns = {key: _column(key, column, count) for key, column in labels.items()}
+        reserves = column_of("decide_many", "reserve", reserve, count)
+        columns = {
+            key: column_of("decide_many", key, column, count) for key, column in labels.items()
+        }
         requests = [
             Request(value, reserves[i], when, {key: columns[key][i] for key in columns}, now)
             for i, value in enumerate(values)
         ]
+        paused = [_paused(known, live, one.classes) for one in requests]
         with live.lock:
-            bids, rows = live.decide_many(requests)
+            asked, rows = live.decide_many([*compress(requests, map(not_, paused))])
+            made = map(_decided, asked)
+            answers = [one or next(made) for one in paused]
             live.unlogged += rows
-            decided = self.writer.decide(live, list(map(_decided, bids)))
-        known.decisions += count
+            decided = self.writer.decide(live, answers) if rows else _done(answers)
+        known.decisions += len(rows)
         return decided
 
     def _deciding(self, name: str) -> KnownBidder:
@@ -517,9 +537,7 @@ class Node:
                 self._latest.add(key, row)
         answer, forget = Reported(len(rows), tuple(errors)), partial(self._latest.remove, keys)
         if not rows:
-            reported: Future[Reported] = Future()
-            reported.set_result(answer)
-            return reported
+            return _done(answer)
         try:
             return self.writer.report(known.row.id, rows, answer, forget)
         except ServiceError:
@@ -589,17 +607,25 @@ class Node:
         }
 
 
+def _done(result: _Found) -> Future[_Found]:
+    future: Future[_Found] = Future()
+    future.set_result(result)
+    return future
+
+
+def _paused(known: KnownBidder, live: LiveBidder, classes: Mapping[str, Any]) -> Decided | None:
+    """Return the answer if the campaign of an auction is paused; raise if there is no such."""
+    campaigns = known.settings.campaigns
+    if campaigns is None or CAMPAIGN not in classes:
+        return None
+    campaign = classes[CAMPAIGN]
+    if campaign_of(known.row.name, known.settings, campaign).paused:
+        return Decided(None, None, f"The campaign {campaign!r} is paused. Resume it to bid again.")
+    if campaign not in live.bidder.accounts.sets:
+        raise NotReadyError(f"The campaign {campaign!r} is being added. Try again.")
+    return None
+
+
 def _decided(bid: Bid) -> Decided:
     token = None if bid.amount is None else bid.text
     return Decided(bid.amount, token, bid.reason)
-
-
-def _column(name: str, given: Any, count: int) -> Sequence[Any]:
-    """Return a value for each auction; one value is for all."""
-    if not isinstance(given, list | tuple):
-        return [given] * count
-    if len(given) != count:
-        expected = f"one value, or one for each of {count} auctions"
-        got = verbatim(f"{len(given)}")
-        reject("decide_many", name, expected, got, error=InvalidContextError)
-    return given

@@ -12,19 +12,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.applications.bidding.campaigns import CAMPAIGN
 from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidInputError, InvalidParameterError
 from crossbandit.limits import Budget, CostPer, ReturnOnSpend
-from crossbandit.service.causes import BidderExistsError
+from crossbandit.service.causes import BidderExistsError, UnknownCampaignError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from crossbandit.service.node import Node
 
 
 _MOST_BIDS = 15_000
 _LONGEST_NAME = 200
+_SHOWN = 20  # names in a message
+_CHANGEABLE = {"budget", "target", "campaigns"}  # of the settings of a bidder that has learned
 
 
 class Seconds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +53,7 @@ class LimitSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         given = {name: getattr(self, name) for name in self.__struct_fields__}
         per = given["per"]
         if isinstance(per, Seconds):
-            given["per"] = timedelta(seconds=min(per.seconds, 1e9))
+            given["per"] = timedelta(seconds=max(-1.0, min(per.seconds, 1e9)))
         return self.made(**given)
 
 
@@ -126,6 +129,45 @@ Budgets = BudgetSettings | list[BudgetSettings] | None
 Targets = ReturnOnSpendSettings | CostPerSettings | list[TargetSettings] | None
 
 
+class CampaignSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The settings of a campaign: its own limits.
+
+    Attributes:
+        budget: A budget, several budgets, or None.
+        target: A target, several targets, or None.
+        paused: Whether it bids nothing.
+    """
+
+    budget: Budgets = None
+    target: Targets = None
+    paused: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a budget or a target."""
+        return bool(self.budget or self.target)
+
+
+class CampaignChanges(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """New settings of a campaign. What is left out does not change.
+
+    Attributes:
+        budget: A budget, several budgets, or null for none.
+        target: A target, several targets, or null for none.
+        paused: Whether it bids nothing.
+    """
+
+    budget: Budgets | msgspec.UnsetType = msgspec.UNSET
+    target: Targets | msgspec.UnsetType = msgspec.UNSET
+    paused: bool | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is not left out."""
+        found = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: one for name, one in found.items() if one is not msgspec.UNSET}
+
+
 class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The settings of a bidder of the service: those of `FirstPriceBidder` that JSON can hold.
 
@@ -144,6 +186,8 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             not learn and shows an alert, "warn" shows an alert, "accept" shows none.
         budget: A budget, several budgets, or None.
         target: A target, several targets, or None.
+        campaigns: In place of both, the settings of campaigns by name. Each keeps limits of its
+            own, and all learn one law. Decisions then take the name as the class "campaign".
         expires: After how many seconds a bid without an outcome counts as lost; None for never.
         horizon: The number of auctions to come, for budgets without a period.
         seed: The seed of random choices; None for a new one.
@@ -166,6 +210,7 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missing: str = "refuse"
     budget: Budgets = None
     target: Targets = None
+    campaigns: dict[str, CampaignSettings] | None = None
     expires: float | None = None
     horizon: int | None = None
     seed: int | None = None
@@ -173,11 +218,20 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.bids is None and self.value_range is not None:
             msgspec.structs.force_setattr(self, "bids", 100)
+        if self.campaigns is not None and CAMPAIGN not in self.classes:
+            msgspec.structs.force_setattr(self, "classes", (CAMPAIGN, *self.classes))
 
     @property
     def limited(self) -> bool:
-        """Whether the bidder has a budget or a target."""
-        return bool(self.budget or self.target)
+        """Whether the bidder has a budget or a target, or campaigns, which may get one."""
+        return self.campaigns is not None or self.sets[""].limited
+
+    @property
+    def sets(self) -> dict[str, CampaignSettings]:
+        """The sets of limits by campaign; without campaigns there is one, whose name is empty."""
+        if self.campaigns is not None:
+            return self.campaigns
+        return {"": CampaignSettings(self.budget, self.target)}
 
     def build(self) -> FirstPriceBidder:
         """Return a new bidder with these settings.
@@ -189,9 +243,54 @@ class BidderSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if isinstance(self.bids, int) and self.bids > _MOST_BIDS:
             reject("BidderSettings", "bids", f"at most {_MOST_BIDS}", self.bids)
         given = {name: getattr(self, name) for name in self.__struct_fields__}
-        given |= {"budget": limits_of(self.budget), "target": limits_of(self.target)}
+        given |= limits_of(self)
         given["seed"] = secrets.randbits(63) if self.seed is None else self.seed
         return FirstPriceBidder(**given)
+
+
+def campaign_of(bidder: str, settings: BidderSettings, name: object) -> CampaignSettings:
+    """Return the settings of a campaign of a bidder; raise if it has none of this name."""
+    known = settings.campaigns or {}
+    if not isinstance(name, str) or name not in known:
+        raise UnknownCampaignError(
+            f"The bidder {bidder!r} has no campaign {name!r}. Existing campaigns: {_named(known)}."
+        )
+    return known[name]
+
+
+def changed(
+    name: str, settings: BidderSettings, new: Mapping[str, CampaignChanges]
+) -> BidderSettings:
+    """Return the settings of a bidder with other limits; raise if it cannot keep them from now on.
+
+    new: what changes, by campaign; without campaigns, of an empty name.
+    """
+    sets = dict(settings.sets)
+    for campaign, changes in new.items():
+        before, whose = sets.get(campaign), _of(name, campaign)
+        if (campaign == "") != (settings.campaigns is None):
+            raise InvalidParameterError(
+                f"The bidder {name!r} has no campaigns, and they cannot be added later. Create "
+                "another bidder with campaigns={}."
+                if campaign
+                else f"The limits of the bidder {name!r} are those of its campaigns. Change "
+                f"these: {_named(sets)}."
+            )
+        if before is None:
+            sets[campaign] = CampaignSettings(**changes.given)
+            continue
+        after = sets[campaign] = msgspec.structs.replace(before, **changes.given)
+        if before.limited != after.limited:
+            raise InvalidParameterError(
+                f"The limits of the {whose} can be changed, but not removed. Give it a high "
+                "budget instead, or create another one."
+                if before.limited
+                else f"The {whose} was created without limits, and limits cannot be added later. "
+                "Create another one with a budget or a target."
+            )
+    if settings.campaigns is not None:
+        return msgspec.structs.replace(settings, campaigns=sets)
+    return msgspec.structs.replace(settings, budget=sets[""].budget, target=sets[""].target)
 
 
 def checked_name(owner: str, name: str) -> str:
@@ -218,12 +317,23 @@ def settings_from(content: bytes | str) -> BidderSettings:
         raise InvalidParameterError(f"The settings of a bidder are not valid: {error}.") from None
 
 
-def limits_of(given: Budgets | Targets) -> list[Any] | None:
-    """Return limits in the form that `FirstPriceBidder` takes."""
-    if given is None:
-        return None
-    several = given if isinstance(given, list) else [given]
-    return [one.limit() for one in several] or None
+def limits_of(given: Any) -> dict[str, Any]:
+    """Return the limits of settings, or of a change of them, as `FirstPriceBidder` takes them."""
+    if getattr(given, "campaigns", None) is not None:
+        return {"campaigns": {name: limits_of(one) for name, one in given.campaigns.items()}}
+    return {"budget": _several(given.budget), "target": _several(given.target)}
+
+
+def _several(given: Budgets | Targets) -> list[Any] | None:
+    limits = given if isinstance(given, list) else [given]
+    return [one.limit() for one in limits if one is not None] or None
+
+
+def _named(names: Iterable[str]) -> str:
+    """Return some names for a message."""
+    found = sorted(names)
+    more = f", and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return (", ".join(found[:_SHOWN]) or "none") + more
 
 
 # --- the file with the bidders -------------------------------------------------------------------
@@ -277,7 +387,7 @@ def _settings(file: Path, name: str, table: object) -> BidderSettings:
 def add_bidders(
     node: Node, wanted: Mapping[str, BidderSettings], *, limits_from_file: bool = False
 ) -> list[str]:
-    """Create the bidders that are not in the store yet.
+    """Create the bidders, and the campaigns of bidders, that are not in the store yet.
 
     The limits of a bidder in the store may have been changed while it ran. So by default the limits
     in the store are kept.
@@ -292,26 +402,47 @@ def add_bidders(
                 continue
             except BidderExistsError:  # another node has just created it
                 node.directory.refresh()
-        known = node.settings(name)
-        others = [
-            field
-            for field in settings.__struct_fields__
-            if getattr(settings, field) != getattr(known, field)
-        ]
-        if not set(others) <= {"budget", "target"}:
+        changes = _changes(name, settings, node.settings(name), changing=limits_from_file)
+        if changes:
+            node.change(name, campaigns=changes)
+    return created
+
+
+def _changes(
+    name: str, wanted: BidderSettings, known: BidderSettings, *, changing: bool
+) -> dict[str, CampaignChanges]:
+    """Return how the limits of a bidder in the store are changed, by campaign.
+
+    changing: whether the limits of the file are used where they differ.
+    """
+    for field in wanted.__struct_fields__:
+        if field not in _CHANGEABLE and getattr(wanted, field) != getattr(known, field):
             raise InvalidParameterError(
-                f"The bidder {name!r} is in the store with another {others[0]!r}: "
-                f"{getattr(known, others[0])!r}. It has learned with this setting. Change the file "
+                f"The bidder {name!r} is in the store with another {field!r}: "
+                f"{getattr(known, field)!r}. It has learned with this setting. Change the file "
                 "back, give the new bidder another name, or delete the old one."
             )
-        for field in others:
-            message = (
-                "The %s of the bidder %r is now %s, as in the file. It was %s."
-                if limits_from_file
-                else "The %s of the bidder %r is %s in the file and %s in the store. The one in "
-                "the store is used. To use the one in the file, start with --limits-from-file."
-            )
-            _log.warning(message, field, name, getattr(settings, field), getattr(known, field))
-        if others and limits_from_file:
-            node.change(name, **{field: getattr(settings, field) for field in others})
-    return created
+    message = (
+        "The %s of the %s is now %s, as in the file. It was %s."
+        if changing
+        else "The %s of the %s is %s in the file and %s in the store. The one in the store is "
+        "used. To use the one in the file, start with --limits-from-file."
+    )
+    found = {}
+    for campaign, one in wanted.sets.items():
+        before, given = known.sets.get(campaign), msgspec.structs.asdict(one)
+        if before is not None:
+            given = {
+                field: given[field]
+                for field in ("budget", "target")
+                if given[field] != getattr(before, field)
+            }
+            for field, value in given.items():
+                _log.warning(message, field, _of(name, campaign), value, getattr(before, field))
+        if before is None or (given and changing):
+            found[campaign] = CampaignChanges(**given)
+    return found
+
+
+def _of(bidder: str, campaign: str) -> str:
+    return f"campaign {campaign!r} of the bidder {bidder!r}" if campaign else f"bidder {bidder!r}"

@@ -23,7 +23,7 @@ from crossbandit.errors import (
     ServiceAwayError,
     UnsentOutcomesError,
 )
-from crossbandit.service import BidderSettings, BudgetSettings, Node, open_store
+from crossbandit.service import BidderSettings, BudgetSettings, CampaignSettings, Node, open_store
 from crossbandit.service.client import AsyncClient, Client, ServedBid
 from crossbandit.service.http import Access, AccessToken, create_app
 from tests.service.live import eventually, served
@@ -62,6 +62,26 @@ def url(node: Node) -> Iterator[str]:
 def learned(node: Node, name: str = "plain") -> int:
     figures = node.figures(name)
     return figures.won + figures.lost
+
+
+def test_a_campaign_is_named_like_any_class(node: Node, url: str) -> None:
+    shoes = CampaignSettings(BudgetSettings(40.0, pacing="asap"))
+    campaigns = {"shoes": shoes, "free": CampaignSettings()}
+    node.create("shop", BidderSettings(value_range=(0.0, 10.0), bids=11, campaigns=campaigns))
+    with Client(url, bidder="shop") as client:
+        bid = client.decide(9.0, campaign="shoes")
+        assert isinstance(bid, ServedBid)
+        client.outcome(bid, won=True)
+        many = client.decide_many([9.0] * 4, campaign=["shoes", "free"] * 2)
+        assert not client.local
+        with pytest.raises(RefusedError, match="Existing campaigns: free, shoes") as caught:
+            client.decide(9.0, campaign="hats")
+        assert (caught.value.code, caught.value.status) == ("unknown-campaign", 404)
+        client.outcomes(many, won=[one.amount is not None for one in many])
+        client.flush()
+    eventually(lambda: learned(node, "shop") == client.accepted)
+    spent = sum(float(one.amount or 0.0) for one in [bid, many[0], many[2]])
+    assert node.figures("shop").campaigns["shoes"].spend == spent > 0
 
 
 def test_an_outcome_that_contradicts_an_earlier_one_is_refused(url: str) -> None:

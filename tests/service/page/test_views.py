@@ -15,7 +15,7 @@ import pytest
 from benchmarks.live_server import LiveServer
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.service.bidder import LiveBidder
-from crossbandit.service.figures import learned_figures
+from crossbandit.service.figures import CampaignFigures, learned_figures
 from crossbandit.service.page import (
     Board,
     Point,
@@ -156,6 +156,46 @@ def test_reserved_expected_and_spent_stand_apart_and_late_outcomes_are_said() ->
     assert (found["share"], found["held"], found["plan"]) == (0.25, 0.42, 0.5)
     (prompt,) = detail("shop", "", figures(limits=(held,), delay=3.0), ())["limits"]
     assert prompt["words"].endswith("33.00 left.")
+
+
+def test_each_campaign_is_shown_with_its_limits() -> None:
+    limits = (budget(campaign="shoes"), budget(campaign="shoes", spent=3.0), budget(campaign="old"))
+    campaigns = {
+        "new": CampaignFigures(paused=True, won=0, lost=0, value_won=0.0, spend=0.0),
+        "old": CampaignFigures(paused=True, won=1, lost=3, value_won=30.0, spend=9.0),
+        "shoes": CampaignFigures(paused=False, won=29, lost=67, value_won=170.0, spend=71.0),
+    }
+    given = figures(limits=limits, campaigns=campaigns, limited=True)
+    shown = [one["words"] for one in detail("shop", "", given, ())["limits"]]
+    assert shown[0] == "shoes: 30.2 % of 96 auctions won, surplus 99.00."
+    assert shown[1].startswith("Budget: 25.00 of 100.0 spent")
+    assert shown[2].startswith("Budget: 3.000 of 100.0 spent")
+    assert shown[3] == "old: paused, 25.0 % of 4 auctions won, surplus 21.00."
+    assert shown[5:] == ["new: paused."]
+    assert row("shop", given, ())["limit"]["text"] == "80.00, 3 campaigns"
+    many = {
+        f"c{i}": CampaignFigures(paused=False, won=0, lost=1, value_won=0.0, spend=float(i))
+        for i in range(53)
+    }
+    shown = [one["words"] for one in detail("a", "", figures(campaigns=many), ())["limits"]]
+    assert shown[0].startswith("c52: ")
+    assert shown[50:] == ["And 3 campaigns that spent less."]
+    chart = history_charts(given, Track().points(NOW, given))["spend"]
+    assert chart is not None
+    assert [one.name for one in chart.series] == ["spend"]  # of all campaigns, without a plan
+
+
+def test_charts_of_campaigns_are_drawn_also_if_a_token_has_only_a_hash_of_the_name() -> None:
+    name = "a name " * 40
+    bidder = FirstPriceBidder(value_range=(0, 10), bids=11, campaigns={name: {}, "b": {}}, seed=1)
+    tokens = [bidder.bid(8.0, campaign=one).token for one in (name, "b")]
+    again = FirstPriceBidder(value_range=(0, 10), bids=11, campaigns={name: {}, "b": {}}, seed=1)
+    again.learner.learner = bidder.learner.learner
+    for token in tokens:
+        again.settle(token, won=False, highest_competing_bid=9.0)
+    chart = bid_chart(again)
+    assert chart is not None
+    assert len(chart.series) == 3
 
 
 def test_what_is_earned_is_shown_beside_the_best_fixed_shading_once_it_is_known() -> None:

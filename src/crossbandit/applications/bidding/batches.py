@@ -331,7 +331,7 @@ def settle_auctions(
     payments = None
     if accounts.limited:
         own = getattr(learner, "own", None)
-        steps = partial(accounts.settled_many, made, has_won, numbers, own)
+        steps = partial(accounts.settled_many, made, (has_won, numbers), own)
         payments = Payments(accounts.lock, steps)
     shown = ~np.isnan(made.amounts)
     if False in TOLD_AFTER[bidder.feedback]:  # losers are told the price, even without a bid

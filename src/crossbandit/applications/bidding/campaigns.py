@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.bidding.spending import Spending, Time
     from crossbandit.applications.first_price import FirstPriceBidder
     from crossbandit.applications.money import Money
-    from crossbandit.core.types import Booleans, Floats, Integers
+    from crossbandit.core.types import Integers
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
     from crossbandit.limits.periods import LeaseUse
@@ -141,16 +141,12 @@ class Campaign(Limited):
     def spending(self) -> Spending | None:
         return self._spending
 
-    def bid(
-        self, value: Money, *, reserve: Money | None = None, at: Time = None, **classes: Label
-    ) -> Bid:
-        """Choose a bid, as `FirstPriceBidder.bid` does.
+    def bid(self, value: Money, **given: Any) -> Bid:
+        """Choose a bid for this campaign, as `FirstPriceBidder.bid` does.
 
         Args:
             value: What winning is worth.
-            reserve: The reserve price of this auction, if it is known.
-            at: The time of the auction.
-            **classes: The other classes of the bidder.
+            **given: As for `FirstPriceBidder.bid`: the reserve price, the time, other classes.
 
         Returns:
             The bid.
@@ -158,24 +154,14 @@ class Campaign(Limited):
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid`.
         """
-        given: Any = {**classes, CAMPAIGN: self.name}
-        return self._bidder.bid(value, reserve=reserve, at=at, **given)
+        return self._bidder.bid(value, **{**given, CAMPAIGN: self.name})
 
-    def bid_many(
-        self,
-        values: npt.ArrayLike,
-        *,
-        reserve: npt.ArrayLike | None = None,
-        at: Time = None,
-        **classes: Any,
-    ) -> Bids:
-        """Choose many bids at once, as `FirstPriceBidder.bid_many` does.
+    def bid_many(self, values: npt.ArrayLike, **given: Any) -> Bids:
+        """Choose many bids at once for this campaign, as `FirstPriceBidder.bid_many` does.
 
         Args:
             values: What winning is worth, in each auction.
-            reserve: The reserve price of all auctions, or of each; NaN where it is not known.
-            at: The time of all auctions.
-            **classes: The other classes of the bidder.
+            **given: As for `FirstPriceBidder.bid_many`.
 
         Returns:
             The bids.
@@ -183,8 +169,7 @@ class Campaign(Limited):
         Raises:
             InvalidContextError: As for `FirstPriceBidder.bid_many`.
         """
-        given = {**classes, CAMPAIGN: self.name}
-        return self._bidder.bid_many(values, reserve=reserve, at=at, **given)
+        return self._bidder.bid_many(values, **{**given, CAMPAIGN: self.name})
 
     def __repr__(self) -> str:
         return f"Campaign({self.name!r}, {len(self.limits)} limits)"
@@ -245,7 +230,7 @@ class Accounts:
             from crossbandit.applications.bidding.spending import given_limits
 
             if limits := given_limits(owner, budget, target):
-                found = self._make(limits=limits, lock=self.lock)
+                found = self._make(limits, self)
                 if claims:
                     found.claim(owner)
         # One step, which no interrupt can part; other threads go on with the former sets.
@@ -270,25 +255,31 @@ class Accounts:
         """Return the set of an auction, by its classes; raise if there is no such campaign."""
         if self.place is None:
             return self.only
-        name: Any = labels[self.place]
-        if name not in self.sets:
+        name = self._known(labels[self.place])
+        if name is None:
             known = ", ".join(map(repr, [*self.sets][:10])) or "none so far"
-            expected = f"the name of a campaign ({known}); 'campaign' of the bidder adds one"
-            reject("bid", CAMPAIGN, expected, name, error=InvalidContextError)
+            expected = f"the name of a campaign of the bidder ({known}); add a new one first"
+            reject("bid", CAMPAIGN, expected, labels[self.place], error=InvalidContextError)
         return self.sets[name]
 
     def paying(self, bid: Any) -> Spending | None:
         """Return the set that pays for a bid; None for a token, or if there is no such campaign."""
-        if self.place is None:
-            return self.only
-        labels = getattr(bid, "classes", ())
-        return self._named(labels[self.place]) if len(labels) > self.place else None
+        return self.sets.get(self.name_of(bid))
 
-    def _named(self, label: Any) -> Spending | None:
-        """Return the set of a campaign, by its name or by what a token has in place of it."""
-        if label not in self.sets:
-            label = self._keys.get(key_of(label))
-        return self.sets.get(label)
+    def name_of(self, bid: Any) -> str | None:
+        """Return the name of the campaign of a bid; None if there is none, or if it is a token."""
+        labels: Any = getattr(bid, "classes", ())
+        if self.place is None or len(labels) <= self.place:
+            return None
+        return self._known(labels[self.place])
+
+    def _known(self, label: Any) -> str | None:
+        """Return the name of a campaign, from its name or what a token has in place of it."""
+        return label if label in self.sets else self._keys.get(key_of(label))
+
+    def latest(self) -> float:
+        """Return the time of the latest auction of all sets; below 0 if there was none."""
+        return max(one.pacer.periods.now for one in self.sets.values() if one is not None)
 
     def parts(
         self, labels: Sequence[tuple[Label, ...]], count: int
@@ -299,25 +290,23 @@ class Accounts:
         rows: dict[Any, list[int]] = {}
         for i, one in enumerate(labels):
             rows.setdefault(one[self.place] if one else None, []).append(i)
-        return [(self._named(name), np.array(at)) for name, at in rows.items()]
+        return [(self.sets.get(self._known(name)), np.array(at)) for name, at in rows.items()]
 
     def settled_many(
-        self,
-        bids: Bids,
-        won: Booleans,
-        least: Floats,
-        own: set[str] | None,
-        only: int | None = None,
+        self, bids: Bids, shown: Sequence[Any], own: set[str] | None, only: int | None = None
     ) -> Sequence[Callable[[], Any]]:
-        """Return the steps that account for many bids, under `lock`; see `Spending`."""
-        if self.only is not None:
-            return self.only.settled_many(bids, won, least, own, only)
-        return [
-            step
-            for spending, rows in self.parts(bids.classes, len(bids))
-            if spending is not None
-            for step in spending.settled_many(bids.part(rows), won[rows], least[rows], own)
-        ]
+        """Return the steps that account for many bids, under `lock`; see `Spending`.
+
+        shown: for each bid, whether it won, and the number to reach. only: the row of one of them.
+        """
+        parts = self.parts(bids.classes, len(bids)) if only is None else [(self.only, [only])]
+        found: list[Callable[[], Any]] = []
+        for spending, rows in parts:
+            if spending is not None:
+                some = bids if len(rows) == len(bids) else bids.part(rows)
+                won, least = (one[rows] for one in shown)
+                found += spending.settled_many(some, won, least, own)
+        return found
 
     def withdraw(self, taken: Sequence[Any]) -> None:
         """Count bids as lost whose caller did not get them, because of an exception."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.core.locks import Lock
+    from crossbandit.applications.bidding.campaigns import Accounts
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
@@ -67,9 +67,9 @@ class Spending:
         horizon: int | None,
         expires: timedelta | float | None,
         max_jump: timedelta | float | None,
-        lock: Lock,
+        accounts: Accounts,
     ) -> None:
-        self.max_jump = jump_of(owner, max_jump)
+        self.max_jump, self._latest = jump_of(owner, max_jump), accounts.latest
         self.pacer = Pacer(
             amounts,
             limits,
@@ -78,7 +78,7 @@ class Spending:
             expires=expires,
             owner=owner,
         )
-        self.lock, self.copied, self.claimed = lock, False, False
+        self.lock, self.copied, self.claimed = accounts.lock, False, False
         forks.know(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -222,8 +222,8 @@ class Spending:
     def _time(self, owner: str, at: object, learner: Any) -> float:
         """Return the time of an auction; raise if it jumps ahead."""
         now = time.time() if at is None else seconds(owner, at)
-        latest = self.pacer.periods.now
-        if self.max_jump is not None and now > latest + self.max_jump:
+        if self.max_jump is not None and now > self.pacer.periods.now + self.max_jump:
+            latest = self._latest()  # of all campaigns
             clock = getattr(learner, "clock", _SYSTEM)
             known = steady_time() if clock is _SYSTEM else clock()
             check_jump(owner, now, latest, self.max_jump, known)
@@ -289,18 +289,11 @@ class Spending:
         won: Booleans,
         least: Floats,
         own: set[str] | None,
-        only: int | None = None,
     ) -> Sequence[Callable[[], Any]]:
         """Return the steps that account for many bids, under `lock`; see `Pacer.settled`.
 
         own: the deciders whose bids it pays for; None for all.
         """
-        if only is not None:
-            bid = bids[only]
-            if bid.amount is None or bid.decision is None:
-                return ()
-            outcome = bool(won[only]), float(least[only])
-            return self.settled(key_of(bid.decision), bid.value, bid.amount, *outcome)
         if isinstance(bids.made, Made):
             keys = first_key(bids.made.decider) + bids.made.rounds
             rows = bids.made.rounds >= (0 if own is None or bids.made.decider in own else np.inf)

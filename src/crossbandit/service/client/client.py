@@ -738,7 +738,7 @@ class Client(ClientStatus):
         floors = None if reserve is None else np.asarray(reserve, dtype=float)
         known = _known("decide_many", "reserve", floors, len(worths))
         columns = {
-            name: _column("decide_many", name, one, len(worths)) for name, one in classes.items()
+            name: column_of("decide_many", name, one, len(worths)) for name, one in classes.items()
         }
         found: list[ServedBid] = []
         for start in range(0, len(worths), _AT_ONCE):
@@ -798,7 +798,7 @@ class Client(ClientStatus):
             OutboxFullError: Too many outcomes are waiting. None was added.
         """
         count = len(bids)
-        flags = _column("outcomes", "won", won, count)
+        flags = column_of("outcomes", "won", won, count)
         prices = _known("outcomes", "highest_competing_bid", highest_competing_bid, count)
         floors = _known("outcomes", "reserve", reserve, count)
         rows = [
@@ -843,10 +843,11 @@ class Client(ClientStatus):
         return self._transport.request("POST", bidder_path(self.bidder, what), body).json()
 
 
-def _column(owner: str, name: str, given: Any, count: int) -> list[Any]:
+def column_of(owner: str, name: str, given: Any, count: int) -> list[Any]:
     """Return a value for each row."""
     plain = given.tolist() if isinstance(given, np.ndarray) else given
-    values = [plain] * count if plain is None or np.ndim(plain) == 0 else list(plain)
+    single = isinstance(plain, str | bytes | dict) or not hasattr(plain, "__len__")
+    values = [plain] * count if single else list(plain)
     if len(values) != count:
         expected = f"one value for all bids, or one for each of {count} bids"
         bad = InvalidLossesError if owner == "outcomes" else InvalidContextError
@@ -856,7 +857,7 @@ def _column(owner: str, name: str, given: Any, count: int) -> list[Any]:
 
 def _known(owner: str, name: str, given: Any, count: int) -> list[Any]:
     """Return a price for each row; None instead of NaN."""
-    column = _column(owner, name, given, count)
+    column = column_of(owner, name, given, count)
     return [None if isinstance(one, float) and one != one else one for one in column]  # noqa: PLR0124
 
 

@@ -36,7 +36,7 @@ from crossbandit.service.figures import BidderFigures
 from crossbandit.service.http.access import ADMIN, DECIDE, OPEN, READ, REPORT
 from crossbandit.service.http.metrics import RequestMetrics, metrics_text, node_families
 from crossbandit.service.log_lines import request_id
-from crossbandit.service.settings import BidderSettings, Budgets, Targets
+from crossbandit.service.settings import BidderSettings, Budgets, CampaignChanges, Targets
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -133,16 +133,28 @@ class OutcomeBatch(msgspec.Struct, forbid_unknown_fields=True):
     outcomes: Annotated[list[Outcome], msgspec.Meta(min_length=1, max_length=MOST_OUTCOMES)]
 
 
-class Limits(msgspec.Struct, forbid_unknown_fields=True):
-    """New budgets and targets of a bidder.
+class Changes(msgspec.Struct, forbid_unknown_fields=True):
+    """New budgets and targets of a bidder, or of its campaigns. What is left out does not change.
 
     Attributes:
-        budget: A budget, several budgets, or null for none. Leave it out to keep the present ones.
-        target: A target, several targets, or null for none. Leave it out to keep the present ones.
+        budget: A budget, several budgets, or null for none.
+        target: A target, several targets, or null for none.
+        campaigns: New settings of campaigns by name. Those that are new are added.
     """
 
     budget: Budgets | msgspec.UnsetType = msgspec.UNSET
     target: Targets | msgspec.UnsetType = msgspec.UNSET
+    campaigns: dict[Annotated[str, msgspec.Meta(min_length=1)], CampaignChanges] = {}
+
+
+class CampaignQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The query for a part of a bidder.
+
+    Attributes:
+        campaign: One of its campaigns; by default the whole bidder.
+    """
+
+    campaign: str | None = None
 
 
 class Bidder(msgspec.Struct):
@@ -438,7 +450,9 @@ class Service:
 # --- decisions and outcomes ----------------------------------------------------------------------
 
 
-@operation("POST", "decide", DECIDE, body=Auction, answer=Decided, codes=DECIDING)
+@operation(
+    "POST", "decide", DECIDE, body=Auction, answer=Decided, codes=(*DECIDING, "unknown-campaign")
+)
 async def decide(service: Service, call: Call) -> Any:
     """Decide what to bid in one auction."""
     body, settings = call.body, service.node.settings(call.name)
@@ -481,7 +495,14 @@ async def outcomes(service: Service, call: Call) -> Reported:
     return Reported(sum(part.accepted for part in parts), tuple(errors))
 
 
-@operation("POST", "decide-many", DECIDE, body=AuctionBatch, answer=DecidedMany, codes=DECIDING)
+@operation(
+    "POST",
+    "decide-many",
+    DECIDE,
+    body=AuctionBatch,
+    answer=DecidedMany,
+    codes=(*DECIDING, "unknown-campaign"),
+)
 async def decide_many(service: Service, call: Call) -> Any:
     """Decide what to bid in many auctions."""
     body, node = call.body, service.node
@@ -568,6 +589,7 @@ async def _forwarded(service: Service, error: HeldElsewhereError, path: str, cal
 
 _STORE = ("store-unavailable",)
 _NOT_READY = ("not-ready", "store-unavailable")
+_OF_CAMPAIGN = (*_NOT_READY, "unknown-campaign")
 
 
 @operation("GET", "policy", DECIDE, query=PolicyQuery, answer=Policy, codes=DECIDING)
@@ -616,10 +638,11 @@ def create(service: Service, call: Call) -> Bidder:
     return bidder(service, call)
 
 
-@operation("PATCH", "", ADMIN, body=Limits, answer=Bidder, codes=_NOT_READY)
+@operation("PATCH", "", ADMIN, body=Changes, answer=Bidder, codes=_NOT_READY)
 def change(service: Service, call: Call) -> Bidder:
-    """Change the budgets or the targets of a bidder while it runs."""
-    service.node.change(call.name, budget=call.body.budget, target=call.body.target)
+    """Change the budgets or the targets of a bidder while it runs, or add campaigns."""
+    new = call.body
+    service.node.change(call.name, budget=new.budget, target=new.target, campaigns=new.campaigns)
     return bidder(service, call)
 
 
@@ -629,17 +652,17 @@ def delete(service: Service, call: Call) -> None:
     service.node.delete(call.name)
 
 
-@operation("POST", "pause", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "pause", ADMIN, query=CampaignQuery, answer=Bidder, codes=_OF_CAMPAIGN)
 def pause(service: Service, call: Call) -> Bidder:
-    """Pause a bidder. It makes no decisions until it is resumed. Outcomes are still accepted."""
-    service.node.pause(call.name)
+    """Pause a bidder or a campaign. It bids nothing until it is resumed, and still learns."""
+    service.node.pause(call.name, call.query.campaign)
     return bidder(service, call)
 
 
-@operation("POST", "resume", ADMIN, answer=Bidder, codes=_NOT_READY)
+@operation("POST", "resume", ADMIN, query=CampaignQuery, answer=Bidder, codes=_OF_CAMPAIGN)
 def resume(service: Service, call: Call) -> Bidder:
-    """Resume a paused bidder."""
-    service.node.resume(call.name)
+    """Resume a paused bidder or campaign."""
+    service.node.resume(call.name, call.query.campaign)
     return bidder(service, call)
 
 
@@ -692,6 +715,8 @@ def document() -> bytes:
     paths: dict[str, dict[str, Any]] = {}
     for one in OPERATIONS:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for query in {one.query.__name__ for one in OPERATIONS if one.query is not None}:
+        del schemas[query]
     return to_json(
         {
             "openapi": "3.1.0",
@@ -736,10 +761,10 @@ def _json(kind: type) -> dict[str, Any]:
 
 
 def _query_parameters(one: Operation, schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the parameters of the query, and remove its struct from the schemas."""
+    """Return the parameters of the query, which have no schema of their own."""
     if one.query is None:
         return []
-    schema = schemas.pop(one.query.__name__)
+    schema = schemas[one.query.__name__]
     found = []
     for name, inner in schema["properties"].items():
         where: dict[str, Any] = {"name": name, "in": "query"}

@@ -10,6 +10,7 @@ from crossbandit.service.figures import Histogram
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from crossbandit.service.figures import BidderFigures, LimitFigures
     from crossbandit.service.node import Node
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)  # seconds
@@ -135,6 +136,14 @@ _OF_LIMIT = (
     ("multiplier", "Number by which values are divided."),
     ("under_delivery", "Whether far less was spent than planned; the alerts say why."),
 )
+# Metrics with one sample for each campaign of a bidder.
+_OF_CAMPAIGN = (
+    ("won", "Auctions won."),
+    ("lost", "Auctions lost."),
+    ("value_won", "Sum of the values won."),
+    ("spend", "Money paid."),
+    ("paused", "Whether the campaign is paused."),
+)
 
 
 def node_families(node: Node) -> Iterator[Family]:
@@ -157,17 +166,38 @@ def node_families(node: Node) -> Iterator[Family]:
         for cause, count in sorted(one.refused.items()):
             refused.add(count, bidder=bidder, cause=cause)
     yield from (outcomes, refused)
-    for name, meaning in _OF_LIMIT:
-        family = Family(f"limit_{name}", "gauge", meaning)
-        for bidder, one in found.items():
-            for number, limit in enumerate(one.limits):
-                value = getattr(limit, name)
-                if name == "under_delivery":  # a sentence
-                    value = None if limit.planned is None else bool(value)
-                family.add(value, bidder=bidder, limit=limit.kind, number=str(number))
-        yield family
+    yield from _parts("limit", _OF_LIMIT, [one for each in found.items() for one in _limits(*each)])
+    campaigns = [
+        ({"bidder": bidder, "campaign": name}, did)
+        for bidder, one in found.items()
+        for name, did in one.campaigns.items()
+    ]
+    yield from _parts("campaign", _OF_CAMPAIGN, campaigns)
     durations = Family("commit_seconds", "histogram", "Duration of durable commits.")
     durations.add_histogram(node.writer.durations)
     waiting = Family("outcomes_waiting", "gauge", "Outcomes that wait to be stored.")
     waiting.add(node.writer.waiting)
     yield from (durations, waiting)
+
+
+def _parts(
+    prefix: str, fields: Iterable[tuple[str, str]], parts: Iterable[tuple[dict[str, str], Any]]
+) -> Iterator[Family]:
+    """Yield metrics with a sample for each part of bidders, which has labels."""
+    for name, meaning in fields:
+        family = Family(f"{prefix}_{name}", "gauge", meaning)
+        for labels, part in parts:
+            value = getattr(part, name)
+            if name == "under_delivery":  # a sentence
+                value = None if part.planned is None else bool(value)
+            family.add(value, **labels)
+        yield family
+
+
+def _limits(bidder: str, figures: BidderFigures) -> Iterator[tuple[dict[str, str], LimitFigures]]:
+    """Yield the labels of each limit of a bidder: the number is that in its campaign."""
+    numbers: dict[str, int] = {}
+    for limit in figures.limits:
+        number = numbers[limit.campaign] = numbers.get(limit.campaign, -1) + 1
+        of = {"campaign": limit.campaign} if limit.campaign else {}
+        yield {"bidder": bidder, **of, "limit": limit.kind, "number": str(number)}, limit

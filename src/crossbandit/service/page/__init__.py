@@ -69,6 +69,7 @@ _WINDOWS = 30  # a win rate is that of a window, 1/30 of the time shown
 _SHORTEST = 10.0  # seconds: the shortest window
 _MINUTE = 60.0
 _VALUES = 41  # the number of values at which the bid is shown
+_MOST_CAMPAIGNS = 50  # the most campaigns that the page shows
 _MOST_LINES = 4  # the most classes in one chart
 _ERRORS = 2.0  # the number of standard errors on either side
 _ALIKE = 0.02  # a difference of probabilities that is hardly visible
@@ -304,7 +305,7 @@ def _spend_chart(figures: BidderFigures, points: Sequence[Point]) -> Chart | Non
     The plan is a line from 0 at the start of the period to the amount planned by now.
     """
     budget = next((x for x in figures.limits if x.kind == "budget" and x.begins is not None), None)
-    if budget is None:
+    if budget is None or budget.campaign:
         times, spend = [point.time for point in points], [point.spend for point in points]
         return _time_chart("Spend", "spend so far", times, spend)
     begins = budget.begins or 0.0
@@ -368,7 +369,10 @@ def alerts_of(figures: BidderFigures) -> list[str]:
 def row(name: str, figures: BidderFigures, points: Sequence[Point]) -> dict[str, Any]:
     """Return a row of the table of bidders."""
     outcomes = figures.won + figures.lost
-    limits = [limit(one, figures.delay) for one in figures.limits]
+    limits = limits_of(figures)
+    if figures.campaigns:
+        spent = f"{amount(figures.spend)}, {count(len(figures.campaigns), 'campaign')}"
+        limits = [{"share": None, "text": spent}]
     return {
         "name": name,
         "state": state_of(figures),
@@ -409,7 +413,7 @@ def detail(
         "about": settings,
         "alerts": alerts_of(figures),
         "tiles": tiles(figures),
-        "limits": [limit(one, figures.delay) for one in figures.limits],
+        "limits": limits_of(figures),
         "diagnosis": "" if figures.diagnosis is None else figures.diagnosis.words,
         "refusals": [[cause, f"{n:,}"] for cause, n in sorted(figures.refused.items()) if n],
         "charts": drawn(history_charts(figures, points)),
@@ -466,6 +470,27 @@ def beside(shading: ShadingFigures | None) -> list[tuple[str, str, str]]:
     low, high = (percent(shading.gain + sign * _ERRORS * shading.error) for sign in (-1, 1))
     note = f"{low} to {high}; the best bids {100 * shading.fraction:.0f} % of value"
     return [("Beside fixed shading", percent(shading.gain), note)]
+
+
+def limits_of(figures: BidderFigures) -> list[dict[str, Any]]:
+    """Return the state of all limits, by campaign: those that have spent most."""
+    apart: dict[str, list[dict[str, Any]]] = {"": []}
+    spent = sorted(figures.campaigns, key=lambda name: -figures.campaigns[name].spend)
+    for name in spent[:_MOST_CAMPAIGNS]:
+        did = figures.campaigns[name]
+        outcomes = did.won + did.lost
+        about = [f"{share(did.won, outcomes)} of {count(outcomes, 'auction')} won"] * (outcomes > 0)
+        surplus = [f"surplus {amount(did.value_won - did.spend)}"] * (did.won > 0)
+        words = ", ".join(["paused"] * did.paused + about + surplus) or "no outcomes yet"
+        apart[name] = [{"words": f"{name}: {words}.", "share": None}]
+    for one in figures.limits:
+        if one.campaign in apart:
+            apart[one.campaign].append(limit(one, figures.delay))
+    found = [one for some in apart.values() for one in some]
+    if len(spent) > _MOST_CAMPAIGNS:
+        rest = count(len(spent) - _MOST_CAMPAIGNS, "campaign")
+        found.append({"words": f"And {rest} that spent less.", "share": None})
+    return found
 
 
 def limit(given: LimitFigures, delay: float | None = None) -> dict[str, Any]:
