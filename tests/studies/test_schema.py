@@ -457,7 +457,7 @@ def test_a_module_that_does_not_load_is_named(tmp_path: Path) -> None:
 
 def test_the_paper_is_the_papers_evaluation() -> None:
     study = shipped("paper")
-    assert shipped_names() == ["adaptive", "budgets", "graphs", "paper", "quick"]
+    assert shipped_names("") == ["adaptive", "budgets", "graphs", "paper", "quick"]
     by_part: dict[str, list[Any]] = {}
     for cell in study.cells:
         by_part.setdefault(cell.part, []).append(cell)
