@@ -212,6 +212,7 @@ _CHANGE = 0.3
 _BEST, _SHOWING, _HIDING, _OTHER = (0.9, 0.1), (0.4, 0.9), (0.5, 0.5), (0.75, 0.75)
 
 
+@register("phases", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stochastic(BlockEnvironment):
     """Bernoulli losses whose means (arms, contexts) are constant in each phase.
