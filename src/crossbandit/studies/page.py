@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from crossbandit.algorithms.papers import papers
 from crossbandit.core.report import (
     Chart,
     Series,
@@ -267,6 +268,7 @@ def page(report: Report) -> str:
         spread_seeds=sorted({spread.seeds for spread in report.spreads}),
         spreads=_spread_table(report),
         tuned=_tuned_table(report),
+        origins=_origin_table(report),
     )
 
 
@@ -811,6 +813,20 @@ def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
         return [("Loss tables", texts[next(iter(kinds))].capitalize() + ".")]
     said = [f"{', '.join(dict.fromkeys(names))}: {texts[kind]}" for kind, names in kinds.items()]
     return [("Loss tables", "; ".join(said) + ".")]
+
+
+def _origin_table(report: Report) -> Table:
+    """Return where the algorithms are published, and what is ours."""
+    entries = [entry for sweep in report.sweeps for entry in sweep.ordered]
+    ids = {entry.method: str(entry.summary.parameters.get("id")) for entry in entries}
+    rows = []
+    for method, id_ in ids.items():
+        if origin := papers().get(id_):
+            where = ", ".join(filter(None, (origin.paper, origin.place)))
+            rows.append((method, where, origin.theorem, origin.rates, origin.ours))
+    return Table(
+        head=("algorithm", "paper", "theorem", "rates", "ours"), rows=tuple(rows), labels=5
+    )
 
 
 def _tuned_table(report: Report) -> Table:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import registered
+from crossbandit.algorithms.papers import is_ours
 from crossbandit.core.report.statistics import (
     Estimate,
     half_width,
@@ -486,7 +487,11 @@ def _spaced(name: str) -> str:
 
 
 def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None) -> Sweep:
-    methods = labels([(summary.algorithm, summary.parameters) for summary in summaries])
+    found = labels([(summary.algorithm, summary.parameters) for summary in summaries])
+    methods = [
+        f"{label} (ours)" if is_ours(summary.parameters) else label
+        for label, summary in zip(found, summaries, strict=True)
+    ]
     if axis is None:
         names = labels([(s.environment, {**s.setting, "name": None}) for s in summaries])
         places = {name: float(i) for i, name in enumerate(dict.fromkeys(names))}
