@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from crossbandit.algorithms.papers import papers
 from crossbandit.core.report import (
     Chart,
@@ -334,9 +336,9 @@ def scores(sweeps: Sequence[Sweep]) -> list[Score]:
             seeds = {summary.seeds for summary in summaries}
             if len(summaries) < len(places) or len(seeds) > 1:
                 continue  # runs are missing
-            ratios = sum(summary.finals / summary.least for summary in summaries) / len(summaries)
-            if not math.isnan(ratios[0]):
-                mean = float(ratios.mean())
+            ratios = np.mean([summary.finals / summary.least for summary in summaries], axis=0)
+            mean = float(ratios.mean())
+            if not math.isnan(mean):
                 found.append(Score(method, part, len(places), mean, half_width(ratios)))
     return found
 
@@ -364,7 +366,7 @@ def leaderboard(sweeps: Sequence[Sweep]) -> Table | None:
             f"{score.mean:.2f}", style="best" if score.mean == best[score.part] else ""
         )
 
-    rows = []
+    rows: list[tuple[str | TableCell, ...]] = []
     for method in sorted(methods, key=order):
         incomplete, mean = order(method)
         cells = (cell(found.get((method, part))) for part in parts)
@@ -372,8 +374,8 @@ def leaderboard(sweeps: Sequence[Sweep]) -> Table | None:
     return Table(
         title="Leaderboard",
         caption="Final regret divided by the least that is possible for all losses, without its "
-        "constant: the mean over the graphs of a part, at the longest horizon, and over seeds. "
-        f"{MISSING} means that an algorithm cannot play all graphs of a part.",
+        "constant: the mean over the panels of a part, at the last setting of each, and over seeds. "
+        f"{MISSING} means that an algorithm was not run in all panels of a part.",
         head=("algorithm", "mean", *parts),
         rows=tuple(rows),
         label="leaderboard",

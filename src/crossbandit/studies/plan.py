@@ -527,18 +527,19 @@ def _claims(root: _Node, cells: Sequence[Cell]) -> tuple[Stated, ...]:
             table.fail("must have one of slope, growth and below.")
         bar = table.at(bars[0])
         says = table.words("says")
+        listed = bar.value if isinstance(bar.value, list) else [bar.value]
+        stated = Stated(says, (part,), algorithm, of=of)
         if bars == ["below"]:
-            listed = bar.value if isinstance(bar.value, list) else [bar.value]
             for name in listed:
                 if name not in known[part]:
                     bar.unknown(f"algorithm of this part as {name!r}", str(name), list(known[part]))
-            claims.append(Stated(says, (part,), algorithm, below=tuple(listed), of=of))
+            claims.append(stated._replace(below=tuple(listed)))
             continue
-        numbers = bar.value if isinstance(bar.value, list) else []
-        if len(numbers) != 2 or not all(type(x) in {int, float} for x in numbers):
+        if len(listed) != 2 or not all(type(x) in {int, float} for x in listed):
             bar.fail(f"must be two numbers: the least and the largest. Got {bar}.")
-        span = (float(numbers[0]), float(numbers[1]))
-        claims.append(Stated(says, (part,), algorithm, of=of)._replace(**{bars[0]: span}))
+        span = (float(listed[0]), float(listed[1]))
+        more = stated._replace(slope=span) if bars == ["slope"] else stated._replace(growth=span)
+        claims.append(more)
     return tuple(claims)
 
 
