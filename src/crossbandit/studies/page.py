@@ -374,7 +374,7 @@ def leaderboard(sweeps: Sequence[Sweep]) -> Table | None:
     return Table(
         title="Leaderboard",
         caption="Final regret divided by the least that is possible for all losses, without its "
-        "constant: the mean over the panels of a part, at the last setting of each, and over seeds. "
+        "constant: the mean over the panels of a part, at the last setting of each, and the seeds. "
         f"{MISSING} means that an algorithm was not run in all panels of a part.",
         head=("algorithm", "mean", *parts),
         rows=tuple(rows),
