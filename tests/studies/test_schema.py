@@ -352,7 +352,11 @@ environments = [{ name = "stochastic", graph = { name = "singletons", arms = 3 }
 
 
 def test_losses_that_are_random_by_nature_are_drawn_for_each_seed() -> None:
-    needed = {"graph": '{ name = "singletons", arms = 3 }', "alpha": "4"}
+    needed = {
+        "graph": '{ name = "singletons", arms = 3 }',
+        "alpha": "4",
+        "phases": "[[0.0, [0.5, 0.4, 0.3]]]",
+    }
     for name, builder in registered().items():
         parameters = inspect.signature(builder).parameters
         if "table_seed" in parameters:
