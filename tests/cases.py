@@ -52,7 +52,7 @@ DECLARED = tuple(
     for one in EVERY_ALGORITHM
     if type(one).estimator is not Algorithm.estimator
     and not getattr(one, "half_life", None)
-    and getattr(one, "power", 1.0) == 1.0
+    and getattr(one, "power", 1.0) == 1.0  # nan: it depends on the problem
 )
 
 # Those that keep means or regressions, for stochastic losses; and those that weight losses by

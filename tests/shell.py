@@ -37,6 +37,7 @@ NOT_RUN = {
 }
 # Commands that take minutes: their options are parsed here, and these tests run them on less.
 PARSED = {
+    "benchmark": "tests/cli/test_reproduce.py",
     "reproduce": "tests/cli/test_reproduce.py",
     "verify": "tests/cli/test_verify.py",
     "serve bidders.toml --store postgresql": "tests/service/test_node.py",

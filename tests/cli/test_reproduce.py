@@ -146,3 +146,97 @@ def test_an_algorithm_that_does_not_exist(tmp_path: Path) -> None:
     assert isinstance(result.exception, CrossbanditError)
     assert "Did you mean 'cross-graph'?" in str(result.exception)
     assert not (tmp_path / "new").exists()
+
+
+CLAIMING = """
+[study]
+name = "mine"
+paper = "Somebody (2020)"
+[[part]]
+name = "strong"
+seeds = "0..3"
+horizon = [200, 800]
+algorithms = ["obpc-exp3", "exp3-ix"]
+environments = [{ name = "lower-bound", graph = { name = "singletons", arms = 4 } }]
+[[part]]
+name = "weak"
+seeds = "0..3"
+horizon = [200, 800]
+algorithms = ["exp3-g", "ucb-n"]
+environments = [{ name = "lower-bound", graph = { name = "revealing-action", arms = 4 } }]
+[[claim]]
+says = "it grows"
+part = "strong"
+algorithm = "obpc-exp3"
+growth = LIMITS
+"""
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, [*map(str, arguments), "--jobs", "1"])
+
+
+@pytest.mark.usefixtures("empty_figures")
+@pytest.mark.parametrize(
+    ("limits", "status", "words"),
+    [("[1, 4]", 0, "1 of 1 claims met"), ("[9, 10]", 1, "0 of 1 claims met, 1 not met")],
+)
+def test_the_claims_of_a_study_file_are_judged(
+    tmp_path: Path, limits: str, status: int, words: str
+) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(CLAIMING.replace("LIMITS", limits))
+    result = invoke("reproduce", file, "--quick", "--out", tmp_path / "out")
+    assert result.exit_code == status, result.output
+    assert "it grows" in result.output
+    frame = studies.load(tmp_path / "out")
+    assert set(frame["seed"]) == {0, 1, 2}
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert words in page
+    assert "What is claimed in <cite>Somebody (2020)</cite>" in page
+
+
+@pytest.mark.usefixtures("empty_figures")
+def test_a_file_with_an_algorithm_enters_a_benchmark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithm._ALGORITHMS, "_builders", algorithm.registered())
+    file = tmp_path / "mine.toml"
+    file.write_text(CLAIMING.partition("[[claim]]")[0])
+    (tmp_path / "entrant.py").write_text(OWN.replace("Own", "Entrant").replace('"own"', '"enters"'))
+    given = ("--add", tmp_path / "entrant.py", "--add", "cross-graph", "--out", tmp_path / "out")
+    result = invoke("benchmark", file, *given)
+    assert result.exit_code == 0, result.output
+    assert "Leaderboard" in result.output
+    assert "enters" in result.output
+    runs = studies.load(tmp_path / "out").groupby("algorithm_name")["part"].unique()
+    assert list(runs["cross-graph"]) == ["strong"]  # it cannot play the other part
+    assert list(runs["enters"]) == ["strong", "weak"]  # it ignores graphs
+    with (tmp_path / "out" / "leaderboard.csv").open(newline="") as scores:
+        rows = {(row["method"], row["part"]): row for row in csv.DictReader(scores)}
+    frame = studies.load(tmp_path / "out")
+    mine = frame[(frame["algorithm_name"] == "enters") & (frame["horizon"] == 800)]
+    regret = mine[mine["part"] == "strong"]["final_regret"].mean()
+    assert float(rows["enters", "strong"]["mean"]) == pytest.approx(regret / (4 * 800) ** 0.5)
+    forget()
+
+
+def test_a_file_without_an_algorithm(tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("")
+    result = invoke("benchmark", "--add", tmp_path / "empty.py", "--out", tmp_path / "out")
+    assert isinstance(result.exception, CrossbanditError)
+    assert "registers no algorithm" in str(result.exception)
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "hint"),
+    [
+        ("reproduce", "neu-2014", "no paper 'neu-2014', and no study file of this name. Did you"),
+        ("benchmark", "graphs-v0", "Did you mean 'graphs-v1'? Known: graphs-v1."),
+    ],
+)
+def test_a_paper_or_a_benchmark_that_does_not_exist(command: str, name: str, hint: str) -> None:
+    result = invoke(command, name)
+    assert isinstance(result.exception, CrossbanditError)
+    assert hint in str(result.exception)

@@ -168,7 +168,7 @@ def test_a_mistake_is_a_sentence(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert result.stderr == (
         "Error: bad.toml, line 3, key 'prat': no such key. Did you mean 'part'? "
-        "Known: study, part.\n"
+        "Known: study, part, claim.\n"
     )
     result = crossbandit("export", tmp_path, "--to", "csv")
     assert result.returncode == 2

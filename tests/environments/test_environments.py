@@ -15,6 +15,7 @@ from crossbandit.environments import (
     BlockEnvironment,
     first_price,
     first_price_budget,
+    lower_bound,
     misleading,
     newsvendor,
     posted_price,
@@ -49,6 +50,7 @@ ENVIRONMENTS: dict[str, Callable[..., BlockEnvironment]] = {
 BUILDERS: dict[str, Callable[..., Any]] = {
     "first_price": first_price,
     "first_price_budget": first_price_budget,
+    "lower_bound": lower_bound,
     "misleading": misleading,
     "newsvendor": newsvendor,
     "posted_price": posted_price,

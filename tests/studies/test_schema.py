@@ -352,7 +352,11 @@ environments = [{ name = "stochastic", graph = { name = "singletons", arms = 3 }
 
 
 def test_losses_that_are_random_by_nature_are_drawn_for_each_seed() -> None:
-    needed = {"graph": '{ name = "singletons", arms = 3 }', "alpha": "4"}
+    needed = {
+        "graph": '{ name = "singletons", arms = 3 }',
+        "alpha": "4",
+        "phases": "[[0.0, [0.5, 0.4, 0.3]]]",
+    }
     for name, builder in registered().items():
         parameters = inspect.signature(builder).parameters
         if "table_seed" in parameters:
@@ -457,7 +461,7 @@ def test_a_module_that_does_not_load_is_named(tmp_path: Path) -> None:
 
 def test_the_paper_is_the_papers_evaluation() -> None:
     study = shipped("paper")
-    assert shipped_names() == ["adaptive", "budgets", "graphs", "paper", "quick"]
+    assert shipped_names("") == ["adaptive", "budgets", "graphs", "paper", "quick"]
     by_part: dict[str, list[Any]] = {}
     for cell in study.cells:
         by_part.setdefault(cell.part, []).append(cell)

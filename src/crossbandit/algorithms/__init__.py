@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         CrossGraphKnown,
         CrossGraphVarying,
         CrossGraphWeak,
+        Exp3CL,
         SchneiderZimmert,
     )
     from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.exp3 import (
         BestOfBothWorlds,
         Elp,
+        Exp3CLUnknown,
         Exp3Edges,
         Exp3G,
         Exp3HighProbability,
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
         Exp3Set,
         PerContextExp3,
         PerContextGraph,
+        QFtrl,
         TsallisInf,
     )
     from crossbandit.algorithms.learners.algorithm import Algorithm, from_json, register, registered
@@ -47,6 +50,8 @@ __all__ = [
     "Decision",
     "Elp",
     "Estimator",
+    "Exp3CL",
+    "Exp3CLUnknown",
     "Exp3Edges",
     "Exp3G",
     "Exp3HighProbability",
@@ -57,6 +62,7 @@ __all__ = [
     "PendingDecision",
     "PerContextExp3",
     "PerContextGraph",
+    "QFtrl",
     "SchneiderZimmert",
     "Snapshot",
     "SuccessiveElimination",
@@ -75,11 +81,11 @@ _lazy.load_on_use(
     {
         "crossbandit.algorithms": "tuning",
         "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphKnown CrossGraphVarying "
-        "CrossGraphWeak SchneiderZimmert",
+        "CrossGraphWeak Exp3CL SchneiderZimmert",
         "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
         "crossbandit.algorithms.cross_graph_certified": "CrossGraphCertified",
-        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3Edges Exp3G Exp3HighProbability "
-        "Exp3IX Exp3Set PerContextExp3 PerContextGraph TsallisInf",
+        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3CLUnknown Exp3Edges Exp3G "
+        "Exp3HighProbability Exp3IX Exp3Set PerContextExp3 PerContextGraph QFtrl TsallisInf",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
         "crossbandit.algorithms.learners.algorithm": "Algorithm from_json register registered",
         "crossbandit.algorithms.learners.files": "load",

@@ -672,9 +672,66 @@ def _explored(problem: Problem, exploration: float) -> Floats:
 # --- Algorithm 1 ----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class KnownAlgorithm(TunedAlgorithm[KnownParameters]):
+    """Exponential weights whose observation probabilities average over the known contexts."""
+
+    parameters_type: ClassVar[type[KnownParameters]] = KnownParameters
+    needs_memory: ClassVar[bool] = False
+    needs_context_distribution: ClassVar[bool] = True
+    takes_availability: ClassVar[bool] = False  # the distribution does not include it
+
+    def seen_graph(self, problem: Problem) -> FeedbackGraph:
+        """Return the graph that the algorithm learns with: the problem's, or the singleton graph.
+
+        Args:
+            problem: The problem.
+        """
+        return singletons(problem.arms) if self.needs_own_loss else problem.graph
+
+    def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
+        self.require_playable(problem)
+        if problem.context_distribution is None and problem.context_sample is None:
+            raise InvalidParameterError(
+                f"{type(self).__name__} needs the context distribution. Give Problem(..., "
+                "context_distribution=...), or context_sample=... if contexts are feature "
+                "vectors. Or use CrossGraph, which does not need it."
+            )
+        return KnownLearner(self, problem, seed)
+
+    def estimator(self, problem: Problem) -> Estimator | None:
+        if problem.context_distribution is None:
+            return None
+        parameters, graph = self.parameters(problem), self.seen_graph(problem)
+        law = np.asarray(problem.context_distribution)
+        loopless = list(graph.arms_without_self_loop)
+
+        def denominators(policies: Floats) -> Floats:
+            return graph.observation_mass(law @ policies) + parameters.gamma
+
+        def shares(policies: Floats, context: int) -> Floats:
+            return graph.observation_mass(policies[context]) / denominators(policies)
+
+        def correction(policies: Floats, context: int) -> Floats:
+            del context
+            added = np.zeros(problem.arms)
+            if loopless:
+                special = loopless[int(np.argmax((law @ policies)[loopless]))]
+                added[special] = parameters.beta / denominators(policies)[special]
+            return added
+
+        def policy(learner: Learner[Any], p: Floats) -> Floats:
+            del learner
+            return (1.0 - parameters.rho) * p + parameters.rho / problem.arms
+
+        # On average over contexts, p / w is at most 1 / (1 - rho) times the graph sum of r.
+        bound = acyclic_bound(graph, parameters.rho)
+        return Estimator(graph, shares, correction, policy=policy, second_moment=bound)
+
+
 @register
 @dataclass(frozen=True, kw_only=True)
-class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
+class CrossGraphKnown(KnownAlgorithm):
     """FTRL with exact observation probabilities (Algorithm 1).
 
     Every context keeps exponential weights p_{t,c} and plays r_{t,c} = (1 - rho) p_{t,c} + rho / K.
@@ -710,73 +767,80 @@ class CrossGraphKnown(TunedAlgorithm[KnownParameters]):
     """
 
     id: ClassVar[str] = "cross-graph-known"
-    parameters_type: ClassVar[type[KnownParameters]] = KnownParameters
     needs_observability: ClassVar[str] = "strong"
-    needs_memory: ClassVar[bool] = False
-    needs_context_distribution: ClassVar[bool] = True
-    takes_availability: ClassVar[bool] = False  # the distribution does not include it
 
     eta: float | None = None
     gamma: float | None = None
     rho: float | None = None
     beta: float | None = None
 
-    def start(self, problem: Problem, *, seed: Seed) -> KnownLearner:
-        self.require_playable(problem)
-        if problem.context_distribution is None and problem.context_sample is None:
-            raise InvalidParameterError(
-                "CrossGraphKnown needs the context distribution. Give Problem(..., "
-                "context_distribution=...), or context_sample=... if contexts are feature "
-                "vectors. Or use CrossGraph, which does not need it."
-            )
-        return KnownLearner(self, problem, seed)
-
-    def estimator(self, problem: Problem) -> Estimator | None:
-        if problem.context_distribution is None:
-            return None
-        parameters, graph = self.parameters(problem), problem.graph
-        law = np.asarray(problem.context_distribution)
-        loopless = list(graph.arms_without_self_loop)
-
-        def denominators(policies: Floats) -> Floats:
-            return graph.observation_mass(law @ policies) + parameters.gamma
-
-        def shares(policies: Floats, context: int) -> Floats:
-            return graph.observation_mass(policies[context]) / denominators(policies)
-
-        def correction(policies: Floats, context: int) -> Floats:
-            del context
-            added = np.zeros(problem.arms)
-            if loopless:
-                special = loopless[int(np.argmax((law @ policies)[loopless]))]
-                added[special] = parameters.beta / denominators(policies)[special]
-            return added
-
-        def policy(learner: Learner[Any], p: Floats) -> Floats:
-            del learner
-            return (1.0 - parameters.rho) * p + parameters.rho / problem.arms
-
-        # On average over contexts, p / w is at most 1 / (1 - rho) times the graph sum of r.
-        bound = acyclic_bound(graph, parameters.rho)
-        return Estimator(graph, shares, correction, policy=policy, second_moment=bound)
-
     def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
         rate = experiment_rate(problem)
         return KnownParameters(rate, rate, min(rate, 0.5), rate)._asdict()
 
 
-class KnownLearner(CoreLearner[CrossGraphKnown]):
-    """A running Algorithm 1."""
+@register
+@dataclass(frozen=True, kw_only=True)
+class Exp3CL(KnownAlgorithm):
+    """EXP3.CL (Balseiro, Golrezaei, Mahdian, Mirrokni and Schneider 2019, Algorithm 1), for losses.
+
+    The founding algorithm of cross-learning. It knows the context distribution and ignores the
+    graph: with r_{t,c} = (1 - rho) p_{t,c} + rho / K played, as Algorithm 1 of this package,
+
+        lhat_{t,c}(a) = l_{t,c}(a) 1{a played} / E_c[ r_{t,c}(a) ]
+
+    is added in every context. It learns the loss of the arm played, also of an arm without
+    self-loop. A round costs K times the number of contexts that have positive probability.
+
+    Rates: eta = sqrt(log(K) / (K T)) and rho = min(K eta, 1/2); the paper's beta is eta, and its
+    alpha is rho / K. Bound, for contexts drawn independently and oblivious losses:
+
+        rho T + log(K) / eta + eta K T / (2 (1 - rho))  <=  3 sqrt(K T log K),
+
+    for any number of contexts. The paper has rewards and the order; this form for losses and its
+    constant are ours.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of uniform exploration; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(
+    ...     graphs.singletons(2), contexts=2, horizon=100, context_distribution=[0.9, 0.1]
+    ... )
+    >>> learner = Exp3CL(eta=1.0, rho=0.5).start(problem, seed=1)
+    >>> decision = learner.act(0)
+    >>> learner.learn(decision, [[0.0, 1.0]])  # the estimate of context 1 is 2
+    >>> [round(float(learner.policy(c)[decision.arm]), 3) for c in range(2)]
+    [0.5, 0.31]
+    """
+
+    id: ClassVar[str] = "exp3-cl"
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
+
+    eta: float | None = None
+    rho: float | None = None
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        rounds, arms = required_horizon(self.id, problem), problem.arms
+        eta = math.sqrt(math.log(arms) / (arms * rounds)) if self.eta is None else self.eta
+        return {"eta": eta, "rho": min(arms * eta, 0.5)}
+
+
+class KnownLearner(CoreLearner[KnownAlgorithm]):
+    """A running Algorithm 1, or EXP3.CL."""
 
     changed_by_play = ("bias",)
     additive_state = ("estimates", "bias")
 
-    def __init__(self, algorithm: CrossGraphKnown, problem: Problem, seed: Seed) -> None:
+    def __init__(self, algorithm: KnownAlgorithm, problem: Problem, seed: Seed) -> None:
         self.parameters = algorithm.parameters(problem)
-        form = problem.form
-        estimates = zeros("CrossGraphKnown", (1, problem.arms, form.columns), form.dtype)
-        core = KnownCore(estimates, core_problem(problem), self.parameters, *_support(problem))
-        super().__init__(algorithm, problem, core, seed=seed)
+        form, graph = problem.form, algorithm.seen_graph(problem)
+        estimates = zeros(type(algorithm).__name__, (1, problem.arms, form.columns), form.dtype)
+        known = core_problem(problem, graph)
+        core = KnownCore(estimates, known, self.parameters, *_support(problem))
+        super().__init__(algorithm, problem, core, seed=seed, graph=graph)
 
 
 def _support(problem: Problem) -> tuple[ContextBlock, Floats]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -34,6 +34,7 @@ from crossbandit.algorithms.tuning import (
     required_horizon,
 )
 from crossbandit.core.forms import zeros
+from crossbandit.core.validation import number
 from crossbandit.graphs import singletons
 from crossbandit.graphs.domination import fractional_cover
 
@@ -170,8 +171,8 @@ class ExponentialAlgorithm(TunedAlgorithm[ExponentialParameters]):
 
     def start(self, problem: Problem, *, seed: Seed) -> ExponentialLearner:
         self.require_playable(problem)
-        fixed = self.adaptation(problem) == Adaptation()
-        return (ExponentialLearner if fixed else AdaptingLearner)(self, problem, seed)
+        adapts = self.parameters(problem).scale > 0
+        return (AdaptingLearner if adapts else ExponentialLearner)(self, problem, seed)
 
 
 class ExponentialLearner(CoreLearner[ExponentialAlgorithm]):
@@ -524,6 +525,56 @@ def covering_rule(
 
 @register
 @dataclass(frozen=True, kw_only=True)
+class Exp3CLUnknown(ExponentialAlgorithm):
+    """EXP3.CL-U (Balseiro, Golrezaei, Mahdian, Mirrokni and Schneider 2019), with losses.
+
+    The context distribution is not known. It uses cross-learning and ignores the graph:
+
+        q = (1 - rho) p + rho / K,    lhat(a) = l(a) 1{a played} / q(a),
+
+    and lhat is added in every context, while q is the policy of the round's own. It learns the loss
+    of the arm played, also of an arm without self-loop.
+
+    Rates: rho = min((K log(K) / T)^(1/3), 1/2) and eta = sqrt(rho log(K) / (K T)). Bound, for any
+    number of contexts drawn independently and oblivious losses:
+
+        rho T + log(K) / eta + eta K T / (2 rho)  <=  5/2 (K log K)^(1/3) T^(2/3)
+
+    where rho is below 1/2. The paper has rewards and the order; this form for losses and its
+    constant are ours.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        rho: The probability of exploration; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.singletons(2), contexts=3, horizon=1000)
+    >>> learner = Exp3CLUnknown(eta=1.0, rho=0.5).start(problem, seed=1)
+    >>> decision = learner.act(0)
+    >>> learner.learn(decision, [[0.0, 1.0, 1.0]])  # estimates are 0, 2 and 2
+    >>> [round(float(learner.policy(c)[decision.arm]), 3) for c in range(2)]
+    [0.5, 0.31]
+    """
+
+    id: ClassVar[str] = "exp3-cl-u"
+    needs_observability: ClassVar[str] = "none"
+    needs_memory: ClassVar[bool] = False
+    needs_own_loss: ClassVar[bool] = True
+    graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
+    cross_learning: ClassVar[bool] = True
+
+    eta: float | None = None
+    rho: float | None = None
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        rounds, arms = required_horizon(self.id, problem), problem.arms
+        bits = math.log(arms)
+        rho = min((arms * bits / rounds) ** (1.0 / 3.0), 0.5) if self.rho is None else self.rho
+        return {"eta": math.sqrt(rho * bits / (arms * rounds)), "rho": rho}
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
 class Elp(ExponentialAlgorithm):
     """ELP (Mannor and Shamir 2011; Alon et al. 2017), with losses instead of rewards.
 
@@ -738,6 +789,68 @@ class TsallisInf(ExponentialAlgorithm):
         """
         del problem
         return ExponentialParameters(2.0, 0.0, 0.0, 0.0, 2.0)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class QFtrl(ExponentialAlgorithm):
+    """FTRL with the Tsallis entropy whose power suits the graph (Eldowa et al. 2023, Algorithm 1).
+
+    In the context of the round, and in no other, p minimises <p, L> + Psi(p) / eta with
+
+        Psi(p) = (1 - sum_a p(a)^q) / (q (1 - q)),    lhat(b) = l(b) 1{b revealed} / p(N_in(b)),
+
+    and is played as it is. The power q lies between that of bandits, 1/2, and that of exponential
+    weights, 1: with z = log(K / alpha),
+
+        q = (1 + z / (sqrt(z^2 + 4) + 2)) / 2,    eta = sqrt(2 K^(1 - q) / (q (1 - q) alpha^q n)).
+
+    (The paper's eta is q times this one.)
+
+    Bound (their Theorem 1), for each context with n = T / M rounds: 2 sqrt(e alpha n (2 + z)), if
+    all edges go both ways and every arm has a self-loop. It has no log(K) where alpha is K. For
+    arms without self-loop the paper shifts the estimates, which is not done here: nothing is proved
+    for them, nor for directed graphs.
+
+    Args:
+        eta: The learning rate; set by the rule if None.
+        q: The power of the entropy, above 0 and below 1; set by the rule if None.
+
+    >>> from crossbandit import Problem, graphs
+    >>> problem = Problem(graphs.singletons(4), contexts=1, horizon=100)
+    >>> QFtrl().power_of(problem), QFtrl().parameters(problem).eta
+    (0.5, 0.2828...)
+    """
+
+    id: ClassVar[str] = "q-ftrl"
+    needs_memory: ClassVar[bool] = False
+    power: ClassVar[float] = math.nan  # it depends on the graph
+    checks: ClassVar = {"q": partial(number, above=0, below=1)}
+
+    eta: float | None = None
+    q: float | None = None
+
+    def power_of(self, problem: Problem) -> float:
+        """Return q.
+
+        Args:
+            problem: The problem on which a learner is to be started.
+
+        Raises:
+            IndependenceNumberError: The rule needs the independence number, which is not known.
+        """
+        if self.q is not None:
+            return self.q
+        z = math.log(problem.arms / required_alpha(self.id, problem))
+        return (1.0 + z / (math.sqrt(z * z + 4.0) + 2.0)) / 2.0
+
+    def adaptation(self, problem: Problem) -> Adaptation:
+        return Adaptation(power=self.power_of(problem))
+
+    def tuning_rule(self, problem: Problem) -> Mapping[str, float]:
+        q = self.power_of(problem)
+        size = required_alpha(self.id, problem) ** q * rounds_to_learn_from(self, problem)
+        return {"eta": math.sqrt(2.0 * problem.arms ** (1.0 - q) / (q * (1.0 - q) * size))}
 
 
 # --- a learner for each context -------------------------------------------------------------------

@@ -11,7 +11,15 @@ import typer
 import crossbandit
 from crossbandit.cli.logs import evaluate, make_log, replay
 from crossbandit.cli.serve import serve
-from crossbandit.cli.study import export, list_names, new_study, report, reproduce, run
+from crossbandit.cli.study import (
+    benchmark,
+    export,
+    list_names,
+    new_study,
+    report,
+    reproduce,
+    run,
+)
 from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 
@@ -36,8 +44,9 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         report: "report results/my-study",
         export: "export results/my-study --to csv",
     },
-    "The paper": {
+    "Papers": {
         reproduce: "reproduce --quick",
+        benchmark: "benchmark graphs-v1 --add my_algorithm.py",
         verify: "verify --quick",
     },
 }

@@ -65,7 +65,8 @@ def run(
 
     Args:
         study (STUDY.toml): A study file, or the name of a shipped study: paper, quick, adaptive,
-            budgets, graphs. The code of the files in its list 'modules' is run.
+            budgets, graphs; also a benchmark or a paper, such as graphs-v1 and neu-2015. The code
+            of the files in its list 'modules' is run.
         out: Folder of the results. [default: results/NAME]
         jobs: Number of workers. [default: all cores]
         backend: Where cells are run.
@@ -219,14 +220,16 @@ def _first_sentence(builder: Callable[..., Any]) -> str:
     return _SENTENCE_END.split(paragraph, maxsplit=1)[0].rstrip(".") + "."
 
 
-# --- `crossbandit reproduce`: the paper's tables and figures -------------------------------------
+# --- `crossbandit reproduce` and `crossbandit benchmark`: shipped studies and what they show ------
 
 
 _CURVES = ["curve_rounds", "curve_regret"]
+_QUICK_SEEDS = 3
 
 
 @takes_options
 def reproduce(
+    name: str = "paper",
     *,
     quick: bool = False,
     jobs: Count | None = None,
@@ -235,35 +238,109 @@ def reproduce(
     module: list[str] | None = None,
     quiet: bool = False,
 ) -> None:
-    """Run the paper's evaluation and judge its claims; write a page, tables and figures.
+    """Run a paper's evaluation and judge its claims; write a page, tables and figures.
 
     Ends with status 1 if a claim is not met or a run failed.
 
     Args:
-        quick: Run three seeds instead of ten, and write to results/quick.
+        name (NAME): "paper" for the paper behind this package, another paper, such as neu-2015, or
+            a study file with claims of your own.
+        quick: Run three seeds instead of all, and write to another folder.
         jobs: Number of workers. [default: all cores]
-        out: Folder of the results. [default: results/paper; results/quick with --quick]
-        add (ALGORITHM): Run one more algorithm; can be repeated.
+        out: Folder of the results. [default: results/NAME; results/quick or results/NAME-quick with
+            --quick]
+        add (ALGORITHM): Run one more algorithm: its id, or a Python file that registers it, whose
+            code is run. Can be repeated.
         module (FILE.py): A Python file or module that registers more of them. Its code is run. May
             be repeated.
         quiet: Print only errors, warnings and failed claims.
     """
     from crossbandit import studies
+
+    if quick and name == "paper":
+        study = studies.shipped("quick")
+    else:
+        papers = ["paper", *studies.shipped_names("papers")]
+        study = _chosen(name, papers, "paper", quiet=quiet)
+    if quick and name != "paper":
+        study = replace(study.with_seeds(_QUICK_SEEDS), name=f"{study.name}-quick")
+    words = ["reproduce", *([] if name == "paper" else [name]), *(["--quick"] if quick else [])]
+    _run_and_show(study, words, jobs, out, (module or [], add or []), quiet=quiet)
+
+
+@takes_options
+def benchmark(
+    name: str = "graphs-v1",
+    *,
+    jobs: Count | None = None,
+    out: Path | None = None,
+    add: list[str] | None = None,
+    module: list[str] | None = None,
+    quiet: bool = False,
+) -> None:
+    """Run a frozen benchmark, and show its leaderboard; write a page, tables and figures.
+
+    A benchmark never changes: new ones get the next version.
+
+    Args:
+        name (NAME): The benchmark with its version.
+        jobs: Number of workers. [default: all cores]
+        out: Folder of the results. [default: results/NAME]
+        add (ALGORITHM): Run one more algorithm: its id, or a Python file that registers it, whose
+            code is run. Can be repeated.
+        module (FILE.py): A Python file or module that registers more of them. Its code is run. May
+            be repeated.
+        quiet: Print only errors and warnings.
+    """
+    from crossbandit import studies
+
+    study = _chosen(name, studies.shipped_names("benchmarks"), "benchmark", quiet=quiet)
+    words = ["benchmark", name]
+    _run_and_show(study, words, jobs, out, (module or [], add or []), quiet=quiet)
+
+
+def _chosen(name: str, known: Sequence[str], kind: str, *, quiet: bool) -> Study:
+    """Return the shipped study of this name, or that of a study file."""
+    from crossbandit import studies
+
+    if name in known:
+        return studies.shipped(name)
+    if not Path(name).exists():
+        near = get_close_matches(name, known, n=1)
+        raise StudyFileError(
+            f"There is no {kind} {name!r}, and no study file of this name. "
+            + (f"Did you mean {near[0]!r}? " if near else "")
+            + f"Known: {', '.join(known)}."
+        )
+    return _study(name, quiet=quiet)
+
+
+def _run_and_show(
+    study: Study,
+    words: list[str],
+    jobs: int | None,
+    out: Path | None,
+    more: tuple[Sequence[str], Sequence[str]],
+    *,
+    quiet: bool,
+) -> None:
+    """Run a study with more modules and algorithms, write its report, and print what it shows."""
+    from crossbandit import studies
     from crossbandit.core.report import frame_csv, write_files
     from crossbandit.studies.page import compose, write
 
-    name = "quick" if quick else "paper"
-    folder = Path("results") / name if out is None else out
-    modules = studies.load_modules(module or [])
-    study = replace(studies.shipped(name).with_algorithms(*(add or [])), modules=modules)
+    module, add = more
+    folder = Path("results") / study.name if out is None else out
+    own = studies.load_modules([*module, *(one for one in add if one.endswith(".py"))])
+    study = replace(study, modules=(*study.modules, *own)).with_algorithms(*_algorithms(add))
     with stopping(STOPPED), plain_warnings(), studies.display(quiet=quiet) as progress:
         outcome = studies.run(study, folder, jobs=jobs, progress=progress)
     frame = studies.load(folder)
     failed = studies.failures(folder)
-    words = ["crossbandit", "reproduce", *(["--quick"] if quick else [])]
-    words += [word for name in module or [] for word in ("--module", Path(name).name)]
-    words += [word for name in add or [] for word in ("--add", name)]
-    result = compose(frame, command=shlex.join(words), failures=failed)
+    words = ["crossbandit", *words]
+    words += [word for one in module for word in ("--module", Path(one).name)]
+    words += [word for one in add for word in ("--add", Path(one).name)]
+    result = compose(frame, command=shlex.join(words), failures=failed, study=study)
     runs = frame_csv(frame.drop(columns=_CURVES))  # the curves stay in the results file
     paths = [folder / "results.duckdb", *write_files(folder, {"runs.csv": runs})]
     _print_report(result, [*paths, *write(result, folder)], quiet=quiet)
@@ -278,11 +355,33 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _print_report(result: Report, paths: Sequence[Path], *, quiet: bool = False) -> None:
-    """Print the claims of the paper, if there are any, what was written, and warnings."""
-    from crossbandit.core.report.terminal import show
-    from crossbandit.studies.page import claims_table
+def _algorithms(add: Sequence[str]) -> list[str]:
+    """Return the ids of algorithms that are given by ids or by loaded files."""
+    ids = []
+    for one in add:
+        if not one.endswith(".py"):
+            ids.append(one)
+            continue
+        file = Path(one).resolve()
+        known = algorithms.registered().items()
+        mine = [id_ for id_, rule in known if Path(inspect.getfile(rule)).resolve() == file]
+        if not mine:
+            raise StudyFileError(
+                f"{one} registers no algorithm. Decorate its class with "
+                "crossbandit.algorithms.register."
+            )
+        ids += mine
+    return ids
 
+
+def _print_report(result: Report, paths: Sequence[Path], *, quiet: bool = False) -> None:
+    """Print the claims or the leaderboard, if there are any, what was written, and warnings."""
+    from crossbandit.core.report.terminal import show
+    from crossbandit.studies.page import claims_table, leaderboard
+
+    board = leaderboard(result.sweeps)
+    if board is not None and not result.claims and not quiet:
+        show(board)
     if result.claims and not (quiet and result.met):
         show(claims_table(result.claims))
     if not quiet:

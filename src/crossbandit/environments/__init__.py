@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         cycling_graphs,
         from_coefficients,
         from_table,
+        lower_bound,
         misleading,
         paper_benchmark,
         random_edges,
@@ -63,6 +64,7 @@ __all__ = [
     "from_coefficients",
     "from_table",
     "graph_block",
+    "lower_bound",
     "misleading",
     "newsvendor",
     "paper_benchmark",
@@ -93,7 +95,7 @@ _lazy.load_on_use(
         "ContextDistribution Environment FiniteContexts UniformVectors congestion graph_block "
         "register register_distribution registered row_block zipf",
         "crossbandit.environments.synthetic": "ChangingGraph context_graphs cycling_graphs "
-        "from_coefficients from_table misleading paper_benchmark random_edges random_graphs "
-        "stochastic switching zipf_benchmark",
+        "from_coefficients from_table lower_bound misleading paper_benchmark random_edges "
+        "random_graphs stochastic switching zipf_benchmark",
     },
 )

@@ -212,6 +212,7 @@ _CHANGE = 0.3
 _BEST, _SHOWING, _HIDING, _OTHER = (0.9, 0.1), (0.4, 0.9), (0.5, 0.5), (0.75, 0.75)
 
 
+@register("phases", random_losses=True)
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stochastic(BlockEnvironment):
     """Bernoulli losses whose means (arms, contexts) are constant in each phase.
@@ -449,6 +450,81 @@ def _roles(graph: FeedbackGraph, table_seed: int) -> tuple[int, int, int | None]
     ]
     found = found or [(best, hiding, None) for best, hiding in hidden or pairs]
     return found[stream(table_seed, "roles of arms").integers(len(found))]
+
+
+@register("lower-bound", random_losses=True)
+def lower_bound(
+    graph: FeedbackGraph,
+    horizon: int,
+    *,
+    contexts: int = 1,
+    times: float = 1.0,
+    table_seed: int = 0,
+    context_distribution: ContextDistribution | None = None,
+) -> Stochastic:
+    """Return the Bernoulli losses of the proofs that no algorithm can have less regret.
+
+    Some arms hide from each other: a largest independent set, or, if the graph is weakly
+    observable, one of its weakly observable arms. They have the mean 1/2, and one of them, drawn
+    for each context, a lower one. All other arms have the mean 1, so a round in which they are
+    played to observe these is lost. The gap is the least regret of the graph divided by the horizon
+    (`FeedbackGraph.least_regret`): finding the best arm takes about as long as there is time. If
+    every two arms see each other, all arms are used; a single weakly observable arm has an arm
+    beside it that does not reveal it.
+
+    The construction is that of Alon, Cesa-Bianchi, Dekel and Koren (2015).
+
+    Args:
+        graph: An observable graph, of at least 2 arms.
+        horizon: The number of rounds.
+        contexts: The number of contexts.
+        times: A factor of the gap, which is at most 1/2.
+        table_seed: The seed of everything random in the losses, at least 0.
+        context_distribution: A distribution or a probability for each context; uniform if None.
+
+    Raises:
+        InvalidParameterError: A number is outside its range, or there is one arm only.
+        InvalidGraphError: No arm reveals some arm.
+
+    >>> from crossbandit import graphs
+    >>> environment = lower_bound(graphs.loopy_star(5), 10_000)
+    >>> environment.problem.graph.independent_set, environment.best_arms
+    ((1, 2, 3, 4), array([3]))
+    """
+    arms = required_graph("lower_bound", graph).arms
+    integer("lower_bound", "horizon", horizon, at_least=1)
+    integer("lower_bound", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
+    integer("lower_bound", "table_seed", table_seed, at_least=0, at_most=None)
+    number("lower_bound", "times", times, above=0)
+    if arms < 2:
+        got = verbatim(f"{arms} arm")
+        reject("lower_bound", "graph", "a FeedbackGraph of at least 2 arms", got)
+    gap = min(times * graph.least_regret(horizon) / horizon, 0.5)
+    hidden = np.array(_hidden(graph))
+    best = hidden[stream(table_seed, "best arms").integers(len(hidden), size=contexts)]
+    means = np.ones((arms, contexts))
+    means[hidden] = 0.5
+    means[best, np.arange(contexts)] -= gap
+    return Stochastic(
+        graph=graph,
+        horizon=horizon,
+        phases=[(0.0, means)],
+        table_seed=table_seed,
+        context_distribution=distribution_over("lower_bound", context_distribution, contexts),
+    )
+
+
+def _hidden(graph: FeedbackGraph) -> list[int]:
+    """Return at least two arms none of which reveals another; all arms if there are no such."""
+    edges, grades = graph.adjacency, np.array(graph.arm_observability)
+    weak = np.flatnonzero(grades == "weak")
+    among = weak if weak.size else np.arange(graph.arms)
+    inside = FeedbackGraph(edges[np.ix_(among, among)])
+    found = [int(among[i]) for i in inside.independence(search=False).witness]
+    if len(found) == 1 and weak.size:
+        beside = np.flatnonzero(~edges[:, found[0]])
+        found.append(int(beside[beside != found[0]][0]))
+    return found if len(found) > 1 else list(range(graph.arms))
 
 
 # Contexts differ from their group by up to this share of the gap. It does not change the best arm.

@@ -5,6 +5,7 @@ The algorithms behind its methods are in the other files of this folder.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final
 
 import numpy as np
@@ -511,6 +512,30 @@ class FeedbackGraph:
             self._known["acyclic"] = acyclic_bounds(self)
         known: Bounds = self._known["acyclic"]
         return known
+
+    def least_regret(self, rounds: int) -> float:
+        """Return the order of the least regret that is possible for all losses.
+
+        It is sqrt(alpha T) on a strongly observable graph and delta^(1/3) T^(2/3) on a weakly
+        observable one, with alpha the independence number and delta the weak domination number, or
+        what is known to be at most these (Alon, Cesa-Bianchi, Dekel and Koren 2015, Theorem 1).
+        Constants and logarithms are left out, so a regret is below it where losses are easy.
+
+        Args:
+            rounds: The number of rounds, T.
+
+        Raises:
+            InvalidGraphError: No arm reveals some arm.
+
+        >>> from crossbandit import graphs
+        >>> graphs.singletons(4).least_regret(10_000)
+        200.0
+        """
+        self.require_observable("FeedbackGraph")
+        if self.observability == "strong":
+            return math.sqrt(self.independence_bounds.lower * rounds)
+        delta = max(self.weak_domination_bounds.lower, 1)
+        return float((delta * rounds**2) ** (1.0 / 3.0))
 
     def _not_found(self, name: str, limit: float, bounds: tuple[int, int], use: str) -> str:
         """Return the message for a number that takes too long."""

@@ -6,6 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from crossbandit.algorithms.papers import papers
 from crossbandit.core.report import (
     Chart,
     Series,
@@ -21,7 +24,7 @@ from crossbandit.core.report import (
     render,
     write_files,
 )
-from crossbandit.core.report.statistics import half_widths
+from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.report.text import (
     MISSING,
     count,
@@ -34,8 +37,9 @@ from crossbandit.core.report.text import (
     times,
 )
 from crossbandit.studies import paper
-from crossbandit.studies.paper import ENTRY_TOLERANCE, Claim, Status, is_within, judge
-from crossbandit.studies.plan import draws_table_per_seed
+from crossbandit.studies.claims import Claim, Status, judge
+from crossbandit.studies.paper import ENTRY_TOLERANCE, is_within, judge_paper
+from crossbandit.studies.plan import draws_table_per_seed, shipped, shipped_names
 from crossbandit.studies.store import fact_values
 from crossbandit.studies.sweeps import (
     Entry,
@@ -57,8 +61,18 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crossbandit.studies.plan import Study
+
 PAGE = "index.html"
-_OF_THE_REPORT = (PAGE, "tables.*", "comparisons.csv", "exponents.csv", "regret.*", "curves*.pdf")
+_OF_THE_REPORT = (
+    PAGE,
+    "tables.*",
+    "leaderboard.*",
+    "comparisons.csv",
+    "exponents.csv",
+    "regret.*",
+    "curves*.pdf",
+)
 _OF_A_STUDY = ("results.*", "runs.*", "study.toml")
 WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
 """The files that may be in the folder of a report, as patterns of names."""
@@ -66,6 +80,7 @@ WRITTEN = (*_OF_THE_REPORT, "loss-tables.*", *_OF_A_STUDY)
 COLUMNS = (
     *("table", "setting", "method", "seeds", "regret", "half_width", "interval"),
     *("quantile_10", "median", "quantile_90", "pseudo_regret", "pseudo_half_width"),
+    "least_possible",
     *("paper_regret", "paper_half_width", "relative_difference"),
 )
 REFERENCE = "square root"
@@ -75,9 +90,11 @@ _OF_COMPARISONS = (
     *("table", "setting", "method", "reference", "pairs", "difference", "half_width"),
     *("p_value", "p_value_holm"),
 )
+_OF_SCORES = ("method", "part", "panels", "mean", "half_width")
 _OF_EXPONENTS = ("table", "axis", "method", "points", "seeds", "exponent", "half_width", "missing")
 _BESIDE_PAPER = ("regret", "paper", "difference")
 _QUANTILES = "10 % to 90 %"
+_LEAST = "to the least possible"
 _STEPS = 40  # points of the square root
 _MOST_OPEN = 100  # up to this many comparisons are shown unfolded on the page
 _SHOWN = 4  # the most values of a fact that the page lists
@@ -113,11 +130,12 @@ class Report:
 
     title: str
     sweeps: tuple[Sweep, ...]  # the tables and panels
-    claims: tuple[Claim, ...]  # the paper's claims, if these are runs of the paper's evaluation
+    claims: tuple[Claim, ...]  # those of a paper, if these are runs of its evaluation
     spreads: tuple[Spread, ...]  # how the paper's entries vary over other loss tables
     facts: tuple[tuple[str, str], ...]
     warnings: tuple[str, ...] = ()  # sentences that the page shows before the numbers
     failed: tuple[Failure, ...] = ()  # the cells that failed and are missing
+    paper: str = ""  # the paper whose claims these are
 
     @property
     def of_paper(self) -> bool:
@@ -135,8 +153,14 @@ class Report:
         return tuple(dict.fromkeys(m for sweep in self.sweeps for m in sweep.methods))
 
 
-def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None = None) -> Report:
-    """Make a report."""
+def compose(
+    frame: pd.DataFrame,
+    *,
+    command: str,
+    failures: pd.DataFrame | None = None,
+    study: Study | None = None,
+) -> Report:
+    """Make a report; without a study, only the claims of shipped ones are judged."""
     frame = frame.drop_duplicates(["part", "cell"])  # two studies in one folder may share runs
     summaries = summarize(frame)
     of_paper = [paper_sweep(published, summaries) for published in paper.SWEEPS]
@@ -155,15 +179,22 @@ def compose(frame: pd.DataFrame, *, command: str, failures: pd.DataFrame | None 
             cell = f"{row['environment_name']}, {row['algorithm_name']}, seed {row['seed']}"
             place = f" ({row['location']})" if row.get("location") else ""
             failed.append(Failure(cell, f"{row['error']}{place}", row.get("traceback") or ""))
+    known = [shipped(name) for name in studies if name in shipped_names("papers")]
+    claiming = [study] if study is not None else known
+    sweeps = (*of_paper, *study_sweeps(rest))
+    claims = judge_paper(of_paper) if of_paper else []
+    claims += [judge(stated, sweeps) for one in claiming for stated in one.claims]
+    papers = [paper.TITLE] if of_paper else [one.paper for one in claiming if one.paper]
     mixed = [_FACTS.get(name, name) for name, found in _values(frame).items() if len(found) > 1]
     return Report(
         title=title or "A study",
-        sweeps=(*of_paper, *study_sweeps(rest)),
-        claims=tuple(judge(of_paper)) if of_paper else (),
+        sweeps=sweeps,
+        claims=tuple(claims),
         spreads=tuple(spreads(of_paper, summaries)),
         facts=_facts(frame, summaries, command),
         warnings=tuple([_MIXED.format(", ".join(mixed))] if mixed else []),
         failed=tuple(failed),
+        paper="; ".join(papers),
     )
 
 
@@ -183,6 +214,7 @@ def write(report: Report, folder: Path) -> list[Path]:
         "tables.md": "\n".join(markdown(sweep_table(sweep)) for sweep in sweeps),
         "tables.tex": "\n".join(map(latex, by_latex)),
         **csv_files(sweeps),
+        **leaderboard_files(sweeps),
         **figure_files(draw_figure([sweep_chart(sweep) for sweep in sweeps]), "regret"),
     }
     for name, sweep in names.items():
@@ -220,6 +252,8 @@ def page(report: Report) -> str:
         paper=paper,
         claims=claims_table(report.claims),
         overview=overview(sweeps),
+        leaderboard=leaderboard(sweeps),
+        leaderboard_csv=leaderboard_files(sweeps).get("leaderboard.csv", ""),
         finals=list(finals),
         log=any(chart.can_switch and chart.y_log for (chart,) in finals.values()),
         off_log=[name for sweep in sweeps for name in sweep.off_log],
@@ -236,6 +270,7 @@ def page(report: Report) -> str:
         spread_seeds=sorted({spread.seeds for spread in report.spreads}),
         spreads=_spread_table(report),
         tuned=_tuned_table(report),
+        origins=_origin_table(report),
     )
 
 
@@ -272,6 +307,92 @@ def overview(sweeps: Sequence[Sweep]) -> Table | None:
         cells = (TableCell(times(ratio), style="best" if ratio == 1 else "") for ratio in ratios)
         rows.append((_method(method), *cells))
     return Table(head=("algorithm", *(str(i) for i in range(1, len(shown) + 1))), rows=tuple(rows))
+
+
+@dataclass(frozen=True)
+class Score:
+    """What an algorithm did in a part: its regret divided by the least that is possible."""
+
+    method: str
+    part: str
+    panels: int
+    mean: float  # over the panels of the part, at the last setting of each, and the seeds
+    half_width: float  # of its 95 % confidence interval by Student's t, over the seeds
+
+
+def scores(sweeps: Sequence[Sweep]) -> list[Score]:
+    """Return the scores of all methods in all parts where the least possible regret is known."""
+    found = []
+    for part in dict.fromkeys(sweep.part for sweep in sweeps if sweep.published is None):
+        own = [sweep for sweep in sweeps if sweep.part == part and sweep.published is None]
+        places = [
+            (sweep, setting)
+            for sweep in own
+            for setting in (sweep.settings[-1:] if sweep.numeric else sweep.settings)
+        ]
+        for method in dict.fromkeys(method for sweep in own for method in sweep.methods):
+            entries = [sweep.entries.get((setting, method)) for sweep, setting in places]
+            summaries = [entry.summary for entry in entries if entry is not None]
+            seeds = {summary.seeds for summary in summaries}
+            if len(summaries) < len(places) or len(seeds) > 1:
+                continue  # runs are missing
+            ratios = np.mean([summary.finals / summary.least for summary in summaries], axis=0)
+            mean = float(ratios.mean())
+            if not math.isnan(mean):
+                found.append(Score(method, part, len(places), mean, half_width(ratios)))
+    return found
+
+
+def leaderboard(sweeps: Sequence[Sweep]) -> Table | None:
+    """Return the scores as a table, the best algorithm first; those without all parts come last.
+
+    Nothing if there are fewer than two parts or two algorithms.
+    """
+    found = {(score.method, score.part): score for score in scores(sweeps)}
+    parts = list(dict.fromkeys(part for _, part in found))
+    methods = list(dict.fromkeys(method for method, _ in found))
+    if len(parts) < 2 or len(methods) < 2:
+        return None
+    best = {part: min(s.mean for (_, own), s in found.items() if own == part) for part in parts}
+
+    def order(method: str) -> tuple[bool, float]:
+        own = [found[method, part].mean for part in parts if (method, part) in found]
+        return len(own) < len(parts), sum(own) / len(own)
+
+    def cell(score: Score | None) -> TableCell:
+        if score is None:
+            return TableCell(MISSING)
+        return TableCell(
+            f"{score.mean:.2f}", style="best" if score.mean == best[score.part] else ""
+        )
+
+    rows: list[tuple[str | TableCell, ...]] = []
+    for method in sorted(methods, key=order):
+        incomplete, mean = order(method)
+        cells = (cell(found.get((method, part))) for part in parts)
+        rows.append((_method(method), MISSING if incomplete else f"{mean:.2f}", *cells))
+    return Table(
+        title="Leaderboard",
+        caption="Final regret divided by the least that is possible for all losses, without its "
+        "constant: the mean over the panels of a part, at the last setting of each, and the seeds. "
+        f"{MISSING} means that an algorithm was not run in all panels of a part.",
+        head=("algorithm", "mean", *parts),
+        rows=tuple(rows),
+        label="leaderboard",
+    )
+
+
+def leaderboard_files(sweeps: Sequence[Sweep]) -> dict[str, str]:
+    """Return the leaderboard as Markdown, LaTeX and CSV; nothing if there is none."""
+    table = leaderboard(sweeps)
+    if table is None:
+        return {}
+    rows = [tuple(getattr(score, name) for name in _OF_SCORES) for score in scores(sweeps)]
+    return {
+        "leaderboard.md": markdown(table),
+        "leaderboard.tex": latex(table),
+        "leaderboard.csv": csv_text(_OF_SCORES, rows),
+    }
 
 
 def _method(name: str) -> TableCell:
@@ -383,9 +504,11 @@ def entry_table(sweep: Sweep) -> Table:
     rows: list[tuple[str | TableCell, ...]] = []
     several = sweep.published is None and any(len(e.summary.seeds) > 1 for e in sweep.ordered)
     pseudo = sweep.published is None and any(e.summary.has_pseudo for e in sweep.ordered)
+    bounded = any(not math.isnan(e.summary.least) for e in sweep.ordered)
     head: tuple[str, ...] = _BESIDE_PAPER
     if sweep.published is None:
-        head = ("seeds", "regret", "to the lowest", *([_QUANTILES] if several else []))
+        head = ("seeds", "regret", "to the lowest", *([_LEAST] if bounded else []))
+        head += (_QUANTILES,) if several else ()
         head += ("pseudo-regret",) if pseudo else ()
     for entry in sweep.ordered:
         name, regret, summary = _method(entry.method), _regret(sweep, entry), entry.summary
@@ -396,6 +519,7 @@ def entry_table(sweep: Sweep) -> Table:
                 regret,
                 times(sweep.to_best(entry)),
             ]
+            cells += [_to_least(summary)] if bounded else []
             cells += [f"{number(low)} to {number(high)}"] if several else []
             cells += [plus_minus(*summary.pseudo_mean)] if pseudo else []
             rows.append((name, *cells))
@@ -406,9 +530,13 @@ def entry_table(sweep: Sweep) -> Table:
     return Table(
         head=("algorithm", *head),
         rows=tuple(rows),
-        roomy=frozenset({_QUANTILES}),
+        roomy=frozenset({_QUANTILES, _LEAST}),
         groups=group_starts([sweep.place(entry.setting) for entry in sweep.ordered]),
     )
+
+
+def _to_least(summary: Summary) -> str:
+    return MISSING if math.isnan(summary.least) else f"{summary.regret / summary.least:.2f}"
 
 
 def caption(sweep: Sweep, *, where: str = "±") -> str:
@@ -485,7 +613,7 @@ def csv_files(sweeps: Sequence[Sweep]) -> dict[str, str]:
                     *(sweep.id, _csv_setting(sweep, entry.setting), entry.method),
                     *(len(summary.seeds), summary.regret, summary.half_width),
                     "1.96 standard errors" if summary.as_paper else "Student",
-                    *(*summary.quantiles, *summary.pseudo_mean),
+                    *(*summary.quantiles, *summary.pseudo_mean, summary.least),
                     *(*(entry.published or (None, None)), entry.difference),
                 )
             )
@@ -687,6 +815,20 @@ def _loss_tables(summaries: Sequence[Summary]) -> list[tuple[str, str]]:
         return [("Loss tables", texts[next(iter(kinds))].capitalize() + ".")]
     said = [f"{', '.join(dict.fromkeys(names))}: {texts[kind]}" for kind, names in kinds.items()]
     return [("Loss tables", "; ".join(said) + ".")]
+
+
+def _origin_table(report: Report) -> Table:
+    """Return where the algorithms are published, and what is ours."""
+    entries = [entry for sweep in report.sweeps for entry in sweep.ordered]
+    ids = {entry.method: str(entry.summary.parameters.get("id")) for entry in entries}
+    rows = []
+    for method, id_ in ids.items():
+        if origin := papers().get(id_):
+            where = ", ".join(filter(None, (origin.paper, origin.place)))
+            rows.append((method, where, origin.theorem, origin.rates, origin.ours))
+    return Table(
+        head=("algorithm", "paper", "theorem", "rates", "ours"), rows=tuple(rows), labels=5
+    )
 
 
 def _tuned_table(report: Report) -> Table:

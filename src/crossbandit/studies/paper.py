@@ -5,23 +5,30 @@ Source: "Nearly Tight Bounds for Cross-Learning Contextual Bandits with Graphica
 tab:horizon-scaling and tab:alpha-scaling. Half-widths are of 95 % confidence intervals: 1.96
 standard errors of the per-seed difference between a method's loss and the comparator's.
 
-A claim is not judged if runs that it needs are missing. An entry is compared with the paper's only
-if it has all seeds of the paper. Order and growth need at least three seeds.
+An entry is compared with the paper's only if it has all seeds of the paper.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from crossbandit.core.report.statistics import slope
 from crossbandit.core.report.text import number, percent
+from crossbandit.studies.claims import (
+    Claim,
+    Stated,
+    column,
+    fewer,
+    judge,
+    lacking,
+    not_judged,
+    status,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from crossbandit.studies.sweeps import Entry, Sweep
 
@@ -127,39 +134,26 @@ GROWTH_TOLERANCE = 2 * ENTRY_TOLERANCE
 # A method that does not see the graph plays the same arms on every graph: only rounding is allowed.
 FLAT_TOLERANCE = 1e-6
 
-FEWEST_SEEDS = 3
 
-
-class Status(StrEnum):
-    """Whether a claim is met."""
-
-    MET = "met"
-    NOT_MET = "not met"
-    NOT_JUDGED = "not judged"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim of the paper."""
-
-    name: str
-    expected: str  # when it is met
-    measured: str  # what was measured, or why it is not judged
-    status: Status  # whether it is met
-
-
-def judge(sweeps: Sequence[Sweep]) -> list[Claim]:
+def judge_paper(sweeps: Sequence[Sweep]) -> list[Claim]:
     """Return every claim of the paper, judged on the paper's sweeps."""
-    by_part = {sweep.id: sweep for sweep in sweeps}
-    horizon, alpha = by_part.get(HORIZON.part), by_part.get(ALPHA.part)
+    alpha = {sweep.id: sweep for sweep in sweeps}.get(ALPHA.part)
+    total = sum(len(sweep.entries) for sweep in SWEEPS)
+    lowest = Stated(
+        f"{OURS} has the lowest regret at every point",
+        tuple(sweep.part for sweep in SWEEPS),
+        OURS,
+        below=METHODS[1:],
+        expected=f"lowest of the four at all {total} points",
+    )
     return [
         _entries(sweeps),
-        _lowest(sweeps),
-        _slope(horizon, HORIZON, OURS, SLOPE_IN_HORIZON),
-        _slope(alpha, ALPHA, OURS, SLOPE_IN_ALPHA),
-        _slope(horizon, HORIZON, CONTEXT, CONTEXT_SLOPE_IN_HORIZON),
+        judge(lowest, sweeps),
+        judge(_slope(HORIZON, OURS, SLOPE_IN_HORIZON), sweeps),
+        judge(_slope(ALPHA, OURS, SLOPE_IN_ALPHA), sweeps),
+        judge(_slope(HORIZON, CONTEXT, CONTEXT_SLOPE_IN_HORIZON), sweeps),
         _flat(alpha),
-        _growth(alpha),
+        judge(_growth(), sweeps),
         _narrowing(alpha),
     ]
 
@@ -177,23 +171,6 @@ def is_within(entry: Entry) -> bool:
     return abs(entry.difference) <= allowed(entry)
 
 
-def column(
-    sweep: Sweep | None, method: str, *, fewest_seeds: int = FEWEST_SEEDS
-) -> dict[float, Entry]:
-    """Return a method's entries at the paper's points, by their place on the axis.
-
-    Entries with fewer than `fewest_seeds` of the paper's seeds are left out.
-    """
-    if sweep is None or sweep.published is None:
-        return {}
-    seeds = set(sweep.published.seeds)
-    return {
-        entry.setting.value: entry
-        for entry in sweep.column(method)
-        if entry.published is not None and len(seeds & set(entry.summary.seeds)) >= fewest_seeds
-    }
-
-
 def _entries(sweeps: Sequence[Sweep]) -> Claim:
     judged = [
         (sweep, entry)
@@ -205,7 +182,7 @@ def _entries(sweeps: Sequence[Sweep]) -> Claim:
     name = "Every table entry is the paper's"
     expected = "within 4 %, or the sum of both half-widths"
     if not judged:
-        return _not_judged(name, expected, "no entry has all the seeds of the paper")
+        return not_judged(name, expected, "no entry has all the seeds of the paper")
     outside = [(sweep, entry) for sweep, entry in judged if not is_within(entry)]
     count = f"{len(judged) - len(outside)} of {len(judged)} entries"
     if len(judged) < total:
@@ -216,79 +193,44 @@ def _entries(sweeps: Sequence[Sweep]) -> Claim:
         name,
         expected,
         f"{count}; furthest: {place}, {percent(worst.difference)}",
-        _status(met=not outside),
+        status(met=not outside),
     )
 
 
-def _lowest(sweeps: Sequence[Sweep]) -> Claim:
-    lost: list[str] = []
-    used: list[Entry] = []
-    points = 0
-    for sweep in sweeps:
-        columns = {method: column(sweep, method) for method in METHODS}
-        used += [entry for entries in columns.values() for entry in entries.values()]
-        for value, ours in columns[OURS].items():
-            others = [columns[method].get(value) for method in columns if method != OURS]
-            if any(other is None for other in others):
-                continue
-            points += 1
-            if any(other and other.summary.regret <= ours.summary.regret for other in others):
-                lost.append(f"{sweep.symbol} = {ours.setting.label}")
-    total = sum(len(sweep.entries) for sweep in SWEEPS)
-    name = f"{OURS} has the lowest regret at every point"
-    expected = f"lowest of the four at all {total} points"
-    if points == 0:
-        return _not_judged(name, expected, "no point has all methods and seeds")
-    measured = f"lowest at {points - len(lost)} of {points} points"
-    if points < total:
-        measured += f" (of {total} in the paper)"
-    if lost:
-        measured += f"; not at {', '.join(lost)}"
-    return Claim(name, expected, measured + _fewer(used), _status(met=not lost))
-
-
-def _slope(sweep: Sweep | None, published: PublishedSweep, method: str, bar: Slope) -> Claim:
-    symbol = published.symbol
-    name = f"{method}: log-log slope in {symbol}"
-    expected = f"{bar.low:.2f} to {bar.high:.2f} (paper {bar.published:.2f})"
-    entries = column(sweep, method)
-    if missing := _missing(entries, published):
-        return _not_judged(name, expected, missing)
-    fitted = slope(list(entries), [entry.summary.regret for entry in entries.values()])
-    measured = f"{fitted:.3f}{_fewer(entries.values())}"
-    return Claim(name, expected, measured, _status(met=bar.low <= fitted <= bar.high))
+def _slope(published: PublishedSweep, method: str, bar: Slope) -> Stated:
+    return Stated(
+        f"{method}: log-log slope in {published.symbol}",
+        (published.part,),
+        method,
+        slope=(bar.low, bar.high),
+        expected=f"{bar.low:.2f} to {bar.high:.2f} (paper {bar.published:.2f})",
+    )
 
 
 def _flat(sweep: Sweep | None) -> Claim:
     name = f"{CONTEXT} is flat across α"
     expected = "the same regret on every graph"
     entries = column(sweep, CONTEXT)
-    if missing := _missing(entries, ALPHA):
-        return _not_judged(name, expected, missing)
+    if sweep is None or (missing := lacking(sweep, entries)):
+        return not_judged(name, expected, missing if sweep else "no runs")
     regrets = [entry.summary.regret for entry in entries.values()]
     low, high = min(regrets), max(regrets)
     flat = high - low <= FLAT_TOLERANCE * abs(high)
     measured = f"{number(low)} on every graph" if flat else f"{number(low)} to {number(high)}"
-    measured += _fewer(entries.values())
-    return Claim(name, expected, measured, _status(met=flat))
+    measured += fewer(sweep, entries.values())
+    return Claim(name, expected, measured, status(met=flat))
 
 
-def _growth(sweep: Sweep | None) -> Claim:
+def _growth() -> Stated:
     first, last = ALPHA.values[0], ALPHA.values[-1]
-    name = f"{OURS} grows from α = {first} to α = {last}"
     was = [ALPHA.entries[value][OURS].regret for value in (first, last)]
     factor = was[1] / was[0]
-    expected = f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})"
-    entries = column(sweep, OURS)
-    if first not in entries or last not in entries:
-        return _not_judged(name, expected, "an endpoint has no runs")
-    now = [entries[value].summary.regret for value in (first, last)]
-    measured = now[1] / now[0]
-    return Claim(
-        name,
-        expected,
-        f"by {measured:.2f} ({number(now[0])} to {number(now[1])}){_fewer(entries.values())}",
-        _status(met=abs(measured / factor - 1.0) <= GROWTH_TOLERANCE),
+    return Stated(
+        f"{OURS} grows from α = {first} to α = {last}",
+        (ALPHA.part,),
+        OURS,
+        growth=((1 - GROWTH_TOLERANCE) * factor, (1 + GROWTH_TOLERANCE) * factor),
+        expected=f"by {factor:.2f} ± 8 % ({number(was[0])} to {number(was[1])})",
     )
 
 
@@ -297,28 +239,9 @@ def _narrowing(sweep: Sweep | None) -> Claim:
     published = [row[CONTEXT].regret / row[OURS].regret for row in ALPHA.entries.values()]
     expected = f"their quotient falls with every α ({published[0]:.2f} to {published[-1]:.2f})"
     ours, theirs = column(sweep, OURS), column(sweep, CONTEXT)
-    if missing := _missing(ours, ALPHA) or _missing(theirs, ALPHA):
-        return _not_judged(name, expected, missing)
+    if sweep is None or (missing := lacking(sweep, ours) or lacking(sweep, theirs)):
+        return not_judged(name, expected, missing if sweep else "no runs")
     ratios = [theirs[value].summary.regret / ours[value].summary.regret for value in ALPHA.values]
     falls = all(left > right for left, right in pairwise(ratios))
-    measured = ", ".join(f"{ratio:.2f}" for ratio in ratios) + _fewer(ours.values())
-    return Claim(name, expected, measured, _status(met=falls))
-
-
-def _fewer(entries: Iterable[Entry]) -> str:
-    """Return a remark for entries that have fewer seeds than the paper's."""
-    fewest = min(len(entry.summary.seeds) for entry in entries)
-    return f", {fewest} seeds" if fewest < len(HORIZON.seeds) else ""
-
-
-def _missing(entries: Mapping[float, Entry], published: PublishedSweep) -> str:
-    count = sum(value not in entries for value in published.values)
-    return f"{count} of {len(published.values)} points lack runs" if count else ""
-
-
-def _status(*, met: bool) -> Status:
-    return Status.MET if met else Status.NOT_MET
-
-
-def _not_judged(name: str, expected: str, why: str) -> Claim:
-    return Claim(name, expected, why, Status.NOT_JUDGED)
+    measured = ", ".join(f"{ratio:.2f}" for ratio in ratios) + fewer(sweep, ours.values())
+    return Claim(name, expected, measured, status(met=falls))

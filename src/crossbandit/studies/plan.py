@@ -26,12 +26,20 @@ from crossbandit.core.modules import load_modules
 from crossbandit.core.validation import integer
 from crossbandit.environments import environment as base
 from crossbandit.environments import environment as environments
-from crossbandit.errors import CrossbanditError, InvalidParameterError, StudyError, StudyFileError
+from crossbandit.errors import (
+    CrossbanditError,
+    InvalidInputError,
+    InvalidParameterError,
+    StudyError,
+    StudyFileError,
+)
 from crossbandit.graphs.builders import build as build_graph
+from crossbandit.studies.claims import STATISTICS, Stated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.environments import Environment
 
 TABLE_PER_SEED = "seed"
@@ -74,6 +82,8 @@ class Study:
         name: The name of the study.
         cells: Its cells.
         modules: Python files and modules that a process loads before it runs a cell.
+        paper: The paper whose setting this is, as it is cited.
+        claims: What the paper claims about the regret of some of the algorithms.
 
     >>> study = Study.from_toml('''
     ... [study]
@@ -91,6 +101,8 @@ class Study:
     name: str
     cells: Sequence[Cell] = field(repr=False)
     modules: tuple[str, ...] = ()
+    paper: str = ""
+    claims: tuple[Stated, ...] = ()
 
     @classmethod
     def from_toml(
@@ -121,10 +133,13 @@ class Study:
         return _parse(text, path.name, path.parent, announce)
 
     def with_algorithms(self, *algorithms: Algorithm | str) -> Study:
-        """Return this study with more algorithms in every part.
+        """Return this study with more algorithms, in every environment that they can play.
 
         Args:
             *algorithms: Algorithms, or ids of algorithms, which then have their defaults.
+
+        Raises:
+            StudyError: An algorithm can play no environment of the study.
         """
         one_per_setting = {
             (cell.part, cell.environment, cell.environment_name, cell.seed): cell
@@ -132,17 +147,51 @@ class Study:
         }
         known = {(cell.part, cell.key) for cell in self.cells}
         cells = list(self.cells)
+        problems = {}
+        for cell in one_per_setting.values() if algorithms else ():
+            if cell.environment not in problems:
+                built = build_environment(json.loads(cell.environment), cell.seed)
+                problems[cell.environment] = built.problem
         for added in algorithms:
             rule = added if isinstance(added, Algorithm) else from_json({"id": added})
             text = canonical(rule.to_json())
+            playable = {
+                environment: _why_not(rule, problem) for environment, problem in problems.items()
+            }
+            if all(playable.values()):
+                reason = next(iter(playable.values()), "it has no cells.")
+                raise StudyError(f"{rule.id} can play no environment of {self.name!r}: {reason}")
             for cell in one_per_setting.values():
+                if playable[cell.environment]:
+                    continue
                 key = content_key(cell.environment, text, cell.seed)
                 if (cell.part, key) not in known:
                     cells.append(cell._replace(key=key, algorithm=text, algorithm_name=rule.id))
-        return Study(self.name, tuple(cells), self.modules)
+        return replace(self, cells=tuple(cells))
+
+    def with_seeds(self, most: int) -> Study:
+        """Return this study with the first seeds of each part only.
+
+        Args:
+            most: How many seeds of a part are kept.
+        """
+        seeds: dict[str, dict[int, None]] = {}
+        for cell in self.cells:
+            seeds.setdefault(cell.part, {})[cell.seed] = None
+        kept = {part: set(list(found)[:most]) for part, found in seeds.items()}
+        return replace(self, cells=tuple(c for c in self.cells if c.seed in kept[c.part]))
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {len(self.cells)} cells)"
+
+
+def _why_not(rule: Algorithm, problem: Problem) -> str:
+    """Return why an algorithm cannot play a problem; "" if it can."""
+    try:
+        rule.require_playable(problem)
+    except InvalidInputError as error:
+        return str(error)
+    return ""
 
 
 def canonical(data: dict[str, Any]) -> str:
@@ -207,14 +256,27 @@ def own_builders(environment: str, algorithm: str) -> tuple[tuple[str, Callable[
 # --- studies that come with the package ---------------------------------------------------------
 
 
-def shipped_names() -> list[str]:
-    """Return the names of the studies that come with the package."""
-    folder = resources.files("crossbandit.studies") / "shipped"
-    return sorted(
-        entry.name.removesuffix(".toml")
+def shipped_names(kind: str | None = None) -> list[str]:
+    """Return the names of the studies that come with the package.
+
+    Args:
+        kind: "papers" for what other papers claim, "benchmarks" for the frozen benchmarks, or ""
+            for all others; None for all.
+    """
+    return sorted(name for name, found in _shipped().items() if kind in {None, found})
+
+
+@lru_cache
+def _shipped() -> dict[str, str]:
+    """Return the kind of every shipped study: the folder of its file."""
+    top = resources.files("crossbandit.studies") / "shipped"
+    folders = {"": top, "papers": top / "papers", "benchmarks": top / "benchmarks"}
+    return {
+        entry.name.removesuffix(".toml"): kind
+        for kind, folder in folders.items()
         for entry in folder.iterdir()
         if entry.name.endswith(".toml")
-    )
+    }
 
 
 def shipped(name: str) -> Study:
@@ -222,8 +284,9 @@ def shipped(name: str) -> Study:
 
     Args:
         name: "paper" for the evaluation in the paper, "quick" for a small part of it, "adaptive"
-            for the evaluation of the adaptive learner, "budgets" for auctions with a budget, or
-            "graphs" for all algorithms on many graphs.
+            for the evaluation of the adaptive learner, "budgets" for auctions with a budget,
+            "graphs" for all algorithms on many graphs, "graphs-v1" for the benchmark of that
+            version, or the name of a paper, such as "neu-2015".
 
     Raises:
         StudyFileError: There is no such study.
@@ -231,10 +294,10 @@ def shipped(name: str) -> Study:
     >>> shipped("quick")
     Study('quick', 168 cells)
     """
-    if name not in shipped_names():
+    if name not in _shipped():
         known = ", ".join(shipped_names())
         raise StudyFileError(f"There is no shipped study {name!r}. Shipped studies: {known}.")
-    return Study.from_toml(_text("shipped", f"{name}.toml"))
+    return Study.from_toml(_text("shipped", _shipped()[name], f"{name}.toml"))
 
 
 def template() -> str:
@@ -410,13 +473,13 @@ def _parse(text: str, source: str, folder: Path, announce: Callable[[str], None]
 
 
 def _study(root: _Node, folder: Path, announce: Callable[[str], None] | None) -> Study:
-    root.check_keys("study", "part")
+    root.check_keys("study", "part", "claim")
     head, parts = root.at("study"), root.at("part", [])
     if "study" not in root.value:
         head.fail("missing: a study file needs a table [study].")
     if not isinstance(head.value, dict):
         head.fail(f"must be a table, [study]. Got {head}.")
-    head.check_keys("name", "modules")
+    head.check_keys("name", "modules", "paper")
     name = head.words("name")  # also the name of its folder in results
     for character in "/\\\0":
         if character in name:
@@ -435,7 +498,49 @@ def _study(root: _Node, folder: Path, announce: Callable[[str], None] | None) ->
         if part_name in cells:
             part.at("name").fail(f"another part has the name {part_name!r}.")
         cells[part_name] = part_cells
-    return Study(name, tuple(itertools.chain(*cells.values())), modules)
+    every = tuple(itertools.chain(*cells.values()))
+    return Study(
+        name,
+        every,
+        modules,
+        head.words("paper") if "paper" in head.value else "",
+        _claims(root, every),
+    )
+
+
+def _claims(root: _Node, cells: Sequence[Cell]) -> tuple[Stated, ...]:
+    """Return what a study file claims: tables [[claim]]."""
+    given = root.at("claim", [])
+    if not isinstance(given.value, list) or not all(isinstance(t, dict) for t in given.value):
+        given.fail("must be tables, [[claim]].")
+    known: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        known.setdefault(cell.part, {})[cell.algorithm_name] = None
+    claims = []
+    for table in given.items():
+        table.check_keys("says", "part", "algorithm", "slope", "growth", "below", "of")
+        part = table.name_of("part", known, "part")
+        algorithm = table.name_of("algorithm of this part", known[part], "algorithm")
+        of = table.name_of("statistic", STATISTICS, "of") if "of" in table.value else "mean"
+        bars = [key for key in ("slope", "growth", "below") if key in table.value]
+        if len(bars) != 1:
+            table.fail("must have one of slope, growth and below.")
+        bar = table.at(bars[0])
+        says = table.words("says")
+        listed = bar.value if isinstance(bar.value, list) else [bar.value]
+        stated = Stated(says, (part,), algorithm, of=of)
+        if bars == ["below"]:
+            for name in listed:
+                if name not in known[part]:
+                    bar.unknown(f"algorithm of this part as {name!r}", str(name), list(known[part]))
+            claims.append(stated._replace(below=tuple(listed)))
+            continue
+        if len(listed) != 2 or not all(type(x) in {int, float} for x in listed):
+            bar.fail(f"must be two numbers: the least and the largest. Got {bar}.")
+        span = (float(listed[0]), float(listed[1]))
+        more = stated._replace(slope=span) if bars == ["slope"] else stated._replace(growth=span)
+        claims.append(more)
+    return tuple(claims)
 
 
 def _modules(given: _Node, folder: Path, announce: Callable[[str], None] | None) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import registered
+from crossbandit.algorithms.papers import is_ours
 from crossbandit.core.report.statistics import (
     Estimate,
     half_width,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.core.report.statistics import PairedTest
     from crossbandit.core.types import Floats
 
@@ -66,6 +68,7 @@ class Summary:
     pseudo: Floats  # the final pseudo-regrets; NaN where they are not known
     rounds: Floats  # the rounds after which the regret is known
     curves: Floats  # the regret after them, of every seed
+    least: float = math.nan  # the order of the least possible regret; NaN where it is not known
     granted: bool = False  # whether it was shown losses that the graph does not reveal
     as_paper: bool = False
 
@@ -138,23 +141,42 @@ def _summary(runs: pd.DataFrame) -> Summary:
         pseudo=np.asarray(runs.get("pseudo_regret", [math.nan] * len(runs)), dtype=np.float64),
         rounds=rounds,
         curves=curves,
+        least=_least(str(first["environment"]), int(first["horizon"])),
         granted=_is_granted(str(first["environment"]), str(parameters.get("id"))),
     )
 
 
 @lru_cache(maxsize=1_000)
+def _problem(environment: str) -> Problem | None:
+    """Return the problem of an environment; None if it cannot be built here.
+
+    Such as one of a module that is not loaded.
+    """
+    try:
+        return build_environment(json.loads(environment), 0).problem
+    except Exception:  # noqa: BLE001 - its code is a user's
+        return None
+
+
 def _is_granted(environment: str, id_: str) -> bool:
     """Return whether an algorithm is shown the loss of its arm where the graph does not reveal it.
 
-    True also if the environment cannot be built here, such as one of a module that is not loaded.
+    True also if the environment cannot be built.
     """
     if not getattr(registered().get(id_), "needs_own_loss", False):
         return False
-    try:
-        graph = build_environment(json.loads(environment), 0).problem.graph
-    except Exception:  # noqa: BLE001 - its code is a user's
-        return True
-    return bool(graph.arms_without_self_loop)
+    problem = _problem(environment)
+    return problem is None or bool(problem.graph.arms_without_self_loop)
+
+
+def _least(environment: str, rounds: int) -> float:
+    """Return the order of the least regret that is possible on the graph, if it does not change."""
+    problem = _problem(environment)
+    if problem is None or problem.graph_kind != "fixed":
+        return math.nan
+    if problem.graph.observability == "none":
+        return math.nan
+    return problem.graph.least_regret(rounds)
 
 
 def _parameters(text: str) -> dict[str, Any]:
@@ -268,6 +290,11 @@ class Sweep:
     panel: str = ""  # the name of this panel among the panels of its part; "" for the only one
     group: str = ""
     alike: Sequence[Entry] = field(default=(), repr=False)  # of all panels with the same axes
+
+    @property
+    def part(self) -> str:
+        """The part of the study to which the runs belong."""
+        return next(iter(self.entries.values())).summary.part if self.entries else self.id
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -460,7 +487,11 @@ def _spaced(name: str) -> str:
 
 
 def _sweep(part: str, panel: str, summaries: Sequence[Summary], axis: str | None) -> Sweep:
-    methods = labels([(summary.algorithm, summary.parameters) for summary in summaries])
+    found = labels([(summary.algorithm, summary.parameters) for summary in summaries])
+    methods = [
+        f"{label} (ours)" if is_ours(summary.parameters) else label
+        for label, summary in zip(found, summaries, strict=True)
+    ]
     if axis is None:
         names = labels([(s.environment, {**s.setting, "name": None}) for s in summaries])
         places = {name: float(i) for i, name in enumerate(dict.fromkeys(names))}

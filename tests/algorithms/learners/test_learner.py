@@ -21,8 +21,6 @@ from crossbandit.algorithms import (
     CrossGraphKnown,
     Learner,
     PerContextExp3,
-    SchneiderZimmert,
-    TsallisInf,
     from_json,
     registered,
 )
@@ -63,7 +61,7 @@ CONTEXTS = contexts_of(ENVIRONMENT)
 @every_algorithm
 def test_a_decision_says_what_was_done(algorithm: Algorithm) -> None:
     learner = start(algorithm, ENVIRONMENT)
-    bandit = isinstance(algorithm, SchneiderZimmert | PerContextExp3 | TsallisInf)
+    bandit = algorithm.needs_own_loss
     for t, context in enumerate(CONTEXTS):
         policy = learner.policy(context)
         decision = learner.act(context)

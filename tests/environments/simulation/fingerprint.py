@@ -28,7 +28,12 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "paper-benchmark-zipf": {"alpha": 2, "contexts": 40},
     "congestion": {"graph": graphs.ring(4, 1)},
     "first-price": {"bids": 20},
+    "lower-bound": {"graph": graphs.revealing_action(4), "contexts": 30},
     "misleading": {"graph": graphs.loopy_star(4)},
+    "phases": {
+        "graph": graphs.ring(3, 1),
+        "phases": [(0.0, [0.2, 0.5, 0.5]), (0.3, [0.9, 0.4, 0.5])],
+    },
     "sleeping": {"graph": graphs.ring(6, 2)},
     "stochastic": {"graph": graphs.paper_ring(6, 1), "contexts": 300},
     "switching": {"graph": graphs.loopless_clique(4), "contexts": 300},

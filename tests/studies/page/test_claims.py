@@ -1,8 +1,8 @@
 import pytest
 
 from crossbandit.studies import paper
+from crossbandit.studies.claims import Claim, Status
 from crossbandit.studies.page import compose
-from crossbandit.studies.paper import Claim, Status
 from tests.studies.page.frames import Change, as_published, changed, unchanged
 
 NAMES = (

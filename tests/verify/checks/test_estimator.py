@@ -40,7 +40,7 @@ def test_those_that_keep_no_weighted_losses_declare_nothing() -> None:
     """Nor does FTRL with another regulariser, whose policies are no exponential weights."""
     others = {one.id for one in EVERY_ALGORITHM} - {one.id for one in DECLARED}
     stochastic = {"linucb", "successive-elimination", "ts-n", "ucb-n"}
-    assert others == {"cross-graph-certified", "tsallis-inf", *stochastic}
+    assert others == {"cross-graph-certified", "q-ftrl", "tsallis-inf", *stochastic}
 
 
 @pytest.mark.parametrize("algorithm", EVERY_ALGORITHM, ids=name)
