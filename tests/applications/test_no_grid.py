@@ -20,7 +20,6 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws import OutcomeLaw, laying
-from crossbandit.limits import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +163,6 @@ def test_settings_that_need_a_grid_say_so() -> None:
     for given in (
         {"guarded": True},
         {"algorithm": CrossGraph()},
-        {"budget": Budget(10)},
         {"at_most_value": False},
         {"bids": 10},
     ):
