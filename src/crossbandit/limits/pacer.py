@@ -1140,7 +1140,9 @@ class Pacer:
                         int(table.prices[row, col.COSTS]),
                     )
                     at_risk = self.reserved.core.at_risk(i, value, price)
-                    counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
+                    counts = at_risk
+                    if self.rules.kinds[i] == col.BUDGET:
+                        counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
                     table.tickets[row, i, col.COUNTS] = counts
                     money[i, [col.RESERVED, col.COUNTED]] += at_risk, counts
         scale = 10.0**digits
