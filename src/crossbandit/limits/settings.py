@@ -28,6 +28,7 @@ Check = Callable[[str, str, Any], Any]  # of an owner, the name of a parameter, 
 CLOCK = ("hour", "day", "week", "month")  # the periods of a time zone
 _LONGEST = 366.0 * 86_400
 _LARGEST = 1e15
+_AMOUNTS: Any = (Real, Decimal)
 _LATEST = 4e9  # seconds: after the year 2090
 
 
@@ -460,8 +461,7 @@ def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]
     every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
     found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
     for i, one in enumerate(found):
-        amount = isinstance(one, Real | Decimal) and not isinstance(one, bool) and one > 0
-        if amount and Budget in kinds:
+        if Budget in kinds and isinstance(one, _AMOUNTS) and one > 0 and one is not True:
             found[i] = Budget(one)
         elif not isinstance(one, kinds):
             names = " or ".join(f"a {kind.__name__}" for kind in kinds)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import KNOWN, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN
 from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
@@ -269,8 +269,7 @@ class LiveBidder:
         if not row.correction:
             self.tally.learn(self._clock.time, [bid], np.array([row.won]))
         elif before >= KNOWN:
-            cell = int(bidder.bids.searchsorted(amount))
-            was = reaches(before, cell)
+            was = bidder.learner.reached(before, amount)
             self.tally.correct(self._clock.time, bid.value, amount, before=was, won=row.won)
 
     # --- deciding under limits -----------------------------------------------------------------

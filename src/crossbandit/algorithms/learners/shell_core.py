@@ -29,6 +29,7 @@ if not cython.compiled:  # the .pxd names what machine code imports
 from math import nan
 
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
+REACHED = cython.declare(cython.Py_ssize_t, 32768)  # as in `law_learner.py`
 HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the highest chance
 SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
 DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
@@ -271,7 +272,7 @@ class LawShell(ShellCore):
             test.tested[0] += 1
         if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
             test.answered[0] += 1
-        page.table[counter & ON_PAGE] = FIRST_CODE + mark
+        page.table[counter & ON_PAGE] = FIRST_CODE + mark + (REACHED if law.laid and reached else 0)
 
     def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
         """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.

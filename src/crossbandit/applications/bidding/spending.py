@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import (
-    KNOWN,
     LawLearner,
     Made,
     Payment,
     Round,
     Shown,
-    reaches,
 )
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.applications.bidding.campaigns import pays
@@ -320,13 +318,10 @@ class Spending:
         return self.pacer.settled(key, value, amount, won, least)
 
     def corrected(
-        self, key: int, before: int, value: float, amount: float, *, won: bool
+        self, key: int, value: float, amount: float, *, won: bool
     ) -> Sequence[Callable[[], Any]]:
-        """Return the steps that account for an outcome that replaces a wrong one, under `lock`."""
-        at = int(self.pacer.rules.amounts.searchsorted(amount))
-        if before >= KNOWN and reaches(before, at) != won:
-            return self.pacer.corrected(key, value, amount, won=won)
-        return ()
+        """Return the steps that account for the opposite of an outcome before, under `lock`."""
+        return self.pacer.corrected(key, value, amount, won=won)
 
     def settled_many(
         self,
