@@ -661,6 +661,7 @@ class Pacer:
         if self.expires is None and any(limit.per is None for limit in self.limits):
             return 0
         core = self.reserved.core
+        most = min(most, _MOST_UNITS // 4 // max(self._riskiest[1], 1))  # 0 without a highest bid
         for i in np.flatnonzero(self.rules.kinds != col.LOOSE_TARGET).tolist():
             risk = core.at_risk(i, *self._riskiest)
             if risk > 0:
