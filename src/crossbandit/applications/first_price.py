@@ -111,8 +111,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     Args:
         bids: The amounts that may be bid; or their number, by default 100, to spread them evenly
             from 0 to the highest value. Without `bids` and `value_range` there is no grid: any
-            amount may be bid, at any value above 0, in any unit. Limits, a guard, and an
-            `Algorithm` need a grid. `geometric_bids` makes one that is finer for small amounts.
+            amount may be bid, at any value above 0, in any unit. A guard and an `Algorithm` need
+            a grid. `geometric_bids` makes one that is finer for small amounts.
         value_range: The lowest and the highest value to come, in any unit of money.
         feedback: Who is told the highest competing bid, as above.
         reserve: The reserve price. A lower bid never wins.
@@ -127,7 +127,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
+        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; an amount per day; or
+            several of these.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         campaigns: In place of both: a mapping of names of campaigns to limits of their own, such as
             `{"shoes": {"budget": Budget(500)}, "boots": {}}`. `bid` then takes the name as the
@@ -431,7 +432,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 a multiplier, a floor of a deal, or rounding. Only a law can learn from it. Limits
                 pay it, even where it is more than was reserved. Give it again with a correction.
             correction: Whether the bid was settled before with a wrong outcome, which this one
-                replaces. Only the law can take an outcome back, and only without a guard.
+                replaces. Only the law can take an outcome back, and only without a guard. Without a
+                grid, it must be one of the latest 2,048; of an older one, only its money counts.
 
         Raises:
             DecisionError: The bid is not one of this bidder's, was settled before, or has expired;

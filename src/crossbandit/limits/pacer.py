@@ -464,7 +464,11 @@ class Pacer:
         self._reserve(key, value, self._price(amount), price, chance)
 
     def left(self, value: float) -> Decimal:
-        """Return the highest amount that may be bid at a value."""
+        """Return the highest amount that may be bid.
+
+        Args:
+            value: What winning is worth.
+        """
         core = self.reserved.core
         units = min(core.free_money(i, value) for i in range(len(self.limits)))
         return as_money(max(units, 0), self.unit)
