@@ -70,7 +70,7 @@ def test_a_corrected_outcome_is_as_if_it_had_been_right_at_first(
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 def test_a_correction_moves_one_count_where_the_grid_stays(feedback: str) -> None:
-    counts = []
+    counts, wrong = [], np.zeros(0)
     for is_wrong in (True, False):
         bidder = FirstPriceBidder(feedback=feedback, seed=1)
         first, others = made(bidder, 2060, seed=3), made(bidder, 150, seed=4)

@@ -62,9 +62,9 @@ def play(
 def test_no_budget_is_exceeded_whatever_comes_when(
     unit: float, worst_case: float, tick: Decimal | None, batch: bool
 ) -> None:
-    """Outcomes come late and in any order, and the grid is laid ten times in between."""
+    """Outcomes come late and in any order, and the grid is laid again and again."""
     rng = np.random.default_rng(int(8 + worst_case))
-    values, prices = market(1300, seed=4)
+    values, prices = market(700, seed=4)
     tick = None if tick is None else tick * Decimal(repr(unit))
     amount = 40 * unit
     bidder = FirstPriceBidder(
@@ -81,7 +81,7 @@ def test_no_budget_is_exceeded_whatever_comes_when(
     for i in range(0, len(values), 4):
         rows = slice(i, i + 4)
         given = [unit * one for one in values[rows]]
-        now = AT + 60 * i
+        now = AT + 115 * i
         made = bidder.bid_many(given, at=now) if batch else [bidder.bid(v, at=now) for v in given]
         waiting += [
             (bid, unit * price)
@@ -98,7 +98,7 @@ def test_no_budget_is_exceeded_whatever_comes_when(
         due = sum((bid.decimal or Decimal(0) for bid, _ in waiting), Decimal(0))
         errors = (status.spent - exact, status.outstanding - due)
         assert all(0 <= error <= len(values) * smallest for error in errors)
-        assert tick is None or errors == (0, 0)
+        assert tick is None or not any(errors)
         assert status.spent + status.outstanding <= most * (1 + Decimal(worst_case))
         assert status.spent <= most
     assert bidder.learner.law.rounds > 60
@@ -129,8 +129,9 @@ def test_a_budget_is_spent_in_any_unit_on_what_earns_most(scale: float) -> None:
     """It earns about what the same budget earns with bids that suit the values."""
     earned = []
     values, prices = (scale * np.array(one) for one in market(6000, seed=5))
+    suitable: dict[str, Any] = {}
     for settings in (
-        {},
+        suitable,
         {"bids": scale * np.geomspace(0.01, 40, 120), "value_range": (0, 1e3 * scale)},
     ):
         made = FirstPriceBidder(budget=300 * scale, seed=1, **settings)

@@ -385,7 +385,8 @@ def test_what_is_not_a_limit_is_refused(name: str, given: Any) -> None:
 
 
 def test_an_amount_is_a_budget_per_day() -> None:
-    for amount in (500, 0.1, Decimal("0.30"), np.float64(20)):
+    amounts: list[Any] = [500, 0.1, Decimal("0.30"), np.float64(20)]
+    for amount in amounts:
         bidder = FirstPriceBidder(
             value_range=(0, 1), budget=[amount, Budget(9, per="hour")], seed=1
         )
