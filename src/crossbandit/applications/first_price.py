@@ -28,7 +28,7 @@ from crossbandit.applications.bidding.campaigns import (
     belongs,
     pays,
 )
-from crossbandit.applications.bidding.inputs import Bounds, possible_price, price_of, rules_of
+from crossbandit.applications.bidding.inputs import BidBounds, possible_price, price_of, rules_of
 from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
     amount_of,
@@ -389,11 +389,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         none = f"At a value of {worth:.6g}, no bid can be {least} and earn anything."
         return Bid(None, None, worth, floor, labels, why or none)
 
-    def _bounds(self, worth: float, floor: float | None) -> Bounds:
+    def _bounds(self, worth: float, floor: float | None) -> BidBounds:
         """Return what bids are possible without a grid."""
         least = self.rules.reserve if floor is None else floor
         up = self.rules.ties == "lose"
-        return Bounds(worth, self._grid[0], least, self._most, self.tick_size, up)
+        return BidBounds(worth, self._grid[0], least, self._most, self.tick_size, up)
 
     def settle(
         self,
@@ -917,7 +917,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
         return worth, reserve, 0 if reserve is None else bisect_left(grid, reserve), last
 
-    def _numbers(self, bounds: Bounds, low: float, high: float) -> tuple[int, int]:
+    def _numbers(self, bounds: BidBounds, low: float, high: float) -> tuple[int, int]:
         """Return the lowest and the highest bid of those that are possible, by number."""
         if not 0.0 < low <= high:
             return 1, 0

@@ -461,7 +461,8 @@ class Pacer:
         """
         price = self._at_most(wanted)
         self.reserved.core.weigh_holding(price)
-        self._reserve(key, value, self._price(amount), price, chance)
+        paid = price if amount == wanted else self._price(amount)
+        self._reserve(key, value, paid, price, chance)
 
     def left(self, value: float) -> Decimal:
         """Return the highest amount that may be bid.

@@ -32,7 +32,7 @@ _ROUNDING = 1e-9
 _GOLDEN = 0.6180339887498949  # its multiples are evenly spread modulo 1
 
 
-class Bounds(NamedTuple):
+class BidBounds(NamedTuple):
     """What bids of any amount are possible in an auction.
 
     share: the lowest bid, as a share of the pseudo-value. up: whether equal bids lose, so that a

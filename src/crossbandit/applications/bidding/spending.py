@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
-    from crossbandit.applications.bidding.inputs import Bounds
+    from crossbandit.applications.bidding.inputs import BidBounds
     from crossbandit.core.locks import Lock
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
@@ -173,7 +173,7 @@ class Spending:
         learner: Any,
         value: float,
         labels: tuple[Label, ...],
-        bounds: Bounds,
+        bounds: BidBounds,
         at: object,
         taken: list[int],
     ) -> tuple[Any, float, str | None]:
