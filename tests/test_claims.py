@@ -26,7 +26,7 @@ CLAIMS = (
     (README, "a Kaplan-Meier estimate is as good", "benchmarks peers"),
     (START, "It needs NumPy only", "tests/test_installation.py::test_a_learner_needs_numpy_only"),
     (README, "one of 21 algorithms", "tests/test_claims.py::test_the_number_of_algorithms"),
-    (README, "checked by Coq of two of the algorithms", PROOF),
+    (README, "checked by Coq of three of the algorithms", PROOF),
     (README, "has a regret of", "proofs/Statement.v"),
     (START, "every other bid", "tests/applications/test_rules.py"),
     (
