@@ -61,13 +61,14 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
     spent, day, open_, bids = Fraction(0), 0, dict[int, tuple[Bid, int]](), 0
     for step in range(900):
         now += rng.choice([5.0, 60.0, 900.0])
-        what = rng.random()
+        what, turns = rng.random(), False
+        asked: Bid | None = None
         if what < 0.02:
             bidder.pause()
             paused = True
         elif what < 0.05:
             bidder.resume(at=now)
-            paused = False
+            turns, paused = paused, False
         elif what < 0.08:
             amount = Fraction(rng.choice(["0.5", "1.25", "3", "7"]))
             worst_case = rng.choice([0.0, 0.5, 1.0])
@@ -75,14 +76,14 @@ def test_whatever_is_changed_no_more_is_outstanding_than_is_allowed(  # noqa: C9
         elif what < 0.09:
             bidder = restarted(bidder)
         elif what < 0.6:
-            bid = bidder.bid(rng.random(), at=now)
-            assert bid.amount is None or not paused
-            if int((now - START) // DAY) > day:
-                day, spent = int((now - START) // DAY), Fraction(0)
-            if bid.amount is not None:
-                bids += 1
-                open_[step] = bid, day
-        elif open_:
+            asked, turns = bidder.bid(rng.random(), at=now), True
+            assert asked.amount is None or not paused
+        if turns and int((now - START) // DAY) > day:
+            day, spent = int((now - START) // DAY), Fraction(0)
+        if asked is not None and asked.amount is not None:
+            bids += 1
+            open_[step] = asked, day
+        elif what >= 0.6 and open_:
             bid, made_on = open_.pop(rng.choice(list(open_)))
             won = rng.random() < 0.4
             bidder.settle(bid, won=won, highest_competing_bid=None if won else 1.0)

@@ -8,13 +8,14 @@ import pytest
 
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
-from crossbandit.limits.state import GIVEN, HOLDING, HOLDING_SQUARES, RESERVED, WAITING
+from crossbandit.limits.state import GIVEN, HOLDING, HOLDING_SQUARES, RESERVED, SQUARES, WAITING
 
 AMOUNTS = np.linspace(0, 1, 11)
 
 
 def pacer(amount: float = 10.0, limits: Any = None) -> Pacer:
     made = Pacer(AMOUNTS, limits or [Budget(amount, per=1000, worst_case=0)], value_range=(0, 1))
+    made.state.duals[:, SQUARES] = 1.0  # a square of a unit: it has set out with a multiplier of 1
     made.open(0.5, 0.0, 0, 5)
     return made
 

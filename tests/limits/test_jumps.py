@@ -52,6 +52,8 @@ def test_a_time_far_ahead_is_refused_and_changes_nothing(
     bidder, now = made(**KINDS[kind]), time.time()
     with pytest.raises(InvalidContextError, match="ahead of the clock"):
         ask(bidder, datetime.now(UTC) + timedelta(days=400))
+    with pytest.raises(InvalidContextError, match="is 12,300 days ahead of the clock"):
+        ask(bidder, now + 12_345 * DAY)
     with pytest.raises(InvalidContextError, match="ahead of the clock") as refused:
         ask(bidder, now + 400 * DAY)
     said = str(refused.value)

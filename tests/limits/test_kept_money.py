@@ -50,7 +50,7 @@ def test_a_correction_of_an_earlier_day_gives_no_money_back(batches: bool) -> No
 
 
 def test_lost_outcomes_of_a_day_do_not_depress_the_bids_of_the_next() -> None:
-    pacer = made(Budget(2, per="day", pacing="even"), Budget(3, per=10_000))
+    pacer = made(Budget(2, per="day", pacing="even"), Budget(3_000, per=10_000))
     for day in range(12):
         for i in range(20):
             key = 20 * day + i
@@ -115,7 +115,8 @@ def test_what_was_spent_of_a_lease_is_not_that_of_another() -> None:
 
 
 def test_a_clock_that_was_ahead_is_named_in_the_reason() -> None:
-    bidder = FirstPriceBidder(bids=[0.0, 1.0], value_range=(0, 10), budget=Budget(1), seed=1)
+    budget = Budget(1, pacing="asap")
+    bidder = FirstPriceBidder(bids=[0.0, 1.0], value_range=(0, 10), budget=budget, seed=1)
     bidder.settle(bidder.bid(9.0, at=10 * DAY), won=True)
     assert "before that of an earlier auction, 1970-01-11" in str(bidder.bid(9.0, at=DAY).reason)
     assert "earlier auction" not in str(bidder.bid(9.0, at=10 * DAY - 1).reason)

@@ -33,6 +33,33 @@ def made(*limits: Limit, **settings: Any) -> Pacer:
     return Pacer(GRID, limits, value_range=(0, 1), **settings)
 
 
+def under_way(*limits: Limit) -> Pacer:
+    """A pacer whose budgets have multipliers of 1 and first steps of 1."""
+    pacer = made(*limits)
+    pacer.state.duals[:, SQUARES] = 1.0  # a square of a unit
+    return pacer
+
+
+def test_a_budget_sets_out_at_what_its_plan_can_pay() -> None:
+    """By hand: 0.01 is a 20th of 0.2, a quarter of the value, so the multiplier is 1 / 20^0.5."""
+    pacer, rich = made(Budget(10, per=1_000)), made(Budget(1_000, per=1_000))
+    first = 0.8 / 20**0.5
+    assert pacer.open(0.8, 0.0, 0, 16)[0] == pytest.approx(first)
+    pacer.reserve(0, 0.8, 3, 3)
+    pacer.settle(0, 0.8, 0.15, won=True, least=0.1)
+    step = 0.14 / np.hypot(first, 0.14)
+    assert pacer.open(0.4, 0.0, 0, 8)[0] == pytest.approx(0.5 * first * np.exp(-step))
+    assert rich.open(0.8, 0.0, 0, 16)[0] == 0.8
+    day = made(Budget(4.8, per="day"))  # 0.05 in each of 96 bins
+    assert day.open(0.8, 1e9, 0, 16)[0] == pytest.approx(0.8 / 4**0.5)
+    later = made(Budget(0.4, per=2))
+    for key in range(3):  # the second period begins with what the first has learned
+        later.open(0.8, 0.0, 0, 16)
+        later.reserve(key, 0.8, 4, 4)
+        later.settle(key, 0.8, 0.2, won=False, least=0.3)
+    assert later.state.duals[0, LOG] == 0.0
+
+
 CASES: dict[str, tuple[list[Limit], list[dict[str, Any]], bool]] = {
     "budget": ([Budget(20, per=400)], [{"budget": 20, "auctions": 400}], True),
     "budget per 100": ([Budget(1.5, per=100)], [{"budget": 1.5, "auctions": 100}], True),
@@ -247,7 +274,7 @@ def test_money_is_reserved_until_the_outcome_is_known() -> None:
 
 def test_bids_without_an_outcome_count_as_expected() -> None:
     """By hand: nothing is known of wins, so a bid of 0.5 is expected to cost 0.5."""
-    pacer = made(Budget(10, per=1_000))
+    pacer = under_way(Budget(10, per=1_000))
     assert pacer.open(0.8, 0.0, 0, 16)[0] == 0.8
     pacer.reserve(0, 0.8, 10, 10)
     one = 0.5 - 10 / 1_000
@@ -272,7 +299,7 @@ def test_bids_without_an_outcome_count_as_expected() -> None:
 
 def test_a_cost_is_half_of_what_a_law_expected() -> None:
     """By hand: the second bid has lost, and was expected to cost 0.2 * 0.3 * 1 / 1.5."""
-    pacer = made(Budget(10, per=1_000))
+    pacer = under_way(Budget(10, per=1_000))
     pacer.open(0.8, 0.0, 0, 16)
     pacer.reserve(0, 0.8, 4, 4, 0.5)
     pacer.settle(0, 0.8, 0.2, won=True, least=0.1)
@@ -284,6 +311,16 @@ def test_a_cost_is_half_of_what_a_law_expected() -> None:
     two = (0 + 0.2 * min(0.3 * 2 / 1.5, 1)) / 2 - 9.8 / 999
     size = np.hypot(one, two)  # more than what was planned so far
     assert pacer.state.duals[0, LOG] == pytest.approx(-1 - two / size)
+
+
+def test_a_step_is_smaller_while_other_bids_are_open() -> None:
+    pacer = under_way(Budget(10, per=1_000))
+    for key in range(2):
+        pacer.open(0.8, 0.0, 0, 16)
+        pacer.reserve(key, 0.8, 4, 4)
+    pacer.settle(0, 0.8, 0.2, won=True, least=0.1)
+    gradient = 0.2 - 0.01
+    assert pacer.state.duals[0, LOG] == pytest.approx(-gradient / (0.2 + gradient))
 
 
 def test_late_outcomes_do_not_upset_the_pace() -> None:
@@ -421,7 +458,7 @@ def test_a_lease_ends_and_is_renewed() -> None:
     pacer.settle(1, 1.0, 0.3, won=False, least=0.5)
     assert pacer.open(1.0, 201.0, 0, 20)[2] == -1
     assert pacer.periods.renew() == LeaseUse("a", *[Decimal("0.2")] * 2)
-    again = made(Lease("a", 1.0, 100.0, 200.0))
+    again = under_way(Lease("a", 1.0, 100.0, 200.0))
     again.open(1.0, 150.0, 0, 20)
     again.reserve(0, 1.0, 4, 4)
     assert again.periods.renew(Lease("b", 0.5, 160.0, 300.0)) == LeaseUse(
@@ -438,7 +475,7 @@ def test_a_lease_ends_and_is_renewed() -> None:
 
 def test_what_was_spent_of_a_lease_is_told_once() -> None:
     """The next lease has ended when it comes, and the one after that is used."""
-    pacer = made(Lease("a", 1.0, 100.0, 200.0, "asap"))
+    pacer = under_way(Lease("a", 1.0, 100.0, 200.0, "asap"))
     for key, amount in enumerate((4, 6)):
         pacer.open(1.0, 150.0, 0, 20)
         pacer.reserve(key, 1.0, amount, amount)
@@ -532,7 +569,7 @@ def test_an_outcome_can_be_corrected() -> None:
 
 
 def test_looking_changes_nothing() -> None:
-    pacer = made(Budget(5, per="day"), ReturnOnSpend(2))
+    pacer = under_way(Budget(5, per="day"), ReturnOnSpend(2))
     assert pacer.look(0.8, 0, 16) == (0.8, 16, 8)
     before = pacer.freeze()()
     pacer.look(0.8, 0, 16)

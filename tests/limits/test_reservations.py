@@ -73,16 +73,16 @@ def test_each_bid_keeps_what_was_noted_of_it(seed: int) -> None:
     for step in range(60):
         value = rng.choice([0.4, 0.6, 0.8, 1.0])
         if rng.random() < 0.5:
-            keys = placed(pacer, law, key, rng.choice([1, 30, 3_000]), value)
+            keys = placed(pacer, law, key, rng.choice([1, 30, 3_000, 9_000]), value)
             expected.update(dict.fromkeys(keys, value))
-            key += 3_000
+            key += 9_000
         else:
             _, _, cap = pacer.open(value, 1e9, 0, 20)
             if rng.random() < 0.5 and expected:  # an outcome comes in between
                 other = rng.choice(list(expected))
                 pacer.settle(other, expected.pop(other), 0.0, won=False, least=np.inf)
-            assert cap > 0
-            pacer.reserve(key, value, rng.randint(1, cap), cap)
+            assert cap >= 8
+            pacer.reserve(key, value, rng.randint(1, 8), cap)
             expected[key] = value
             key += 1
         if step % 7 == 6:

@@ -31,13 +31,17 @@ def literal_pacing(
         for limit in limits:
             if "budget" in limit and limit["count"] == limit["auctions"]:
                 limit.update(count=0, spent=Fraction(0), squares=limit["squares"] / 2)
-        worths = [_worth(limit, value, surplus=surplus, highest=highest) for limit in limits]
-        worth = min([*worths, value]) if surplus else min(worths)
-        for limit in limits:
             if "budget" in limit:
                 left = Fraction(str(limit["budget"])) - limit["spent"]
                 limit["planned"] = left / (limit["auctions"] - limit["count"])
+                if limit["squares"] == 0:  # it sets out
+                    lowest = math.log(min(a for a in amounts if a > 0) / highest)
+                    limit["s"] = max(0.5 * math.log(4 * limit["planned"] / value), lowest)
+                    limit["s"] = min(limit["s"], 0.0) if surplus else limit["s"]
+                    limit["squares"] = _worth(limit, value, surplus=surplus, highest=highest) ** 2
             limit["count"] += 1
+        worths = [_worth(limit, value, surplus=surplus, highest=highest) for limit in limits]
+        worth = min([*worths, value]) if surplus else min(worths)
         may = [k for k, amount in enumerate(amounts) if amount <= min(worth, value)]
         wanted = max(k for k, amount in enumerate(amounts) if amount <= min(worth, value) / 2)
         free = [k for k in may if all(_free(limit, amounts[k], value) for limit in limits)]

@@ -72,6 +72,7 @@ cdef class PaceCore:
     cdef void set_gap(self, Py_ssize_t limit, Py_ssize_t at) noexcept nogil
     cdef double expected_left(self, Py_ssize_t limit) noexcept nogil
     cdef void open_auction(self, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
+    cdef void set_out(self, Py_ssize_t limit) noexcept nogil
     cdef bint open_next(self, AuctionColumns auctions, Py_ssize_t i) noexcept nogil
     cdef Py_ssize_t choose(self, LawCore law, double context) noexcept nogil
     cdef Py_ssize_t play_one_guarded(self, GuardCore guard, double context, Py_ssize_t cell) noexcept nogil

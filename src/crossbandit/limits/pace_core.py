@@ -468,14 +468,35 @@ class PaceCore:
         """Count an auction in a row, and do what `look_at` does. Sets the ticket of the row."""
         limit: cython.Py_ssize_t
         self.row, self.now, self.value, self.first = row, now, value, first
-        self.look_at(value, first, last)
         for limit in range(self.limits):
             share: cython.double = self.planned_share(limit, now)
             self.tickets[row, limit, PLANNED] = share * self.expected_left(limit)
+            if self.duals[limit, SQUARES] == 0.0:
+                self.set_out(limit)
+        self.look_at(value, first, last)
+        for limit in range(self.limits):
             far: cython.bint = self.limited_value(limit, value) > self.worth * exp(FAR)
             self.tickets[row, limit, RELAXES] = 0.0 if far else 1.0
             self.tickets[row, limit, OF_PERIOD] = self.times[limit, PERIOD]
             self.tickets[row, limit, EXPECTED] = 0.0
+
+    def set_out(self, limit):
+        """Set the multiplier of a budget, and the scale of its steps, before anything is learned.
+
+        Without a limit an auction costs about a quarter of its value, and costs are about in
+        proportion to the square of the multiplier. A first step is the cost divided by the
+        pseudo-value. Otherwise the first few wins would use up a budget that buys few. Under a plan
+        by time it is not known how many auctions will come; they are taken for one per bin.
+        """
+        planned: cython.double = self.tickets[self.row, limit, PLANNED]
+        if self.plans[limit] == BY_TIME:
+            planned = max(planned, self.expected_left(limit) / BINS)
+        usual: cython.double = 0.25 * self.value / self.unit
+        if self.kinds[limit] != BUDGET or planned <= 0.0 or usual <= 0.0:
+            return
+        self.duals[limit, LOG] = self.clipped(limit, 0.5 * log(planned / usual))
+        scale: cython.double = 4.0 * usual * exp(self.duals[limit, LOG])
+        self.duals[limit, SQUARES] = scale * scale
 
     def open_next(self, auctions, i):
         """Open one of many auctions, and return whether anything may be bid."""
@@ -771,7 +792,8 @@ class PaceCore:
                 continue
             if gradient != 0.0:
                 at: cython.double = self.duals[limit, LOG]
-                at -= gradient / self.inertia(limit, self.duals[limit, SQUARES])
+                due: cython.double = self.duals[limit, DUE] if self.kinds[limit] == BUDGET else 0.0
+                at -= gradient / (due + self.inertia(limit, self.duals[limit, SQUARES]))
                 self.duals[limit, LOG] = self.clipped(limit, at)
 
 

@@ -243,8 +243,10 @@ class Pacer:
     which is the share of the remaining money that is meant for it. Its cost is the mean of what was
     paid and of what the law expected, which varies less. The steps are at most 2 g divided by the
     least of what was spent in the period, was planned, and is left: one multiplier for the whole
-    period buys most, but the plan must be met in the end. Under a target, g is what was paid minus
-    c. The steps need no scale: the first is 1, and later ones become smaller. The next period
+    period buys most, but the plan must be met in the end. They are smaller by what open bids are
+    expected to cost. The first multiplier and the scale of the first steps are those of a plan that
+    is paid by auctions of about a quarter of their value. Under a target, g is what was paid minus
+    c; the steps need no scale: the first is 1, and later ones become smaller. The next period
     starts with half of the sum.
 
     A limit that must hold at any time is also a cap: no bid is made that could break it, whatever

@@ -78,7 +78,7 @@ def check_jump(owner: str, now: float, latest: float, bound: float | None, clock
 def lasting(seconds_: float) -> str:
     """Return a duration in words, in the largest unit of which it has at least one."""
     unit, size = next(((name, s) for name, s in _UNITS.items() if seconds_ >= s), ("second", 1.0))
-    count = f"{seconds_ / size:.3g}"
+    count = f"{float(f'{seconds_ / size:.3g}'):,.15g}"
     return f"{count} {unit}{'' if count == '1' else 's'}"
 
 

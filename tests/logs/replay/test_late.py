@@ -114,6 +114,14 @@ def test_a_delay_needs_times() -> None:
         played([], ["law"], delay=-1)
 
 
+def test_a_log_that_is_over_before_its_first_outcome_is_said_to_teach_nothing() -> None:
+    one_time = frame().assign(time=pd.Timestamp("2026-03-02", tz="UTC"))
+    for data, lasts in ((one_time, "0 seconds"), (frame(hours=0.5), "30 minutes")):
+        found = played([], ["law"], log=AuctionLog(data, columns={"time": "time"}), delay=7_200)
+        assert any(f"nothing is learned: the log lasts {lasts}." in one for one in found.notes)
+    assert not any("nothing is learned" in one for one in played([], ["law"], delay=60).notes)
+
+
 @pytest.mark.parametrize("delay", [0, 600])
 def test_campaigns_keep_limits_by_themselves(delay: float) -> None:
     names = ["law", "best response", "shading 0.5"]

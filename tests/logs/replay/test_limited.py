@@ -475,7 +475,9 @@ def test_a_best_response_under_a_budget_is_that_of_a_literal_loop() -> None:
     response = BestResponse(rules, "always", "response", "", setting.pacer())
     made = response.bids(make_chunk(Auctions(values, prices), rules, problem))
     told = np.full(12, 1 / 12)
-    log = squares = spent = 0.0
+    spent = 0.0
+    log = 0.5 * math.log(4 * amount / count / values[0])  # as the budget sets out
+    squares = (values[0] * math.exp(log)) ** 2
     for i, value in enumerate(values.tolist()):
         worth = value * math.exp(log)
         assert response.pseudo is not None

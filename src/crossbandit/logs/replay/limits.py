@@ -16,6 +16,7 @@ from crossbandit.limits import Budget, CostPer, Pacer, ReturnOnSpend
 from crossbandit.limits.optima import Ceiling, Level, Terms
 from crossbandit.limits.periods import period_around
 from crossbandit.limits.settings import timed as is_timed
+from crossbandit.logs.files import time_sql
 from crossbandit.logs.survey import steps_back_in_time
 
 if TYPE_CHECKING:
@@ -81,6 +82,15 @@ def check_delay(delay: object, log: AuctionLog) -> float:
     if seconds and "time" not in log.places:
         raise LogError(f"A delay of outcomes {_needs_time(log)}")
     return seconds
+
+
+def length_of(log: AuctionLog) -> float:
+    """Return how many seconds lie between the first and the last time of a log."""
+    lines, time = log.source.select({"time": log.places["time"]}), time_sql("time")
+    query = f"SELECT max({time}) - min({time}) FROM ({lines}) WHERE broken IS NULL"
+    with log.source.connect(log.timezone) as connection:
+        found = connection.execute(query).fetchall()
+    return float(found[0][0] or 0.0)
 
 
 def _needs_time(log: AuctionLog) -> str:

@@ -16,6 +16,7 @@ from crossbandit.core.validation import reject
 from crossbandit.limits.periods import lasting
 from crossbandit.logs.files import NO_PRICE
 from crossbandit.logs.log import LIMIT
+from crossbandit.logs.replay.limits import length_of
 from crossbandit.logs.replay.strategies import (
     ALL_TOLD,
     GUARDED,
@@ -569,6 +570,11 @@ def find_notes(
         yield from _notes_on_limits(result, result.limits)
     if result.delay:
         yield from _notes_on_delay(result, result.limits)
+        if result.delay > (lasts := length_of(log)):
+            yield (
+                f"No outcome comes before the last bid, so nothing is learned: the log lasts "
+                f"{lasting(lasts)}. Give a shorter delay; or are its times wrong?"
+            )
     if result.campaigns and result.limits is None:
         yield "Without limits, campaigns are classes as others are. Give a budget or a target."
     elif result.campaigns == 1:
