@@ -14,13 +14,11 @@ from crossbandit import CrossGraph
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.errors import (
     CrossbanditWarning,
-    DecisionError,
     InvalidContextError,
     InvalidParameterError,
     LearnedBeforeError,
 )
 from crossbandit.laws import OutcomeLaw, laying
-from crossbandit.limits import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -164,7 +162,6 @@ def test_settings_that_need_a_grid_say_so() -> None:
     for given in (
         {"guarded": True},
         {"algorithm": CrossGraph()},
-        {"budget": Budget(10)},
         {"at_most_value": False},
         {"bids": 10},
     ):
@@ -221,14 +218,6 @@ def test_snapshots_decide_and_tokens_are_settled() -> None:
         bidder.settle(bid.token, won=False, highest_competing_bid=2.0 * value)
     assert bidder.learner.law.rounds == 1003
     assert copy.value_range == bidder.value_range
-
-
-def test_an_outcome_cannot_be_taken_back() -> None:
-    bidder = FirstPriceBidder(seed=1)
-    bid = bidder.bid(2.0)
-    bidder.settle(bid, won=True)
-    with pytest.raises(DecisionError, match="without a grid"):
-        bidder.settle(bid, won=False, highest_competing_bid=3.0, correction=True)
 
 
 @pytest.mark.parametrize("sizes", [(300, 500), (300, 2500), (2500, 300), (2500, 2500)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import threading
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -301,7 +302,7 @@ def test_a_fleet_shares_a_budget() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    for bad in (5, "500", Lease, ReturnOnSpend(2)):
+    for bad in (-5, "500", Lease, ReturnOnSpend(2)):
         with pytest.raises(InvalidParameterError, match="'budget' parameter of FirstPriceBidder"):
             made(budget=bad)
     with pytest.raises(InvalidParameterError, match="'target' parameter of FirstPriceBidder"):
@@ -375,9 +376,20 @@ def test_a_win_above_the_pseudo_value_is_paid(batch: bool) -> None:
 
 
 @pytest.mark.parametrize("name", ["budget", "target"])
-@pytest.mark.parametrize("given", [0, 0.0, Decimal(0), False, "", 500])
+@pytest.mark.parametrize("given", [0, 0.0, Decimal(0), False, True, "", -500, math.nan, 1j])
 def test_what_is_not_a_limit_is_refused(name: str, given: Any) -> None:
     settings: dict[str, Any] = {"value_range": (0, 10), "seed": 1, name: given}
     with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of FirstPriceBidder"):
         FirstPriceBidder(**settings)
     assert FirstPriceBidder(**settings | {name: []}).limits == ()
+
+
+def test_an_amount_is_a_budget_per_day() -> None:
+    amounts: list[Any] = [500, 0.1, Decimal("0.30"), np.float64(20)]
+    for amount in amounts:
+        bidder = FirstPriceBidder(
+            value_range=(0, 1), budget=[amount, Budget(9, per="hour")], seed=1
+        )
+        assert [one.limit for one in bidder.limits] == [Budget(amount), Budget(9, per="hour")]
+    with pytest.raises(InvalidParameterError, match="'target' parameter of FirstPriceBidder"):
+        FirstPriceBidder(value_range=(0, 1), target=500, seed=1)

@@ -55,6 +55,11 @@ CASES = {
         },
         expires=50.0,
     ),
+    "any amount": BidderSettings(seed=3, classes=("site",)),
+    "limited to any amount": msgspec.structs.replace(LIMITED, value_range=None, bids=None),
+    "limited to any amount below": msgspec.structs.replace(
+        LIMITED, value_range=None, bids=None, max_bid=9.0, tick_size=0.01
+    ),
 }
 
 
@@ -172,7 +177,10 @@ def check_that_any_reading_agrees(script: Script) -> None:
         assert read(script, every).checkpoint() == wanted
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("limited")])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in CASES if name.startswith("limited") and name != "limited to any amount"],
+)
 def test_decisions_that_were_lost_leave_the_same_state_however_the_log_is_read(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

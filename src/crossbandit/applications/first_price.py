@@ -28,13 +28,12 @@ from crossbandit.applications.bidding.campaigns import (
     belongs,
     pays,
 )
-from crossbandit.applications.bidding.inputs import possible_price, price_of, rules_of
+from crossbandit.applications.bidding.inputs import BidBounds, possible_price, price_of, rules_of
 from crossbandit.applications.hidden_number import LAW, HiddenNumberApplication, LawForm
 from crossbandit.applications.money import (
     amount_of,
     as_floats,
     flag_of,
-    in_tick,
     possible_bids,
     span,
     tick_of,
@@ -73,17 +72,18 @@ _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _BIDS = ("bids", "low", "high")  # of a curve
 
 
-def _check_without_grid(owner: str, at_most_value: object, settings: dict[str, Any]) -> None:
+def _check_without_grid(
+    owner: str, at_most_value: object, guarded: object, algorithm: object
+) -> None:
     """Raise for settings that need a grid of bids."""
+    grid = "without bids and a value_range"
     if at_most_value is not True:
-        reject(owner, "at_most_value", "True without bids and a value_range", at_most_value)
-    for name, given in settings.items():
-        if given is not None and given is not False and given != "law":
-            why = {
-                "guarded": "the guard compares bids of a grid",
-                "algorithm": "a feedback graph is one of bids of a grid",
-            }.get(name, "limits plan with the prices of a grid")
-            reject(owner, name, f"left out without bids and a value_range: {why}", given)
+        reject(owner, "at_most_value", f"True {grid}", at_most_value)
+    if guarded is not False:
+        why = "the guard counts how often each bid of a grid would have won, and this one changes"
+        reject(owner, "guarded", f"False {grid}: {why}", guarded)
+    if algorithm not in (None, LAW):
+        reject(owner, "algorithm", f"'law' {grid}: a feedback graph is one of bids", algorithm)
 
 
 class FirstPriceBidder(Limited, HiddenNumberApplication):
@@ -110,8 +110,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     Args:
         bids: The amounts that may be bid; or their number, by default 100, to spread them evenly
             from 0 to the highest value. Without `bids` and `value_range` there is no grid: any
-            amount may be bid, at any value above 0, in any unit. Limits, a guard, and an
-            `Algorithm` need a grid. `geometric_bids` makes one that is finer for small amounts.
+            amount may be bid, at any value above 0, in any unit. A guard and an `Algorithm` need
+            a grid. `geometric_bids` makes one that is finer for small amounts.
         value_range: The lowest and the highest value to come, in any unit of money.
         feedback: Who is told the highest competing bid, as above.
         reserve: The reserve price. A lower bid never wins.
@@ -126,7 +126,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
+        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; an amount per day; or
+            several of these.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         campaigns: In place of both: a mapping of names of campaigns to limits of their own, such as
             `{"shoes": {"budget": Budget(500)}, "boots": {}}`. `bid` then takes the name as the
@@ -199,9 +200,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         if self.lays:
             self._range, highest, grid = (0.0, ANY[1]), 1.0, first_amounts()
             self._most = ANY[1] if max_bid is None else amount_of(owner, "max_bid", max_bid)
-            settings = {"guarded": guarded, "algorithm": algorithm, "budget": budget}
-            settings |= {"target": target, "campaigns": campaigns}
-            _check_without_grid(owner, at_most_value, settings)
+            _check_without_grid(owner, at_most_value, guarded, algorithm)
         elif value_range is None:
             expected = "given with bids; or leave out both, for any value and any bid"
             reject(owner, "value_range", expected, value_range)
@@ -264,7 +263,9 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
 
         times = (self._horizon, self._expires, self._max_jump)
         name = type(self).__name__
-        return Spending(name, self.rules.amounts, limits, self._range, *times, accounts)
+        if self.lays:
+            return Spending(name, None, limits, (0.0, 0.0), self._most, *times, accounts)
+        return Spending(name, self.rules.amounts, limits, self._range, math.inf, *times, accounts)
 
     @property
     def bids(self) -> Floats:
@@ -338,7 +339,7 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         taken: list[int] = []
         try:
             if self.lays:
-                return self._bid_anything(value, reserve, labels)
+                return self._bid_anything(value, reserve, labels, at, taken)
             if core is not None and reserve is None and (at is None or type(at) is float):
                 usual: Bid | None = core.bid(learner, spending, value, at, labels, taken)
                 if usual is not None:
@@ -365,27 +366,33 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         reason = why or reason_of(self.rules, worth, floor, first, last)
         return Bid(made, None, worth, floor, labels, reason)
 
-    def _bid_anything(self, value: Money, reserve: Money | None, labels: tuple[Label, ...]) -> Bid:
+    def _bid_anything(
+        self, value: Money, reserve: Money | None, labels: tuple[Label, ...], at: Time, taken: Any
+    ) -> Bid:
         """Return a bid without a grid."""
         worth, floor = self._worth("bid", value, reserve)
-        low, high = self._amounts(worth, floor)
-        if not 0.0 < low <= high:
-            least = f"at least {low:.6g}" if low > 0.0 else "above 0"
-            reason = f"At a value of {worth:.6g}, no bid can be {least} and earn anything."
-            return Bid(None, None, worth, floor, labels, reason)
-        made, amount = self.learner.act_between(worth, worth, labels, low, high)
-        if self.tick_size is not None:
-            up = self.rules.ties == "lose"
-            amount = min(max(in_tick(amount, self.tick_size, 1 if up else 0), low), high)
-        return Bid(made, amount, worth, floor, labels)
+        bounds, spending = self._bounds(worth, floor), self._accounts.of(labels)
+        low, high, most = bounds.under(worth, None)
+        made, amount, why = None, 0.0, None
+        if spending is not None:
+            made, amount, why = spending.choose_between(
+                self.learner, worth, labels, bounds, at, taken
+            )
+        elif 0.0 < low <= high:
+            given = (worth, worth, 0.0, labels, low, high, most)
+            made, amount, _ = self.learner.act_between(*given)
+            amount = bounds.rounded(amount, low, high)
+        if made is not None:
+            return Bid(made, amount, worth, floor, labels)
+        least = f"at least {low:.6g}" if low > 0.0 else "above 0"
+        none = f"At a value of {worth:.6g}, no bid can be {least} and earn anything."
+        return Bid(None, None, worth, floor, labels, why or none)
 
-    def _amounts(self, worth: float, floor: float | None) -> tuple[float, float]:
-        """Return the lowest and the highest amount that may be bid without a grid."""
-        low = max(worth * self._grid[0], self.rules.reserve if floor is None else floor)
-        high = min(worth, self._most)
-        if self.tick_size is None:
-            return low, high
-        return in_tick(low, self.tick_size, 1), in_tick(high, self.tick_size, -1)
+    def _bounds(self, worth: float, floor: float | None) -> BidBounds:
+        """Return what bids are possible without a grid."""
+        least = self.rules.reserve if floor is None else floor
+        up = self.rules.ties == "lose"
+        return BidBounds(worth, self._grid[0], least, self._most, self.tick_size, up)
 
     def settle(
         self,
@@ -424,7 +431,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
                 a multiplier, a floor of a deal, or rounding. Only a law can learn from it. Limits
                 pay it, even where it is more than was reserved. Give it again with a correction.
             correction: Whether the bid was settled before with a wrong outcome, which this one
-                replaces. Only the law can take an outcome back, and only without a guard.
+                replaces. Only the law can take an outcome back, and only without a guard. Without a
+                grid, it must be one of the latest 2,048; of an older one, only its money counts.
 
         Raises:
             DecisionError: The bid is not one of this bidder's, was settled before, or has expired;
@@ -908,14 +916,18 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         worth, reserve = self._worth(owner, value, reserve)
         grid = self._grid
         if self.lays:
-            low, high = self._amounts(worth, reserve)
-            if not 0.0 < low <= high:
-                return worth, reserve, 1, 0
-            amounts = self.learner.law.amounts_at(worth)
-            first, last = (int(k) for k in amounts.searchsorted((low, high), "right") - 1)
-            return worth, reserve, max(first, 0), max(first, last, 0)
+            bounds = self._bounds(worth, reserve)
+            return worth, reserve, *self._numbers(bounds, *bounds.under(worth, None)[:2])
         last = (bisect_right(grid, worth) if self.rules.at_most_value else len(grid)) - 1
         return worth, reserve, 0 if reserve is None else bisect_left(grid, reserve), last
+
+    def _numbers(self, bounds: BidBounds, low: float, high: float) -> tuple[int, int]:
+        """Return the lowest and the highest bid of those that are possible, by number."""
+        if not 0.0 < low <= high:
+            return 1, 0
+        amounts = self.learner.law.amounts_at(bounds.value)
+        first, last = (int(k) for k in amounts.searchsorted((low, high), "right") - 1)
+        return max(first, 0), max(first, last, 0)
 
     def _worth(self, owner: str, value: object, reserve: object) -> tuple[float, float | None]:
         """Return the value and the reserve price of an auction, checked."""
@@ -934,12 +946,19 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         labels: tuple[Label, ...],
         at: Time = None,
     ) -> Floats:
-        worth, _, first, last = self._auction(owner, value, reserve)
+        worth, floor, first, last = self._auction(owner, value, reserve)
         spending = self._accounts.of(labels)
         if first > last or spending is None:
             return self._probabilities(Round(worth, worth, 0.0, labels), first, last)
-        pseudo, usable, cap = spending.look(worth, first, last, at)
-        if cap < 0:
+        if self.lays:
+            pseudo, left = spending.look_between(worth, at)
+            bounds = self._bounds(worth, floor)
+            low, high, most = bounds.under(pseudo, left)
+            first, usable = self._numbers(bounds, low, high)
+            cap = self._numbers(bounds, low, min(high, most))[1] if low <= most else -1
+        else:
+            pseudo, usable, cap = spending.look(worth, first, last, at)
+        if cap < 0 or first > usable:
             return np.zeros(self.rules.arms)
         given = Round(worth, pseudo, spending.pacer.cost_of_holding, labels)
         chances = self._probabilities(given, first, cap if self.learner.law is None else usable)

@@ -40,6 +40,7 @@ cdef class LawCore:
     cdef bint is_told(self, Py_ssize_t kind) noexcept nogil
     cdef Py_ssize_t place_of(self, double number, bint strict) noexcept nogil
     cdef Py_ssize_t grid_place(self, double amount) noexcept nogil
+    cdef long long show_at(self, double context, double amount, bint reached, double number) noexcept nogil
     cdef Py_ssize_t show(self, double amount, Py_ssize_t played, bint reached, double number) noexcept nogil
     cdef void find_rows(self, Py_ssize_t band) noexcept nogil
     cdef Py_ssize_t read_law(self, double context) noexcept nogil

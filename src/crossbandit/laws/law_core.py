@@ -130,6 +130,9 @@ HEED = cython.declare(cython.double, 0.5)  # a round counts by this power of its
 SAME = cython.declare(cython.double, 1e-12)  # amounts that differ by less are equal
 PERIOD = cython.declare(cython.Py_ssize_t, 256)  # rounds after which the grid is looked at
 
+PLAYED = cython.declare(cython.Py_ssize_t, 32)  # see `show_at`
+PLACES = cython.declare(cython.longlong, 1073741823)  # 2**30 - 1
+
 
 @cython.cclass
 class LawParts:
@@ -314,18 +317,23 @@ class LawCore:
                     out[i] = self.choose(band, worths[i], costs[i], firsts[i], lasts[i])
                     self.absorb_cell(band, out[i], cells[i], out[i])
 
-    def shown(self, amount: cython.double, reached: cython.bint, number: cython.double):
+    def shown(
+        self,
+        amount: cython.double,
+        reached: cython.bint,
+        number: cython.double,
+        context: cython.double = 1.0,
+    ):
         """Return what an outcome says on the grid: its kind, what it is about, the amount played.
 
         If an amount between two amounts of the grid has reached the number, the higher of the two
         reaches it as well. If it has not, the lower of the two does not reach it either. The kind
         is negative if nothing is known about any amount of the grid. The amount played is -1 if it
         is not on the grid. number: used only if it is told; it agrees with `reached`, up to
-        rounding.
+        rounding. context: needed if the law lays its own grid.
         """
-        played: cython.Py_ssize_t = self.grid_place(amount)
-        code: cython.Py_ssize_t = self.show(amount, played, reached, number)
-        return (code & 3) - 1, (code >> 2) - 1, played
+        code: cython.longlong = self.show_at(context, amount, reached, number)
+        return (code & 3) - 1, (code >> 2 & PLACES) - 1, (code >> PLAYED) - 1
 
     def rebuild(self, table: cython.const[cython.longlong][:, ::1]) -> None:
         """Compute the laws of all nodes in use, parents first.
@@ -375,28 +383,37 @@ class LawCore:
         if self.laid:
             self.keep(context, amount, reached, number, tried)
             self.heed = pow(context, HEED)
-            unit: cython.double = self.unit_at(context)
-            number /= unit
-            amount = self.nearest(amount / unit)
-        played: cython.Py_ssize_t = self.grid_place(amount)
-        code: cython.Py_ssize_t = self.show(amount, played, reached, number)
+        code: cython.longlong = self.show_at(context, amount, reached, number)
         kind: cython.Py_ssize_t = (code & 3) - 1
-        index: cython.Py_ssize_t = (code >> 2) - 1
+        index: cython.Py_ssize_t = (code >> 2 & PLACES) - 1
+        played: cython.Py_ssize_t = (code >> PLAYED) - 1
         if kind < 0:
             return -1
-        if self.laid and played < 0 and 0.0 <= amount <= self.amounts[self.size - 1]:
-            # Wins and losses of amounts between two of the grid must count in the same cell.
-            played = self.place_of(amount, False)
-            if kind == TOLD and index == played and self.feedback == AFTER_LOSS:
-                kind = AT_MOST
-            elif kind == TOLD and index == played and self.feedback == AFTER_WIN and played > 0:
-                kind, index = ABOVE, played - 1
         band: cython.Py_ssize_t = self.band_of(context)
         if kind == TOLD or not 0 <= played < self.lowest:  # otherwise no bid was made
             self.learn_at(band, kind, index, played if tried else -1)
         if test is not None:
             test.test_one(self.feedback, self.mirrored, band, self.combined, kind, index, played)
         return 4 * index + kind
+
+    def show_at(self, context, amount, reached, number):
+        """Return kind, index and amount of `shown` as one number, each plus 1; writes nothing."""
+        if self.laid:
+            unit: cython.double = self.unit_at(context)
+            number /= unit
+            amount = self.nearest(amount / unit)
+        played: cython.Py_ssize_t = self.grid_place(amount)
+        code: cython.longlong = self.show(amount, played, reached, number)
+        index: cython.Py_ssize_t = (code >> 2) - 1
+        if self.laid and played < 0 and 0.0 <= amount <= self.amounts[self.size - 1]:
+            # Wins and losses of amounts between two of the grid must count in the same cell.
+            played = self.place_of(amount, False)
+            if code & 3 == TOLD + 1 and index == played:
+                if self.feedback == AFTER_LOSS:
+                    code = 4 * (index + 1) + AT_MOST + 1
+                elif self.feedback == AFTER_WIN and played > 0:
+                    code = 4 * played + ABOVE + 1
+        return code + ((cython.cast(cython.longlong, played) + 1) << PLAYED)
 
     def keep(self, context, amount, reached, number, tried):
         """Keep a round in money; the grid is stale when it may have to be laid again."""

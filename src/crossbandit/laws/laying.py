@@ -130,6 +130,19 @@ def learned_again(rules: LawRules, kept: Kept, class_limit: int, starts: float) 
     return max(found, key=lambda one: one[0])[1]
 
 
+def latest_place(
+    state: LawState, context: float, keys: Integers, amount: float, *, reached: bool
+) -> int | None:
+    """Return where the latest round like this one is kept; None if none is."""
+    rounds, count = state.kept, int(state.ring[0])
+    alike = (rounds[:, 0] == context) & (rounds[:, 1] == amount)
+    alike &= (rounds[:, 3].astype(np.uint8) & 1 == reached) & (state.kept_keys == keys).all(axis=1)
+    found = np.flatnonzero(alike[: min(count, len(rounds))])
+    if not found.size:
+        return None
+    return int(found[np.argmax((found - count) % len(rounds))])
+
+
 def moved(rules: LawRules, state: LawState, new: LawRules, class_limit: int) -> LawState:
     """Return what a law has learned, moved to another grid of its own."""
     target = memory.empty_state(new, class_limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -37,10 +38,10 @@ from crossbandit.laws.rounds import (
     shown_to,
     weighed,
 )
-from crossbandit.laws.state import FEEDBACK_CODES
+from crossbandit.laws.state import FEEDBACK_CODES, TOLD_AFTER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -373,6 +374,18 @@ class OutcomeLaw(LawParts):
         marks = np.array([[reached], [tried]], dtype=np.uint8)
         columns = (context, slots[None], amount, marks[0], told, marks[1])
         self.settle_all(None, *columns, np.empty(1, dtype=np.int64))
+
+    def replacing(self, place: int, *, reached: bool, number: float) -> Callable[[], None]:
+        """Return the step that replaces the outcome of a round that is kept.
+
+        Args:
+            place: Where it is kept; see `laying.latest_place`.
+            reached: Whether the amount reached the number.
+            number: The number, if it is told.
+        """
+        tried = int(self.state.kept[place, 3]) & 2
+        known = number if reached in TOLD_AFTER[self.feedback] else 0.0
+        return partial(self.state.kept[place].__setitem__, slice(2, 4), (known, tried | reached))
 
     def observe(
         self,

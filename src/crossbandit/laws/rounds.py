@@ -162,12 +162,18 @@ def _pairs(*, two: bool) -> Floats:
 
 
 def shown_by(
-    law: OutcomeLaw, amount: float, *, reached: bool, number: float | None = None
+    law: OutcomeLaw,
+    amount: float,
+    *,
+    reached: bool,
+    number: float | None = None,
+    context: float = 1.0,
 ) -> tuple[int, int, int]:
     """Return what an outcome says on the grid of amounts.
 
     If an amount between two amounts of the grid has reached the number, the higher of the two
-    reaches it as well. If it has not, the lower of the two does not reach it either.
+    reaches it as well. If it has not, the lower of the two does not reach it either. The context is
+    needed by a law that lays its own grid.
     """
     told = reached in TOLD_AFTER[law.feedback]
     if told and (number is None or not math.isfinite(number)):
@@ -180,7 +186,7 @@ def shown_by(
                 f"reached={reached}. Nothing was learned."
             )
     given = (float(amount), bool(reached), float(number) if told and number else 0.0)
-    found: tuple[int, int, int] = law.core.shown(*given)
+    found: tuple[int, int, int] = law.core.shown(*given, context)
     return found
 
 

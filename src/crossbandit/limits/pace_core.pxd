@@ -42,7 +42,7 @@ cdef class PaceCore:
     cdef tuple made_of
     cpdef look(self, double value, Py_ssize_t first, Py_ssize_t last)
     cpdef open(self, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last)
-    cpdef reserve(self, Py_ssize_t row, double now, double value, Py_ssize_t amount, Py_ssize_t wanted, double chance)
+    cpdef reserve(self, Py_ssize_t row, double now, double value, long long price, long long wanted, double chance)
     cpdef decline(self, Py_ssize_t row, double value)
     cpdef decide(self, LawCore law, Py_ssize_t row, double now, tuple auction, const long long[::1] slots, const double[::1] uniforms)
     cdef Py_ssize_t decide_here(self, LawCore law, Py_ssize_t row, double now, double value, Py_ssize_t first, Py_ssize_t last) noexcept nogil
@@ -81,8 +81,8 @@ cdef class PaceCore:
     cdef void reserve_or_pass(self, long long price, double chance) noexcept nogil
     cdef void reserve_price(self, long long price, double chance) noexcept nogil
     cdef double counts(self, Py_ssize_t limit, long long price) noexcept nogil
-    cdef void hold(self, Py_ssize_t amount, Py_ssize_t wanted) noexcept nogil
-    cdef void weigh_holding(self, long long price) noexcept nogil
+    cdef void hold(self, long long price, long long wanted) noexcept nogil
+    cpdef void weigh_holding(self, long long price) noexcept nogil
     cdef void foresee(self, Py_ssize_t limit, double sign) noexcept nogil
     cdef void settle_at_once(self, Py_ssize_t feedback, Py_ssize_t amount, Py_ssize_t wanted, Py_ssize_t cell) noexcept nogil
     cdef void settle_bid(self, long long price, long long wanted, bint won, bint alone) noexcept nogil

@@ -127,16 +127,16 @@ class PaceCore:
         self.open_auction(row, now, value, first, last)
         return self.worth, self.usable, self.cap
 
-    def reserve(self, row, now, value, amount, wanted, chance):
-        """Reserve money for a bid in the auction that was opened in a row. Amounts: by number.
+    def reserve(self, row, now, value, price, wanted, chance):
+        """Reserve `price` units for a bid in the auction that was opened in a row.
 
-        chance: that it wins; 1 if there is no law that knows it.
+        wanted: the units that would have been bid without hard limits. chance: that it wins; 1 if
+        there is no law that knows it.
         """
-        self.check(row, amount, amount)
-        self.check(row, wanted, wanted)
+        self.check(row, 0, -1)
         self.row, self.now, self.value = row, now, value
-        self.reserve_price(self.prices[amount], chance)
-        self.hold(amount, wanted)
+        self.reserve_price(price, chance)
+        self.hold(price, wanted)
 
     def decline(self, row, value):
         """Account for the auction of a row without a bid."""
@@ -172,7 +172,7 @@ class PaceCore:
         wanted: cython.Py_ssize_t = self.choose(law, value)
         bid: cython.Py_ssize_t = min(wanted, self.cap)
         if self.prices[bid] > 0:
-            self.hold(bid, wanted)
+            self.hold(self.prices[bid], self.prices[wanted])
         return bid
 
     def decide_all(self, law, auctions):
@@ -188,7 +188,7 @@ class PaceCore:
                     auctions.bids[i] = bid
                     auctions.chances[i] = law.chance_of(bid)
                     if self.prices[bid] > 0:
-                        self.hold(bid, wanted)
+                        self.hold(self.prices[bid], self.prices[wanted])
                 else:
                     auctions.chances[i] = 0.0
                     self.set_tightest(auctions, i)
@@ -322,7 +322,7 @@ class PaceCore:
     def free_money(self, limit, value):
         """Return the units that may be bid under one limit, even if all reserved is spent."""
         if self.kinds[limit] == LOOSE_TARGET:
-            return self.prices[self.prices.shape[0] - 1]
+            return self.prices[self.prices.shape[0] - 1] if self.prices.shape[0] > 0 else MOST_UNITS
         unspent: cython.longlong = self.money[limit, GIVEN] - self.money[limit, SPENT]
         left: cython.longlong = unspent - self.counted(limit)
         if self.kinds[limit] == TARGET:
@@ -600,7 +600,13 @@ class PaceCore:
         )
 
     def group_of(self, price):
-        """Return the group of the highest amount that costs at most `price` units."""
+        """Return the group of the highest amount that costs at most `price` units.
+
+        Without a grid, it is a group of bids with about the same share of the value.
+        """
+        if self.prices.shape[0] == 0:
+            share: cython.double = price * self.unit / self.value if self.value > 0.0 else 0.0
+            return cython.cast(cython.Py_ssize_t, min(share * GROUPS, GROUPS - 1.0))
         low: cython.Py_ssize_t = 0
         high: cython.Py_ssize_t = self.prices.shape[0]
         while high - low > 1:
@@ -611,14 +617,14 @@ class PaceCore:
                 high = middle
         return low * GROUPS // self.prices.shape[0]
 
-    def hold(self, amount, wanted):
-        """Store a bid in its row, which already has its ticket. amount, wanted: by number."""
+    def hold(self, price, wanted):
+        """Store a bid in its row, which already has its ticket. price, wanted: in units."""
         self.held[self.row, MADE_AT] = self.now
         self.held[self.row, BID_FOR] = self.value
         self.held[self.row, CHANCE] = self.chance
         self.held[self.row, LIKELY] = self.likely
-        self.held_prices[self.row, COSTS] = self.prices[amount]
-        self.held_prices[self.row, WANTED] = self.prices[wanted]
+        self.held_prices[self.row, COSTS] = price
+        self.held_prices[self.row, WANTED] = wanted
 
     def cost_of_holding(self):
         """Return what it costs to reserve a unit of money for a bid, whether it wins or not."""

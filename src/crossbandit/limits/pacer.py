@@ -16,14 +16,19 @@ import numpy as np
 from crossbandit.core import record
 from crossbandit.core.steps import at_once
 from crossbandit.core.validation import array, number, reject
-from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
+from crossbandit.errors import (
+    CheckpointError,
+    InvalidContextError,
+    InvalidLossesError,
+    InvalidParameterError,
+)
 from crossbandit.laws import GuardedLaw
 from crossbandit.laws.rounds import prepared
 from crossbandit.limits import state as col
 from crossbandit.limits.pace_core import AuctionColumns, PaceCore
 from crossbandit.limits.periods import Periods
 from crossbandit.limits.settings import KINDS, Budget, CostPer, Lease, Money, ReturnOnSpend, timed
-from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, in_units
+from crossbandit.limits.state import EXACT, PaceRules, PaceState, Reserved, as_money, in_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +40,12 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.limits.settings import Limit
 
-_DIGITS = 9  # digits of the highest bid after the first digit
+_DIGITS = 9  # digits of the highest bid, or value, after the first digit
 _MOST_DIGITS = 17  # digits of a budget after the first: its units fit into 63 bits
 _TINY = -7.0  # the logarithm of about a thousandth
+_LOG_RANGE = 60.0  # without a grid, no budget divides a value by more than exp(60)
+_SMALLEST = -120  # the exponent of a unit that is below all amounts, before one has come
+_MOST_UNITS = 2**61  # what costs more cannot be counted
 
 
 def _check_limits(limits: Sequence[Limit], grid: Floats) -> None:
@@ -69,6 +77,11 @@ def _plan(limit: Limit, horizon: int | None) -> int:
         expected = "'asap' for a budget without a period, unless the horizon is given"
         reject("Budget", "pacing", expected, limit.pacing)
     return col.BY_AUCTIONS
+
+
+def _fine(highest: float) -> int:
+    """Return the exponent of a unit that is far below an amount."""
+    return math.floor(math.log10(max(highest, 1e-300))) - _DIGITS
 
 
 _FEWEST = 1024  # the least number of rows
@@ -243,10 +256,15 @@ class Pacer:
     For each auction call `open`, then `reserve` or `decline`; or `choose`, which does both. Call
     `settle` once the outcome is known. `play` does all this for the auctions of a log.
 
+    Without a grid of amounts, call `open_between` and `reserve_money` instead. Pseudo-values and
+    steps need no scale, so nothing has to be known of the values. The unit of money follows from
+    the budgets; under targets, it becomes larger with the values that come.
+
     Args:
-        amounts: The amounts that may be bid, ascending.
+        amounts: The amounts that may be bid, ascending; None for any.
         limits: Budgets and targets, at least one of them.
-        value_range: The lowest and the highest value.
+        value_range: The lowest and the highest value; without amounts, the highest so far.
+        most: The highest amount that is ever bid, if there is no grid of amounts.
         horizon: The number of auctions to come, for budgets that have no period.
         expires: The time after which a bid without an outcome counts as lost, as a timedelta or in
             seconds; None for never.
@@ -257,7 +275,8 @@ class Pacer:
         rules: The limits, as compiled steps take them.
         state: The state of the limits, as compiled steps take it.
         lowest: The number of the lowest bid that can be made: an amount of 0 means not to bid.
-        middle: Half of the highest value. The status shows the multipliers at this value.
+        middle: The value at which the status shows the multipliers: half of the highest one;
+            without amounts, the cost of a win that a target allows.
         periods: The present periods; `periods.renew` replaces a lease.
         reserved: The bids without an outcome, by their keys.
         late: (limits,): what was paid for bids that had expired, in units.
@@ -281,30 +300,40 @@ class Pacer:
 
     def __init__(
         self,
-        amounts: npt.ArrayLike,
+        amounts: npt.ArrayLike | None,
         limits: Sequence[Limit],
         *,
         value_range: tuple[float, float],
+        most: float = math.inf,
         horizon: int | None = None,
         expires: timedelta | float | None = None,
         owner: str = "Pacer",
     ) -> None:
-        grid = array("Pacer", "amounts", "ascending numbers", amounts)
+        given = np.zeros(0) if amounts is None else amounts
+        grid = array("Pacer", "amounts", "ascending numbers", given)
         if isinstance(expires, timedelta):
             expires = expires.total_seconds()
         self.expires = None if expires is None else number(owner, "expires", expires, above=0)
-        self.limits, self.middle, self._horizon = list(limits), value_range[1] / 2, horizon
+        self.limits, self._horizon, self._most = list(limits), horizon, most
+        self._range, self.middle = value_range, value_range[1] / 2
         _check_limits(self.limits, grid)
         # A power of ten, far below the bids, in which sums are exact.
         budgets = [one.amount for one in self.limits if isinstance(one, Money)]
-        digits = [math.floor(math.log10(max(float(np.abs(grid).max()), 1e-300))) - _DIGITS]
-        digits += [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
-        self.unit = Decimal(1).scaleb(max(digits))
+        digits = [math.floor(math.log10(amount)) - _MOST_DIGITS for amount in budgets]
+        if grid.size:
+            digits.append(_fine(float(np.abs(grid).max())))
+        else:
+            bases = [one.credit()[0] for one in self.limits if not isinstance(one, Money)]
+            self.middle = max(bases, default=0.0) or 1.0
+            if bases and value_range[1] > 0.0:  # credits of wins have to be counted, too
+                digits.append(_fine(value_range[1]))
+        self.unit = Decimal(1).scaleb(max(digits, default=_SMALLEST))
         self._prices = {one: in_units(one, self.unit, ROUND_CEILING) for one in grid.tolist()}
         self.rules = self._rules(grid, horizon)
         self.state = self._first_state()
-        self.lowest = int(self.rules.prices[0] == 0)
-        self._riskiest = value_range[0], int(self.rules.prices[-1])  # a value and a price
+        self.lowest = int(0 in self.rules.prices[:1])
+        price = int(self.rules.prices[-1]) if grid.size else self._at_most(most)
+        self._riskiest = value_range[0], price  # a value and a price
         self.reserved = Reservations(self.rules, self.state)
         self.periods = Periods(self, horizon)
         self.late = np.zeros(len(self.limits), dtype=np.int64)
@@ -316,8 +345,10 @@ class Pacer:
         for limit in self.limits:
             if isinstance(limit, Money):
                 kinds.append(col.BUDGET)
-                lowest = float(grid[grid > 0].min(initial=grid[-1]))
-                credits_.append((0.0, 0.0, 0.0, math.log(lowest / (2 * self.middle))))
+                lowest = -_LOG_RANGE
+                if grid.size:
+                    lowest = math.log(grid[grid > 0].min(initial=grid[-1]) / (2 * self.middle))
+                credits_.append((0.0, 0.0, 0.0, lowest))
             else:
                 kinds.append(col.TARGET if limit.keep == "always" else col.LOOSE_TARGET)
                 base, slope = limit.credit()
@@ -326,7 +357,7 @@ class Pacer:
                 aims.add(limit.aim)
         return PaceRules(
             amounts=grid,
-            prices=np.array(list(self._prices.values())),
+            prices=np.array(list(self._prices.values()), dtype=np.int64),
             unit=float(self.unit),
             kinds=np.array(kinds),
             plans=np.array([_plan(limit, horizon) for limit in self.limits]),
@@ -394,11 +425,66 @@ class Pacer:
             chance: The chance that the bid wins; 1 if no law knows it. It is multiplied by the wins
                 of earlier bids of about this amount, divided by the sum of their chances.
         """
+        price, more = self.rules.prices[[amount, wanted]].tolist()
+        self._reserve(key, value, price, more, chance)
+
+    def _reserve(self, key: int, value: float, price: int, wanted: int, chance: float) -> None:
         reserved = self.reserved
         if self.periods.begun:
             self.begin(key)
-        reserved.core.reserve(reserved.opened, self.periods.now, value, amount, wanted, chance)
+        reserved.core.reserve(reserved.opened, self.periods.now, value, price, wanted, chance)
         reserved.hold(key)
+
+    def open_between(self, value: float, now: float) -> tuple[float, Decimal]:
+        """Count an auction in which any amount may be bid, and return what limits leave of it.
+
+        Args:
+            value: What winning is worth.
+            now: The time, in seconds since 1970.
+
+        Returns:
+            The pseudo-value, and the highest amount that cannot break a limit.
+        """
+        self._fit(value)
+        worth = self.open(value, now, 0, -1)[0]
+        return worth, self.left(value)
+
+    def reserve_money(
+        self, key: int, value: float, amount: float, wanted: float, chance: float
+    ) -> None:
+        """Do what `reserve` does, for amounts of money.
+
+        Args:
+            key: A unique number for the bid.
+            value: What winning is worth.
+            amount: The amount; at most what `open_between` returned.
+            wanted: The amount that would have been bid without that bound.
+            chance: As for `reserve`.
+        """
+        price = self._at_most(wanted)
+        self.reserved.core.weigh_holding(price)
+        paid = price if amount == wanted else self._price(amount)
+        self._reserve(key, value, paid, price, chance)
+
+    def left(self, value: float) -> Decimal:
+        """Return the highest amount that may be bid.
+
+        Args:
+            value: What winning is worth.
+        """
+        core = self.reserved.core
+        units = min(core.free_money(i, value) for i in range(len(self.limits)))
+        return as_money(max(units, 0), self.unit)
+
+    def _fit(self, value: float) -> None:
+        """Count money in a larger unit, if the value of an auction is so high that it must be.
+
+        Money is rounded against the bidder, as in `restore`.
+        """
+        if self._prices or value <= self._range[1] or all(self.rules.kinds == col.BUDGET):
+            return
+        highest = 10.0 ** (math.floor(math.log10(value)) + 1)
+        self._become(self._again(self.limits, highest, self.freeze()()))
 
     def decline(self, value: float) -> None:
         """Account for the auction that was opened last, in which no bid was made.
@@ -512,7 +598,17 @@ class Pacer:
     def _price(self, amount: float) -> int:
         """Return what an amount costs, in units, rounded up."""
         known = self._prices.get(amount)
-        return in_units(amount, self.unit, ROUND_CEILING) if known is None else known
+        if known is not None:
+            return known
+        price = in_units(amount, self.unit, ROUND_CEILING)
+        if price > _MOST_UNITS:
+            expected = f"at most {as_money(_MOST_UNITS, self.unit):.3g} under these limits"
+            reject("settle", "placed", expected, amount, error=InvalidLossesError)
+        return price
+
+    def _at_most(self, amount: float) -> int:
+        """Return what an amount costs; of amounts that no limit allows, the same for all."""
+        return self._price(min(amount, float(as_money(_MOST_UNITS, self.unit)) / 2))
 
     def _repriced(self, row: int, value: float, amount: float) -> list[Callable[[], Any]]:
         """Return the steps that pay another amount for a win than was reserved, if it is another.
@@ -572,6 +668,7 @@ class Pacer:
         if self.expires is None and any(limit.per is None for limit in self.limits):
             return 0
         core = self.reserved.core
+        most = min(most, _MOST_UNITS // 4 // max(self._riskiest[1], 1))  # 0 without a highest bid
         for i in np.flatnonzero(self.rules.kinds != col.LOOSE_TARGET).tolist():
             risk = core.at_risk(i, *self._riskiest)
             if risk > 0:
@@ -710,12 +807,28 @@ class Pacer:
             last: As in `open`.
             now: The time; None for that of the latest auction.
         """
-        if now is not None and now >= self.periods.ends:
-            later = copy.deepcopy(self)
-            later.periods.turn(now)
-            return later.look(value, first, last)
-        found: tuple[float, int, int] = self.reserved.core.look(value, first, last)
+        core = self._later(now).reserved.core
+        found: tuple[float, int, int] = core.look(value, first, last)
         return found
+
+    def look_between(self, value: float, now: float | None = None) -> tuple[float, Decimal]:
+        """Return what `open_between` would return. Changes nothing.
+
+        Args:
+            value: What winning is worth.
+            now: As in `look`.
+        """
+        pacer = self._later(now)
+        worth = pacer.reserved.core.look(value, 0, -1)[0]
+        return worth, pacer.left(value)
+
+    def _later(self, now: float | None) -> Pacer:
+        """Return this pacer; if a period begins until a time, a copy in which it has begun."""
+        if now is None or now < self.periods.ends:
+            return self
+        later = copy.deepcopy(self)
+        later.periods.turn(now)
+        return later
 
     def play(
         self,
@@ -907,6 +1020,10 @@ class Pacer:
             CheckpointError: The arrays hold what is not possible.
             InvalidParameterError: The limits have other kinds or periods.
         """
+        if not self._prices:  # its unit depends on the values that have come
+            highest = 10.0 ** (int(arrays["unit"][0]) + _DIGITS)
+            if highest > self._range[1]:
+                self._become(self._again(self.limits, highest))
         arrays = {"paused": np.zeros(1, dtype=bool), **arrays}  # earlier versions had no pauses
         older = "planned_from" not in arrays
         arrays.setdefault("planned_from", np.zeros((len(self.limits), 2)))
@@ -950,18 +1067,33 @@ class Pacer:
         for one, other in zip(self.limits, limits, strict=False):
             if isinstance(one, Budget) and isinstance(other, Budget):
                 _check_same_periods(one, other)
-        highest, horizon = 2 * self.middle, self._horizon
-        new = Pacer(
-            self.rules.amounts,
-            limits,
-            value_range=(self._riskiest[0], highest),
-            horizon=horizon,
-            expires=self.expires,
-        )
-        new.restore(self.freeze()())
+        new = self._again(limits, self._range[1], self.freeze()())
         for i, (one, other) in enumerate(zip(self.limits, limits, strict=True)):
             if isinstance(one, Budget) and isinstance(other, Budget) and one.pacing != other.pacing:
                 new.periods.spread_otherwise(i)
+        self._become(new)
+
+    def _again(
+        self,
+        limits: Sequence[Limit],
+        highest: float,
+        arrays: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Pacer:
+        """Return a pacer with other limits, or a higher value; arrays: as for `restore`."""
+        new = Pacer(
+            self.rules.amounts if self._prices else None,
+            limits,
+            value_range=(self._range[0], highest),
+            most=self._most,
+            horizon=self._horizon,
+            expires=self.expires,
+        )
+        if arrays is not None:
+            new.restore(arrays)
+        return new
+
+    def _become(self, new: Pacer) -> None:
+        """Go on as another pacer, in one step that no interrupt can part."""
         # Threads that wait for a lock may have the present objects.
         parts = vars(new.periods) | {"_pacer": self}
         at_once(
@@ -1016,7 +1148,9 @@ class Pacer:
                         int(table.prices[row, col.COSTS]),
                     )
                     at_risk = self.reserved.core.at_risk(i, value, price)
-                    counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
+                    counts = at_risk
+                    if self.rules.kinds[i] == col.BUDGET:
+                        counts = min(converted(table.tickets[row, i, col.COUNTS]), at_risk)
                     table.tickets[row, i, col.COUNTS] = counts
                     money[i, [col.RESERVED, col.COUNTED]] += at_risk, counts
         scale = 10.0**digits

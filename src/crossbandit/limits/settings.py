@@ -28,6 +28,7 @@ Check = Callable[[str, str, Any], Any]  # of an owner, the name of a parameter, 
 CLOCK = ("hour", "day", "week", "month")  # the periods of a time zone
 _LONGEST = 366.0 * 86_400
 _LARGEST = 1e15
+_AMOUNTS: Any = (Real, Decimal)
 _LATEST = 4e9  # seconds: after the year 2090
 
 
@@ -450,15 +451,21 @@ def parsed(owner: str, data: object) -> Any:
 
 
 def limits_of(owner: str, name: str, given: object, kinds: tuple[type[Any], ...]) -> list[Limit]:
-    """Return limits that were given as one, as several, or in their JSON form."""
+    """Return limits that were given as one, as several, or in their JSON form.
+
+    Where a budget may be given, an amount is one per day.
+    """
     if given is None:
         return []
     several = isinstance(given, Sequence) and not isinstance(given, str)
     every: Sequence[Any] = given if several else [given]  # type: ignore[assignment]
     found = [limit_from_json(one) if isinstance(one, Mapping) else one for one in every]
-    for one in found:
-        if not isinstance(one, kinds):
+    for i, one in enumerate(found):
+        if Budget in kinds and isinstance(one, _AMOUNTS) and one > 0 and one is not True:
+            found[i] = Budget(one)
+        elif not isinstance(one, kinds):
             names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+            names += ", an amount per day" if Budget in kinds else ""
             reject(owner, name, f"{names}, several of them, or None", given)
     return found
 

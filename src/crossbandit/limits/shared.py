@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import time
 from datetime import timedelta
@@ -17,7 +16,7 @@ from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits.periods import check_jump, jump_of, period_at, steady_time
 from crossbandit.limits.settings import Budget, Lease, parsed, seconds, timed
-from crossbandit.limits.state import EXACT, MAX_JUMP
+from crossbandit.limits.state import EXACT, MAX_JUMP, money_up_to
 
 _USUAL = timedelta(minutes=10)
 _AHEAD = timedelta(hours=1)
@@ -46,12 +45,6 @@ def _used(owner: str, used: object, most: object, name: str = "used") -> _Money:
         return Decimal(repr(number(owner, label, given, at_least=0)))
 
     return _Money(exact(name, used), exact("most", used if most is None else most))
-
-
-def _rounded(money: Decimal) -> float:
-    """Return the largest float whose printed form is at most an amount of money."""
-    found = float(money)
-    return found if Decimal(repr(found)) <= money else math.nextafter(found, 0.0)
 
 
 class SharedBudget:
@@ -322,7 +315,7 @@ class SharedBudget:
     def _made(self, name: str, money: _Money, now: float, lasts: timedelta, pacing: str) -> Lease:
         """Return a slice, and remember it. Amounts are floats, rounded down."""
         ends, budget = min(now + lasts.total_seconds(), self._ends), self.budget
-        amount, most = map(_rounded, money)
+        amount, most = map(money_up_to, money)
         self._leased[name] = _Money(Decimal(repr(amount)), Decimal(repr(max(amount, most))))
         most = max(amount, most)
         return Lease(name, amount, now, ends, pacing, most, budget.amount)

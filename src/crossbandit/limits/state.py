@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -65,6 +66,12 @@ def in_units(amount: float | Decimal, unit: Decimal, rounding: str) -> int:
 def as_money(units: int, unit: Decimal) -> Decimal:
     """Return an amount of units as money, exactly."""
     return EXACT.add(Decimal(int(units)).scaleb(unit.adjusted(), EXACT).normalize(EXACT), 0)
+
+
+def money_up_to(money: Decimal) -> float:
+    """Return the largest float whose printed form is at most an amount of money."""
+    found = float(money)
+    return found if Decimal(repr(found)) <= money else math.nextafter(found, 0.0)
 
 
 class PaceRules(NamedTuple):

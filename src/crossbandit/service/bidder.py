@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import KNOWN, reaches
+from crossbandit.algorithms.learners.law_learner import KNOWN
 from crossbandit.algorithms.learners.tokens import Token
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import required_action
@@ -288,9 +288,8 @@ class LiveBidder:
         if not row.correction:
             self._count([bid], np.array([row.won]))
         elif before >= KNOWN:
-            cell = int(bidder.bids.searchsorted(amount))
-            was, campaign = reaches(before, cell), bidder.accounts.name_of(bid)
-            given = (bid.value, amount, campaign)
+            was = bidder.learner.reached(before, amount)
+            given = (bid.value, amount, bidder.accounts.name_of(bid))
             self.tally.correct(self._clock.time, *given, before=was, won=row.won)
 
     def _count(self, bids: Sequence[Bid], won: Booleans) -> None:

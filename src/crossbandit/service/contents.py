@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 import numpy as np
 
-from crossbandit.algorithms.learners.law_learner import KNOWN, code_of
+from crossbandit.algorithms.learners.law_learner import KNOWN, REACHED, code_of
 from crossbandit.applications import Bid, FirstPriceBidder
 from crossbandit.applications.action import action_of
 from crossbandit.applications.bidding.inputs import price_of, rules_of
@@ -201,10 +201,13 @@ def contradicts(
 ) -> bool:
     """Return whether an outcome differs, for the bidder, from all that is known of its bid.
 
-    Two prices between which there is no bid do not differ. If the earlier outcome is impossible in
+    Two prices between which there is no bid do not differ. Without a grid, what is in the log is
+    compared by who won alone. If the earlier outcome is impossible in
     itself, it is not compared, because it is not learned.
     """
-    known = {code} if code >= KNOWN else set()
+    if bidder.lays and before is None:  # the code is of a grid that may have been laid again
+        return code >= KNOWN and (code >= REACHED) != row.won
+    known = {code} if code >= KNOWN and not bidder.lays else set()
     if before is not None:
         known.add(_code(bidder, key, before))
     known.discard(0)
@@ -222,7 +225,8 @@ def _code(bidder: FirstPriceBidder, key: bytes | None, row: Row) -> int:
         price = price_of(rules, bidder.feedback, bid.amount, given, won=row.won)
         number = max(price, rules.least)
         law = bidder.learner.law
-        kind, index, _ = shown_by(law, bid.amount, reached=row.won, number=number)
+        at = bid.value
+        kind, index, _ = shown_by(law, bid.amount, reached=row.won, number=number, context=at)
     except IMPOSSIBLE_CONTENT:
         return 0
     return code_of(kind, index)

@@ -43,9 +43,10 @@ from crossbandit.errors import (
     LearnedBeforeError,
 )
 from crossbandit.laws.independence import IndependenceTest
+from crossbandit.laws.laying import latest_place
 from crossbandit.laws.memory import law_arrays, unkept
 from crossbandit.laws.rounds import declines, shown_by
-from crossbandit.laws.state import ABOVE, AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
+from crossbandit.laws.state import AT_MOST, FIRST_CODE, TOLD, TOLD_AFTER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
             """Return the steps that account for an outcome, under `lock`."""
 
         def corrected(
-            self, key: int, before: int, value: float, amount: float, /, *, won: bool
+            self, key: int, value: float, amount: float, /, *, won: bool
         ) -> Sequence[Step]:
             """Return the steps that account for one that replaces another."""
 
@@ -426,25 +427,50 @@ class LawLearner(LawShell, Shell):
                 f"The decision of round {decision.round} {found}, so there is nothing that could "
                 "be corrected. Settle it without 'correction', if it was not settled."
             )
-        first, law = outcome_of(before), self.law
-        if law.lays:
-            raise DecisionError(
-                "A bidder without a grid cannot take an outcome back. Leave the first outcome: its "
-                "share fades as more are learned. Or use a bidder with bids and a value_range."
-            )
-        outcome = shown_by(law, shown.amount, reached=shown.reached, number=shown.number)
-        steps: list[Step] = [partial(codes.__setitem__, at, code_of(outcome[0], outcome[1]))]
-        with nullcontext() if payment is None else payment.money.lock, self.deciding:
-            if first != outcome[:2] and first[0] >= 0 and outcome[0] >= 0:
-                given = (context, law.levels.slots(labels), *first, *outcome)
-                steps.append(partial(law.core.correct, self.test.core, *given))
-            if payment is not None:
-                ends = TOLD_AFTER[law.feedback]  # wins, losses, or both
-                if first[0] == TOLD and len(ends) == 1:  # known, whatever amount was placed
-                    before = code_of(AT_MOST if True in ends else ABOVE, 0)
-                value = before, context, shown.amount
+        law, was = self.law, self.reached(before, shown.amount)
+        money = nullcontext() if payment is None else payment.money.lock
+        given = {"number": shown.number, "context": context}
+        new = shown_by(law, shown.amount, reached=shown.reached, **given)
+        steps: list[Step] = []
+        with money, self.deciding:
+            slots = law.levels.slots(labels)
+            first, code, played = outcome_of(before), code_of(*new[:2]), new[2]
+            if law.lays:
+                code += REACHED * shown.reached
+                place = latest_place(law.state, context, slots, shown.amount, reached=was)
+                if place is None and payment is None:
+                    raise DecisionError(
+                        f"The decision of round {decision.round} is not among the latest "
+                        f"{len(law.state.kept)} that were learned from. A bidder without a grid "
+                        "keeps no others, so it cannot take this outcome back. Leave it."
+                    )
+                first = (-1, 0)  # learned on other amounts, or long ago: its share has faded
+                if place is not None:
+                    kept = law.state.kept[place]
+                    first = law.core.shown(shown.amount, was, float(kept[2]), context)[:2]
+                    played = played if int(kept[3]) & 2 else -1
+                    number = shown.number
+                    steps.append(law.replacing(place, reached=shown.reached, number=number))
+            steps.append(partial(codes.__setitem__, at, code))
+            if first != new[:2] and first[0] >= 0 and new[0] >= 0:
+                outcomes = (context, slots, *first, *new[:2], played)
+                steps.append(partial(law.core.correct, self.test.core, *outcomes))
+            if payment is not None and was != shown.reached:
+                value = context, shown.amount
                 steps += payment.money.corrected(payment.key, *value, won=shown.reached)
             at_once(*steps)
+
+    def reached(self, code: int, amount: float) -> bool:
+        """Return whether an amount reached the number, by the code of what was learned."""
+        law = self.law
+        if law.lays:
+            return code >= REACHED
+        kind, index = outcome_of(code)
+        ends = TOLD_AFTER[law.feedback]  # wins, losses, or both
+        if kind == TOLD and len(ends) == 1:  # known, whatever amount was placed
+            return True in ends
+        place = int(law.amounts.searchsorted(amount))
+        return kind == AT_MOST or (kind == TOLD and index <= place)
 
     def learn_many(
         self,
@@ -489,6 +515,8 @@ class LawLearner(LawShell, Shell):
                 tried = np.ones(count, dtype=np.uint8)
                 all_of = (contexts, slots, amounts, reached.view(np.uint8), numbers, tried)
                 learned = partial(self.add_outcomes, all_of, labels, codes, own)
+                if law.lays:
+                    put.insert(0, partial(np.add, codes, REACHED * reached, codes))
                 at_once(learned, *put, *(payments.steps() if payments else ()))
         self.watch.warn()
 
@@ -677,6 +705,7 @@ HELD = 1  # not learned from, because outcomes were missing with a bias
 FORGOTTEN = 2  # learned when the amounts were others
 NOTHING = 3  # learned, but it showed nothing about any amount
 KNOWN = 3  # codes from here on say what was learned
+REACHED = 1 << 15  # added if the amount reached the number, by a law that lays its own grid
 ROWS = "the error has all of them as 'rows'"
 
 
@@ -692,16 +721,6 @@ def outcome_of(code: int) -> tuple[int, int]:
     (2, 99)
     """
     return (-1, 0) if code == NOTHING else ((code - FIRST_CODE) % 4, (code - FIRST_CODE) // 4)
-
-
-def reaches(code: int, cell: int) -> bool:
-    """Return whether an amount reached the number, by the outcome that was learned.
-
-    >>> reaches(code_of(1, 5), 5), reaches(code_of(0, 5), 4)
-    (True, False)
-    """
-    kind, index = outcome_of(code)
-    return kind == AT_MOST or (kind == TOLD and index <= cell)
 
 
 def seen_before(seen: SeenDecisions, made: Sequence[Made], rows: Integers, total: int) -> Integers:

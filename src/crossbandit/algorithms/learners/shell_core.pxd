@@ -16,7 +16,7 @@ cdef class LawShell(ShellCore):
     cdef public SeenPages seen
     cdef public Py_ssize_t features
     cdef act_unguarded(self, double context, double worth, double cost, tuple labels, Py_ssize_t first, Py_ssize_t last)
-    cpdef act_between(self, double context, double worth, tuple labels, double low, double high)
+    cpdef act_between(self, double context, double worth, double cost, tuple labels, double low, double high, double most)
     cdef set_round(self, LawCore law, tuple labels)
     cdef decided(self, Py_ssize_t arm, Py_ssize_t first, Py_ssize_t last, part)
     cdef make(self, long long number, Py_ssize_t arm, long long score, part)

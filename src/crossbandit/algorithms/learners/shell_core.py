@@ -29,6 +29,7 @@ if not cython.compiled:  # the .pxd names what machine code imports
 from math import nan
 
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # as in the core of a law
+REACHED = cython.declare(cython.Py_ssize_t, 32768)  # as in `law_learner.py`
 HIGHEST = cython.declare(cython.longlong, 255)  # the highest place, and the highest chance
 SCALE = cython.declare(cython.longlong, 1048576)  # see `Decision`
 DECLINED = cython.declare(cython.longlong, 281474976710656)  # 2**48; see `Decision`
@@ -96,8 +97,13 @@ class LawShell(ShellCore):
         finally:
             lock.release()
 
-    def act_between(self, context, worth, labels, low, high):
-        """Return a decision, and its amount from `low` to `high`, both in money."""
+    def act_between(self, context, worth, cost, labels, low, high, most):
+        """Choose an amount from `low` to `high`, and play it or `most`, if that is less.
+
+        Return the decision, the amount that was chosen, and the chance of the one that is played.
+        All amounts are in money. As under limits on a grid, no lower amount is tried if the worth
+        is below the context, and the best amount is below half of the context.
+        """
         lock = self.deciding
         lock.acquire()
         try:
@@ -109,13 +115,18 @@ class LawShell(ShellCore):
             unit: cython.double = law.unit_at(context)
             first: cython.Py_ssize_t = law.amount_up_to(low / unit)
             last: cython.Py_ssize_t = max(law.amount_up_to(high / unit), first)
-            arm: cython.Py_ssize_t = law.choose(
-                law.read_to_choose(context), worth, 0.0, first, last
-            )
+            band: cython.Py_ssize_t = law.read_to_choose(context)
+            arm: cython.Py_ssize_t = law.without_tries(worth / unit, cost, first, last)
+            if law.may_try() and (worth >= context or 2.0 * law.amounts[arm] * unit >= context):
+                arm = law.probe(band, arm, worth / unit, first, law.w)
             amount: cython.double = law.amounts[arm] * unit
             if amount > high:  # a value below all amounts of the grid
                 amount = 0.5 * high
-            return self.decided(arm, first, last, None), min(max(amount, low), high)
+            amount = min(max(amount, low), high)
+            if most < amount:
+                arm = law.amount_up_to(most / unit)
+            chance: cython.double = law.chance_of(arm)
+            return self.decided(arm, min(first, arm), last, None), amount, chance
         finally:
             lock.release()
 
@@ -231,6 +242,7 @@ class LawShell(ShellCore):
         row = reserved.rows.get(key)
         return (
             row is not None
+            and not parts.core.laid
             and 0 <= decision.arm < parts.core.size
             and parts.core.amounts[decision.arm] == amount
             and core.held_prices[cython.cast(cython.Py_ssize_t, row), WANTED] > 0
@@ -260,7 +272,7 @@ class LawShell(ShellCore):
             test.tested[0] += 1
         if counter < DECLINED and (decision.decider is self.id or decision.decider in self.own):
             test.answered[0] += 1
-        page.table[counter & ON_PAGE] = FIRST_CODE + mark
+        page.table[counter & ON_PAGE] = FIRST_CODE + mark + (REACHED if law.laid and reached else 0)
 
     def add_outcomes(self, given, labels, codes: cython.longlong[::1], own):
         """Do what `add_outcome` does, but set the codes of many outcomes, put on pages by others.

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
-from crossbandit.applications.money import amount_of, flag_of
+from crossbandit.applications.money import amount_of, flag_of, in_tick
 from crossbandit.core.validation import as_array, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
 from crossbandit.laws.levels import checked_label
 from crossbandit.laws.state import TOLD_AFTER
+from crossbandit.limits.state import EXACT, money_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from decimal import Decimal
 
     import numpy.typing as npt
 
@@ -28,6 +30,43 @@ if TYPE_CHECKING:
 # Two amounts that differ by less than this share of them differ by rounding.
 _ROUNDING = 1e-9
 _GOLDEN = 0.6180339887498949  # its multiples are evenly spread modulo 1
+
+
+class BidBounds(NamedTuple):
+    """What bids of any amount are possible in an auction.
+
+    share: the lowest bid, as a share of the pseudo-value. up: whether equal bids lose, so that a
+    bid is rounded up.
+    """
+
+    value: float
+    share: float
+    reserve: float
+    highest: float
+    tick: Decimal | None
+    up: bool
+
+    def under(self, worth: float, left: Decimal | None) -> tuple[float, float, float]:
+        """Return the lowest and the highest amount to bid for a worth, and the most in any case.
+
+        left: what limits leave; None if there are none.
+        """
+        low = max(min(worth, self.value) * self.share, self.reserve)
+        high = min(worth, self.value, self.highest)
+        if self.tick is None:
+            return low, high, math.inf if left is None else money_up_to(left)
+        most = (
+            math.inf
+            if left is None
+            else float(EXACT.multiply(EXACT.divide_int(left, self.tick), self.tick))
+        )
+        return in_tick(low, self.tick, 1), in_tick(high, self.tick, -1), most
+
+    def rounded(self, amount: float, low: float, high: float) -> float:
+        """Return an amount in whole ticks."""
+        if self.tick is None:
+            return amount
+        return min(max(in_tick(amount, self.tick, 1 if self.up else 0), low), high)
 
 
 def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import (
-    KNOWN,
     LawLearner,
     Made,
     Payment,
     Round,
     Shown,
-    reaches,
 )
 from crossbandit.applications.bidding.bids import first_key, key_of
 from crossbandit.applications.bidding.campaigns import pays
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Decision
     from crossbandit.applications.bidding.bids import Bids
     from crossbandit.applications.bidding.campaigns import Accounts
+    from crossbandit.applications.bidding.inputs import BidBounds
     from crossbandit.core.types import Booleans, Floats, Integers
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit, LimitStatus
@@ -61,9 +60,10 @@ class Spending:
     def __init__(
         self,
         owner: str,
-        amounts: Floats,
+        amounts: Floats | None,
         limits: Sequence[Limit],
         value_range: tuple[float, float],
+        most: float,
         horizon: int | None,
         expires: timedelta | float | None,
         max_jump: timedelta | float | None,
@@ -74,6 +74,7 @@ class Spending:
             amounts,
             limits,
             value_range=value_range,
+            most=most,
             horizon=horizon,
             expires=expires,
             owner=owner,
@@ -167,6 +168,41 @@ class Spending:
                 raise
             return decision, None
 
+    def choose_between(
+        self,
+        learner: Any,
+        value: float,
+        labels: tuple[Label, ...],
+        bounds: BidBounds,
+        at: object,
+        taken: list[int],
+    ) -> tuple[Any, float, str | None]:
+        """Choose any amount within the limits; return the decision, the amount, or a reason."""
+        if self.copied:
+            raise _refusal()
+        now, pacer = self._time("bid", at, learner), self.pacer
+        with self.lock:
+            pacer.vacate()
+            try:
+                worth, left = pacer.open_between(value, now)
+                low, high, most = bounds.under(worth, left)
+                if not 0.0 < low <= min(high, most):
+                    pacer.decline(value)
+                    lowest = bounds.under(value, left)
+                    possible = 0.0 < lowest[0] <= lowest[1]
+                    return None, 0.0, self._why(now, value, worth, low) if possible else None
+                given = (value, worth, pacer.cost_of_holding, labels, low, high, most)
+                decision, wanted, chance = learner.act_between(*given)
+                wanted = bounds.rounded(wanted, low, high)
+                amount = min(wanted, most)
+                taken.append(key_of(decision))
+                pacer.reserve_money(taken[0], value, amount, wanted, chance)
+            except BaseException:
+                missed = [key for key in taken if key not in pacer.reserved.rows]
+                pacer.withdraw(taken, [pacer.reserved.opened] if missed else [])
+                raise
+            return decision, amount, None
+
     def _reserve(
         self, learner: Any, value: float, decision: Any, wanted: int, taken: list[int]
     ) -> None:
@@ -232,8 +268,9 @@ class Spending:
     def reason(self, now: float, value: float, worth: float, first: int, last: int) -> str | None:
         """Return why no bid may be made; None if none was possible without limits either."""
         lowest = lowest_bid(self.pacer.rules.amounts, first, last)
-        if lowest is None:
-            return None
+        return None if lowest is None else self._why(now, value, worth, lowest)
+
+    def _why(self, now: float, value: float, worth: float, lowest: float) -> str:
         found, latest = reason(self.pacer, value, worth, lowest), self.pacer.periods.now
         if latest - now <= _BEHIND:
             return found
@@ -248,6 +285,12 @@ class Spending:
         now = None if at is None else seconds("policy", at)
         with self.lock:
             return self.pacer.look(value, first, last, now)
+
+    def look_between(self, value: float, at: object) -> tuple[float, Decimal]:
+        """Return the pseudo-value of a value, and the most that may be bid."""
+        now = None if at is None else seconds("policy", at)
+        with self.lock:
+            return self.pacer.look_between(value, now)
 
     def payment(self, decision: Any, own: set[str] | None) -> Payment | None:
         """Return what accounts for a decision; None if a snapshot made it, which has a lease."""
@@ -275,13 +318,10 @@ class Spending:
         return self.pacer.settled(key, value, amount, won, least)
 
     def corrected(
-        self, key: int, before: int, value: float, amount: float, *, won: bool
+        self, key: int, value: float, amount: float, *, won: bool
     ) -> Sequence[Callable[[], Any]]:
-        """Return the steps that account for an outcome that replaces a wrong one, under `lock`."""
-        at = int(self.pacer.rules.amounts.searchsorted(amount))
-        if before >= KNOWN and reaches(before, at) != won:
-            return self.pacer.corrected(key, value, amount, won=won)
-        return ()
+        """Return the steps that account for the opposite of an outcome before, under `lock`."""
+        return self.pacer.corrected(key, value, amount, won=won)
 
     def settled_many(
         self,

@@ -569,12 +569,7 @@ def find_notes(
     if result.limits is not None:
         yield from _notes_on_limits(result, result.limits)
     if result.delay:
-        yield from _notes_on_delay(result, result.limits)
-        if result.delay > (lasts := length_of(log)):
-            yield (
-                f"No outcome comes before the last bid, so nothing is learned: the log lasts "
-                f"{lasting(lasts)}. Give a shorter delay; or are its times wrong?"
-            )
+        yield from _notes_on_delay(result, result.limits, length_of(log))
     if result.campaigns and result.limits is None:
         yield "Without limits, campaigns are classes as others are. Give a budget or a target."
     elif result.campaigns == 1:
@@ -736,9 +731,14 @@ def _notes_on_limits(result: Replay, limits: ReplayLimits) -> Iterator[str]:
         )
 
 
-def _notes_on_delay(result: Replay, limits: ReplayLimits | None) -> Iterator[str]:
+def _notes_on_delay(result: Replay, limits: ReplayLimits | None, lasts: float) -> Iterator[str]:
     """Say what late outcomes cost: what was reserved, and why less was spent than planned."""
     late = lasting(result.delay)
+    if result.delay > lasts:
+        yield (
+            f"No outcome comes before the last bid, so nothing is learned: the log lasts "
+            f"{lasting(lasts)}. Give a shorter delay; or are its times wrong?"
+        )
     if limits is None or not limits.budgets:
         yield f"Outcomes come {late} after bids. Oracles know all of them beforehand."
         return
