@@ -522,8 +522,6 @@ class Pacer:
             periods.left -= 1
         else:
             now = periods.move(now)
-        if periods.begun:
-            self.begin(key)
         if self.expires is not None:
             self.expire(now - self.expires)
         found: tuple[float, int, int] = reserved.core.decide(
@@ -535,6 +533,8 @@ class Pacer:
             law.uniforms.take(3) if first <= last else _NO_NUMBERS,
         )
         if found[2] >= self.lowest:
+            if periods.begun:
+                self.begin(key)
             reserved.hold(key)
         return found
 
