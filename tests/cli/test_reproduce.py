@@ -30,7 +30,7 @@ name = "small"
 name = "horizon"
 seeds = "200..201"
 horizon = 2000
-algorithms = ["cross-graph", "sz-context", "obpc-graph", "obpc-exp3"]
+algorithms = ["cross-graph", "schneider-zimmert", "per-context-graph", "per-context-exp3"]
 environments = [{ name = "paper-benchmark", alpha = 4, table_seed = 0 }]
 """
 
@@ -58,7 +58,7 @@ def test_quick_from_nothing_to_the_page(first: tuple[Path, Result]) -> None:
     assert result.exit_code == 0, result.output
     assert {path.name for path in folder.iterdir()} >= WRITTEN
     assert f"Open {folder / 'index.html'}" in result.output
-    for line in ("cross-graph: log-log slope in T", "sz-context is flat across α"):
+    for line in ("Ours: log-log slope in T", "SZ-Context is flat across α"):
         assert line in result.output
     assert result.output.count("│ met ") == 7
     assert result.output.count("│ not judged ") == 1  # entries need all seeds

@@ -301,7 +301,7 @@ def test_a_fleet_shares_a_budget() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    for bad in (5, "500", Lease, ReturnOnSpend(2)):
+    for bad in ("500", Lease, ReturnOnSpend(2)):
         with pytest.raises(InvalidParameterError, match="'budget' parameter of FirstPriceBidder"):
             made(budget=bad)
     with pytest.raises(InvalidParameterError, match="'target' parameter of FirstPriceBidder"):
@@ -376,8 +376,14 @@ def test_a_win_above_the_pseudo_value_is_paid(batch: bool) -> None:
 
 @pytest.mark.parametrize("name", ["budget", "target"])
 @pytest.mark.parametrize("given", [0, 0.0, Decimal(0), False, "", 500])
-def test_what_is_not_a_limit_is_refused(name: str, given: Any) -> None:
+def test_a_number_is_the_budget_of_a_day_and_nothing_else_is_taken_for_a_limit(
+    name: str, given: Any
+) -> None:
     settings: dict[str, Any] = {"value_range": (0, 10), "seed": 1, name: given}
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter of FirstPriceBidder"):
-        FirstPriceBidder(**settings)
+    if name == "budget" and given == 500:
+        assert FirstPriceBidder(**settings).limits[0].limit == Budget(500, per="day")
+    else:
+        owner = "(Budget|FirstPriceBidder)"
+        with pytest.raises(InvalidParameterError, match=f"'({name}|amount)' parameter of {owner}"):
+            FirstPriceBidder(**settings)
     assert FirstPriceBidder(**settings | {name: []}).limits == ()

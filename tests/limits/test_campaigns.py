@@ -244,7 +244,7 @@ def test_a_copy_keeps_the_campaigns_apart() -> None:
         ({"campaigns": {"a": Budget(3)}}, "a limit or several for each name"),
         ({"campaigns": {"a": {"cap": 3}}}, "a limit or several for each name"),
         ({"campaigns": {7: {}}}, "a text that is not empty. Got 7"),
-        ({"campaigns": {"a": {"budget": 3}}}, "a Budget or a Lease"),
+        ({"campaigns": {"a": {"budget": "3"}}}, "a Budget or a Lease"),
         ({"campaigns": {"a": {"budget": Budget(0.05)}}}, "at least the lowest bid, 0.1"),
         ({"campaigns": {}, "budget": Budget(5)}, "left out with campaigns"),
         ({"campaigns": {}, "algorithm": "cross-graph"}, "unless the algorithm is the law"),

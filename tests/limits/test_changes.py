@@ -197,7 +197,7 @@ def test_a_change_that_does_not_fit_changes_nothing() -> None:
         {"target": ReturnOnSpend(2)},
         {"budget": Budget(0.05)},
         {"budget": []},
-        {"budget": 50},
+        {"budget": "50"},
     ]
     for change in bad:
         with pytest.raises(InvalidParameterError):

@@ -707,6 +707,6 @@ def test_a_bidder_without_a_grid_decides_and_learns_over_a_restart(tmp_path: Pat
     node = Node(open_store(store), poll=0.05, publish=0.05)
     node.start()
     wait_until(published(node, "free", 30))
-    amounts = [float(node.decide("free", 100.0).amount or 0.0) for _ in range(15)]
+    amounts = [float(decide(node, "free", 100.0).amount or 0.0) for _ in range(15)]
     assert np.median(amounts) > 80.0  # a new bidder bids about 41; single bids explore
     node.close()

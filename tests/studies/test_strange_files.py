@@ -187,7 +187,7 @@ def test_failures_are_exported_with_their_traceback(tmp_path: Path) -> None:
 
 def test_a_label_that_looks_like_a_formula_is_escaped_in_csv(tmp_path: Path) -> None:
     label = "=HYPERLINK(1)"
-    text = SMALL.replace('"obpc-exp3"', f'{{ id = "obpc-exp3", label = "{label}" }}')
+    text = SMALL.replace('"per-context-exp3"', f'{{ id = "per-context-exp3", label = "{label}" }}')
     studies.run(studies.Study.from_toml(text), tmp_path, jobs=1)
     exported = studies.export(tmp_path, to="csv").read_text()
     assert f"'{label}" in exported

@@ -14,7 +14,7 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round, Shown
-from crossbandit.algorithms.learners.missing import MISSING
+from crossbandit.algorithms.learners.missing import MISSING, Missing
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import action_of, required_action
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
@@ -39,6 +39,7 @@ from crossbandit.applications.money import (
     span,
     tick_of,
 )
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.errors import (
     CrossbanditWarning,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit
+    from crossbandit.limits.settings import BudgetLike, TargetLike
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _BIDS = ("bids", "low", "high")  # of a curve
@@ -127,7 +129,8 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         max_bid: The highest amount to bid. Bids above it are left out.
         missing: What to do if wins or losses are missing with a bias: "refuse" to learn, with a
             `MissingOutcomesError`; "warn"; or "accept".
-        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several.
+        budget: A `Budget`, or a `Lease` of a slice of one, to be kept; or several. A number stands
+            for the budget of a day.
         target: A `ReturnOnSpend` or `CostPer` to be kept; or several.
         campaigns: In place of both: a mapping of names of campaigns to limits of their own, such as
             `{"shoes": {"budget": Budget(500)}, "boots": {}}`. `bid` then takes the name as the
@@ -154,6 +157,10 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     array([2., 4.])
     """
 
+    listed = (
+        "bid bid_many bids campaign campaigns explain feedback fit max_bid observe possible_values "
+        "price_law rules settle settle_many shading_curve tick_size value_range warm_up"
+    )
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
     reserved: ClassVar[set[str]] = {
@@ -175,17 +182,17 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         *,
         bids: int | npt.ArrayLike | None = None,
         value_range: tuple[Money, Money] | None = None,
-        feedback: str = "after-loss",
+        feedback: Feedback = "after-loss",
         reserve: float = 0.0,
-        ties: str = "win",
+        ties: Ties = "win",
         at_most_value: bool = True,
         classes: Sequence[str] = (),
         guarded: bool = False,
         tick_size: Money | None = None,
         max_bid: Money | None = None,
-        missing: str = "refuse",
-        budget: Any = None,
-        target: Any = None,
+        missing: Missing = "refuse",
+        budget: BudgetLike | Sequence[BudgetLike] | None = None,
+        target: TargetLike | Sequence[TargetLike] | None = None,
         campaigns: Mapping[str, Mapping[str, Any]] | None = None,
         expires: timedelta | float | None = None,
         max_jump: timedelta | float | None = MAX_JUMP,
@@ -200,7 +207,11 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         if self.lays:
             self._range, highest, grid = (0.0, ANY[1]), 1.0, first_amounts()
             self._most = ANY[1] if max_bid is None else amount_of(owner, "max_bid", max_bid)
-            settings = {"guarded": guarded, "algorithm": algorithm, "budget": budget}
+            settings: dict[str, Any] = {
+                "guarded": guarded,
+                "algorithm": algorithm,
+                "budget": budget,
+            }
             settings |= {"target": target, "campaigns": campaigns}
             _check_without_grid(owner, at_most_value, settings)
         elif value_range is None:
@@ -868,7 +879,13 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         sets = self._accounts.sets.items()
         return {name: Campaign(self, name, one) for name, one in sets if name is not None}
 
-    def campaign(self, name: str, *, budget: Any = None, target: Any = None) -> Campaign:
+    def campaign(
+        self,
+        name: str,
+        *,
+        budget: BudgetLike | Sequence[BudgetLike] | None = None,
+        target: TargetLike | Sequence[TargetLike] | None = None,
+    ) -> Campaign:
         """Add a campaign to a bidder that was made with `campaigns`.
 
         It begins with what the others have learned, and has limits of its own. A campaign that has

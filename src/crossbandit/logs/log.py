@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
+from crossbandit.core.types import Ties
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs import files
@@ -533,7 +534,8 @@ def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
-FORMATS = ("auto", *files.KINDS, *EXCHANGES)
+LogFormat = Literal["auto", "csv", "jsonl", "parquet", "openrtb", "google", "ipinyou", "prebid"]
+FORMATS: tuple[LogFormat, ...] = get_args(LogFormat)
 _AMOUNTS = ("price", "bid", "reserve")  # all in the unit `price_unit`
 
 
@@ -589,14 +591,14 @@ class AuctionLog:
 
     data: Any = field(repr=False)
     _: KW_ONLY
-    format: str = "auto"
+    format: LogFormat = "auto"
     columns: Mapping[str, str | int] = field(default_factory=dict)
     classes: Sequence[str | int] = ()
     highest_value: float | None = None
     limit: int | None = None
     max_bad: int = 100
-    value_unit: str | None = None
-    price_unit: str | None = None
+    value_unit: files.Unit | None = None
+    price_unit: files.Unit | None = None
     timezone: str = "UTC"
     partitions: bool = False
     sort_by: str | int | None = None
@@ -608,7 +610,7 @@ class AuctionLog:
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
     remarks: tuple[str, ...] = field(init=False, repr=False)  # what was made of the lines
-    ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
+    ties: Ties | None = field(init=False, repr=False)  # what the format says about equal bids
     identified: bool = field(init=False, repr=False)  # whether an id shows repeated auctions
     needs_price: bool = field(init=False, default=False, repr=False)  # see `with_prices`
 

@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.core.backends import Pool
+    from crossbandit.core.backends import BackendName, Pool
     from crossbandit.core.types import Integers
     from crossbandit.environments import Environment
+    from crossbandit.environments.simulation.run import RecordKind
     from crossbandit.studies.plan import Cell, Study
 
 
@@ -98,7 +99,7 @@ def _simulate(cell: Cell) -> CellResult:
     environment = _environment(cell.environment, cell.seed if draws_table_per_seed(data) else 0)
     algorithm = from_json(json.loads(cell.algorithm))
     horizon = horizon_of(environment)
-    record = "full" if horizon <= _FULL_ROUNDS else "thin"
+    record: RecordKind = "full" if horizon <= _FULL_ROUNDS else "thin"
     began = time.perf_counter()
     run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
     seconds = time.perf_counter() - began
@@ -315,7 +316,7 @@ def run(
     directory: str | Path,
     *,
     jobs: int | None = None,
-    backend: str = "local",
+    backend: BackendName = "local",
     address: str | None = None,
     progress: Callable[[StudyProgress], None] | None = None,
 ) -> RunSummary:

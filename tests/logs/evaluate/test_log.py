@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.applications.bidding.auctions import AuctionRules
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog
 from crossbandit.logs.evaluate import CensoredLog, evaluate, open_censored
@@ -29,7 +30,7 @@ AUCTION = st.tuples(
     st.sampled_from([0.0, 2.0, 2.5]),
 )
 def test_what_is_known_is_true_and_all_that_is(
-    rows: list[tuple[int, int, bool, int]], ties: str, reserve: float
+    rows: list[tuple[int, int, bool, int]], ties: Ties, reserve: float
 ) -> None:
     """Against a brute force over all prices that fit what was seen."""
     bids, prices, told, tried = (np.array(column) for column in zip(*rows, strict=True))
@@ -67,7 +68,7 @@ def test_what_is_known_is_true_and_all_that_is(
     ],
 )
 def test_the_feedback_is_seen_from_the_prices(
-    won: list[int], told: list[int], feedback: str
+    won: list[int], told: list[int], feedback: Feedback
 ) -> None:
     prices = np.where(told, np.where(won, 1.0, 3.0), np.nan)
     log = CensoredLog([5.0] * len(won), [2.0] * len(won), won, prices)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.streams import stream
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import reject
 from crossbandit.limits.periods import lasting
 from crossbandit.logs.files import NO_PRICE
@@ -179,7 +180,7 @@ class Replay:
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
     rules: AuctionRules
-    feedback: str
+    feedback: Feedback
     seeds: tuple[int, ...]
     points: Integers
     values: Floats
