@@ -271,7 +271,7 @@ PROBLEMS: dict[str, Refusal] = {
     "no graph": (
         lambda: Problem("ring", contexts=2),  # type: ignore[arg-type]
         InvalidParameterError,
-        r"'graph' parameter of Problem must be a FeedbackGraph, or its matrix of 0 and 1. Got 'ring'",
+        r"'graph' parameter of Problem must be a FeedbackGraph, or its matrix.* Got 'ring'",
     ),
     "neither contexts nor features": (
         lambda: Problem(G),
@@ -410,7 +410,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "table: no graph": (
         lambda: from_table(LOSSES, None),  # type: ignore[arg-type]
         InvalidParameterError,
-        "'graph' parameter of from_table must be a FeedbackGraph, or its matrix of 0 and 1. Got None",
+        "'graph' parameter of from_table must be a FeedbackGraph, or its matrix.* Got None",
     ),
     "table: a law of other contexts": (
         lambda: from_table(LOSSES, G, FiniteContexts(5)),
@@ -445,7 +445,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: no graph": (
         lambda: from_coefficients(COEFFICIENTS, "ring", FEATURES),
         InvalidParameterError,
-        "'graph' parameter of from_coefficients must be a FeedbackGraph, or its matrix of 0 and 1. Got 'ring'",
+        "'graph' parameter of from_coefficients must be a FeedbackGraph, or its matrix.* Got 'ring'",
     ),
     "coefficients: features of words": (
         lambda: from_coefficients(COEFFICIENTS, G, "ab"),
@@ -525,7 +525,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "switching: no graph": (
         lambda: switching("ring", 100),  # type: ignore[arg-type]
         InvalidParameterError,
-        "'graph' parameter of switching must be a FeedbackGraph, or its matrix of 0 and 1. Got 'ring'",
+        "'graph' parameter of switching must be a FeedbackGraph, or its matrix.* Got 'ring'",
     ),
     "switching: two arms": (
         lambda: switching(graphs.complete(2), 100),

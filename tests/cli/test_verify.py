@@ -186,7 +186,7 @@ def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path) -> None:
 
 def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path) -> None:
     verify("--out", tmp_path)
-    verify("--quick", "--rate", "--jobs", 3, "--out", tmp_path)
+    verify("--quick", "--only", "the rate in", "--jobs", 3, "--out", tmp_path)
     assert [one["effort"] for one in asked] == [Effort.FULL, Effort.QUICK]
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
@@ -202,12 +202,6 @@ def test_a_foreign_folder_is_left_alone(asked: list[dict[str, object]], tmp_path
     assert isinstance(refused.exception, ResultsError)
     assert "'thesis.tex'" in str(refused.exception)
     assert len(asked) == 2
-
-
-def test_the_rate_and_some_statements_exclude_each_other(asked: list[dict[str, object]]) -> None:
-    result = verify("--rate", "--only", "Lemma 9")
-    assert isinstance(result.exception, InvalidParameterError)
-    assert asked == []
 
 
 def test_an_unknown_statement_is_a_sentence() -> None:
@@ -231,7 +225,6 @@ def test_another_algorithm_is_checked_by_its_declaration(tmp_path: Path) -> None
         (["--algorithm", "exp9"], "There is no algorithm 'exp9'"),
         (["--algorithm", "{"], "--algorithm must be an id, such as exp3-ix, or a JSON object"),
         (["--algorithm", "ucb-n"], "an algorithm that declares its estimator. Got UcbN"),
-        (["--algorithm", "exp3-ix", "--rate"], "--rate checks the rate of cross-graph"),
     ],
 )
 def test_an_algorithm_that_cannot_be_checked_is_refused(

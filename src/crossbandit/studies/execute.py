@@ -132,8 +132,8 @@ def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[st
     >>> chosen_parameters(PerContextExp3(), environment)["eta"]
     0.698...
     """
-    given = {name: value for name, value in algorithm.to_json().items() if value is not None}
-    del given["id"]
+    own = algorithm.to_json()
+    given = {name: value for name, value in own.items() if name != "id" and value is not None}
     for method in ("parameters", "learning_rate"):
         rule = getattr(algorithm, method, None)
         if inspect.ismethod(rule) and list(inspect.signature(rule).parameters) == ["problem"]:
@@ -142,7 +142,8 @@ def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[st
                 chosen = {"eta": chosen}
             chosen = chosen._asdict() if hasattr(chosen, "_asdict") else chosen
             if isinstance(chosen, Mapping):
-                given.update(chosen)
+                # A rule that several algorithms share returns 0 for what one of them lacks.
+                given |= {name: value for name, value in chosen.items() if name in own}
     return {name: _plain(value) for name, value in given.items()}
 
 

@@ -203,7 +203,7 @@ def _entries(sweeps: Sequence[Sweep]) -> Claim:
         for entry in column(sweep, method, fewest_seeds=len(HORIZON.seeds)).values()
     ]
     total = sum(len(row) for sweep in SWEEPS for row in sweep.entries.values())
-    name = "Every table entry is the paper's"
+    name = "Every table entry agrees with the paper's"
     expected = "within 4 %, or the sum of both half-widths"
     if not judged:
         return _not_judged(name, expected, "no entry has all the seeds of the paper")

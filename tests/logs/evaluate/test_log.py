@@ -154,7 +154,7 @@ def test_ties_both_ways_are_counted_and_leave_the_exact_part() -> None:
         assert [one.tolist() for one in found] == [known, wins], amount
     # What is told of the price is kept for estimates.
     assert log.price_high[:4].tolist() == [3.0, np.nextafter(3.0, 4.0), 2.0, 5.0]
-    result = evaluate(log, shadings=[4 / 9])
+    result = evaluate(log, fractions=[4 / 9])
     assert "in 1 auctions that you won and in 1 that you lost" in " ".join(result.notes)
     one = result["the log's own bids"]
     assert one.known.share == 1
@@ -179,11 +179,11 @@ def test_a_path_or_a_frame_stands_for_what_is_read_from_it(tmp_path: Path) -> No
     columns = {"bid": "mine", "won": "won"}
     opened = AuctionLog(path, columns=columns)
     read = open_censored(opened)
-    direct = evaluate(read.log, shadings=[0.4])
+    direct = evaluate(read.log, fractions=[0.4])
     for source in (path, str(path), opened):
-        found = evaluate(source, shadings=[0.4], columns=columns)
+        found = evaluate(source, fractions=[0.4], columns=columns)
         assert found.results == direct.results
         assert found.notes[0].startswith("1 of 501 lines was left out: ")
         assert "line 502" in found.notes[0]
         assert {*direct.notes, *read.notes} < {*found.notes}
-    assert evaluate(frame, shadings=[0.4], columns=columns).results == direct.results
+    assert evaluate(frame, fractions=[0.4], columns=columns).results == direct.results

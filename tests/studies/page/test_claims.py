@@ -6,7 +6,7 @@ from crossbandit.studies.paper import Claim, Status
 from tests.studies.page.frames import Change, as_published, changed, unchanged
 
 NAMES = (
-    "Every table entry is the paper's",
+    "Every table entry agrees with the paper's",
     "Ours has the lowest regret at every point",
     "Ours: log-log slope in T",
     "Ours: log-log slope in α",

@@ -41,6 +41,7 @@ RESULTS = [
     result("Lemma 1 (A & B)", figure=FIGURE),
     result("Lemma 2", passed=False, note="It's <false>"),
     result("Lemma 3", as_written=False, figure=LAYERS),
+    result("Lemma 5", passed=False, ran=False, note="OverflowError"),
     result("Lemma 4", judged=False, note="The paper says nothing here."),
 ]
 FACTS = [("Command", "crossbandit verify")]
@@ -52,21 +53,24 @@ def page() -> str:
 
 
 def test_the_lead_counts_what_was_judged(page: str) -> None:
-    assert "2 of 3 checks passed, 1 failed; 1 holds only in a corrected form." in page
+    assert (
+        "2 of 4 checks passed, 1 failed, 1 could not run; 1 holds only in a corrected form." in page
+    )
 
 
 def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:
     body = page.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = body.split("<tr>")[1:]
     assert [row.split('class="status ')[1].split("<")[0] for row in rows] == [
-        'met">passed',
         'not-met">failed',
+        'not-met">could not run',
+        'met">passed',
         'not-judged">corrected',
         'not-judged">measured',
     ]
-    assert "Lemma 1 (A &amp; B)" in rows[0]
-    assert "1,234 instances" in rows[0]
-    assert "It\N{RIGHT SINGLE QUOTATION MARK}s &lt;false&gt;" in rows[1]
+    assert "Lemma 1 (A &amp; B)" in rows[2]
+    assert "1,234 instances" in rows[2]
+    assert "It\N{RIGHT SINGLE QUOTATION MARK}s &lt;false&gt;" in rows[0]
 
 
 def test_every_figure_has_a_place_and_its_data(page: str) -> None:

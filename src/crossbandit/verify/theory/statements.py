@@ -62,6 +62,7 @@ class CheckResult:
         note: An interpretation, a counterexample, the smallest constant that held, or an error.
         figure: A figure to show beside the line, or None.
         judged: False if the paper makes no statement here; `note` has the reason.
+        ran: Whether the check came to its end. If not, `note` has the error.
         as_written: False if the statement is false as written: `note` has a counterexample, and a
             correction was checked.
     """
@@ -75,14 +76,15 @@ class CheckResult:
     figure: Chart | None = None
     judged: bool = True
     as_written: bool = True
+    ran: bool = True
 
     @property
     def verdict(self) -> str:
-        """The result in a word: "passed", "corrected", "measured" or "failed"."""
+        """The result: "passed", "corrected", "measured", "failed" or "could not run"."""
         if not self.judged:
             return "measured"
         if not self.passed:
-            return "failed"
+            return "failed" if self.ran else "could not run"
         return "passed" if self.as_written else "corrected"
 
     @property
@@ -132,7 +134,7 @@ def failed(failure: CheckResult, error: Exception) -> CheckResult:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}, line {frame.lineno}"
     note = f"{type(error).__name__}: {error} ({place})"
-    return replace(failure, worst="the check ended with an error", note=note)
+    return replace(failure, worst="the check ended with an error", note=note, ran=False)
 
 
 ROUNDING = 1e-12

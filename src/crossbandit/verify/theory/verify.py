@@ -142,6 +142,7 @@ _COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "a
 _STYLES = {
     "measured": "not-judged",
     "failed": "not-met",
+    "could not run": "not-met",
     "passed": "met",
     "corrected": "not-judged",
 }
@@ -176,17 +177,23 @@ def page(
         kind="verification",
         charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
         tally=tally(results),
-        lines=[(result, _STYLES[result.verdict], result.verdict) for result in results],
+        lines=[(one, _STYLES[one.verdict], one.verdict) for one in worst_first(results)],
         facts=list(facts),
     )
 
 
+def worst_first(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return the checks that failed, those that could not run, and the others in their order."""
+    places = {"failed": 0, "could not run": 1}
+    return sorted(results, key=lambda one: places.get(one.verdict, len(places)))
+
+
 def tally(results: Sequence[CheckResult]) -> str:
     """Return how many checks passed, failed and were corrected, in a sentence."""
-    judged = [result.passed for result in results if result.judged]
-    said = f"{sum(judged)} of {len(judged)} checks passed"
-    if not all(judged):
-        said += f", {judged.count(False)} failed"
+    judged = [result.verdict for result in results if result.judged]
+    bad = {word: judged.count(word) for word in ("failed", "could not run")}
+    said = f"{len(judged) - sum(bad.values())} of {len(judged)} checks passed"
+    said += "".join(f", {count} {word}" for word, count in bad.items() if count)
     corrected = sum(not result.as_written for result in results)
     if corrected:
         said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} only in a corrected form"
