@@ -445,7 +445,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "coefficients: no graph": (
         lambda: from_coefficients(COEFFICIENTS, "ring", FEATURES),
         InvalidParameterError,
-        "'graph' parameter of from_coefficients must be a FeedbackGraph, or its matrix.* Got 'ring'",
+        "'graph' parameter of from_coefficients must be a FeedbackGraph, or .* Got 'ring'",
     ),
     "coefficients: features of words": (
         lambda: from_coefficients(COEFFICIENTS, G, "ab"),

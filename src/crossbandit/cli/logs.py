@@ -155,7 +155,8 @@ class LogOptions:
             says; or as in the log, for evaluate; otherwise win]
         value_unit: Unit of the values. All amounts become units of money for one impression.
         price_unit: Unit of prices, bids and reserves; likewise.
-        currency (CODE): Currency to keep, if notices have several.
+        currency (CODE): Currency of the amounts, such as USD; if notices have several, the one to
+            keep.
         price_loss (CODE): A code of losses that are about the price; may be repeated. [default: as
             the format says]
         sort_by (COLUMN): Column of times or numbers to sort the lines by.
@@ -550,17 +551,18 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
         )
     with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
-        paths = write(result, what.out, read=read, log=log.name, command=command)
+        named = {"log": log.name, "command": command, "currency": log.currency or ""}
+        paths = write(result, what.out, read=read, **named)
         if not what.quiet:
-            _print_evaluation(result, read)
+            _print_evaluation(result, read, log.currency or "")
             terminal.say_paths(paths)
 
 
-def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
+def _print_evaluation(result: Evaluation, read: ReadLog[object], currency: str) -> None:
     from crossbandit.core.report.terminal import show
     from crossbandit.logs.evaluate.page import answer, by_propensities, earned
 
-    terminal.say(answer(result))
+    terminal.say(answer(result, currency))
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):

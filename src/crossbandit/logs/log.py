@@ -329,12 +329,10 @@ def open_log(log: AuctionLog) -> files.OpenedSource:
     source = find_source(log.data, kind, partitions=log.partitions)
     form = find_format(log.format, source)
     if form is None:
-        options = {"currency": "--currency", "price_losses": "--price-loss"}
-        given = next((name for name in options if getattr(log, name) is not None), None)
-        if given:
+        if log.price_losses is not None:
             raise LogError(
-                f"{source.name} is not read as notices of an exchange, so {options[given]} "
-                f"({given}=... in Python) means nothing. Leave it out, or give the format: "
+                f"{source.name} is not read as notices of an exchange, so --price-loss "
+                "(price_losses=... in Python) means nothing. Leave it out, or give the format: "
                 f"{', '.join(EXCHANGES)}."
             )
         columns = source.columns
@@ -575,7 +573,8 @@ class AuctionLog:
         sort_by: A column of times or numbers by which the lines are sorted; None leaves them in
             their order.
         by: A column by which `split` separates the log.
-        currency: For notices of an exchange, which currency is kept, such as "EUR".
+        currency: The currency of the amounts, such as "EUR", for pages. Of notices of an exchange,
+            only those in this currency are kept.
         price_losses: For notices of an exchange, the codes of losses that a higher bid would have
             prevented; None for the usual ones.
 

@@ -422,6 +422,7 @@ def replay(
         limits=limited or None,
         delay=late,
         campaigns=0 if column is None else campaigns,
+        currency=log.currency or "",
     )
     doubts = tuple(find_warnings(result, survey, hindsight))
     for doubt in doubts:

@@ -171,6 +171,7 @@ class Replay:
             hindsight (one for all auctions, per band, per class), the one that earned most.
         limits: The limits, and the periods of the log; None without limits.
         delay: How many seconds after its bid the outcome of an auction came.
+        currency: The currency of the amounts; "" if it is not known.
         campaigns: How many campaigns there are, each with limits of its own; 0 if there is one set.
             `limits` are those of all together.
     """
@@ -193,6 +194,7 @@ class Replay:
     limits: ReplayLimits | None = None
     delay: float = 0.0
     campaigns: int = 0
+    currency: str = ""
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
