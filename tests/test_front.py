@@ -130,3 +130,8 @@ def test_everything_of_a_class_of_ones_own_is_listed() -> None:
             return 1
 
     assert {"extra", "settings", "bid"} <= public(Mine(bids=11, value_range=(0, 1), seed=1))
+
+
+def test_a_part_of_a_name_gets_a_suggestion() -> None:
+    with pytest.raises(AttributeError, match=r"Did you mean 'FirstPriceBidder'\?"):
+        cb.Bidder  # type: ignore[attr-defined]  # noqa: B018

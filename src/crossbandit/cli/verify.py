@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _VERDICTS = {
     "passed": "[green]passed[/]",
-    "corrected": "[yellow]corrected[/]",
     "measured": "[dim]measured[/]",
     "failed": "[bold red]failed[/]",
     "could not run": "[bold red]could not run[/]",
@@ -40,7 +39,7 @@ class VerifyOptions:
 
     Attributes:
         quick: Check fewer instances and shorter runs: less than a minute.
-        only (TEXT): Check only some statements, such as "Lemma 13", or "the rate": regret over T,
+        only (TEXT): Check only some statements, such as "Equation 2", or "the rate": regret over T,
             alpha and M.
         algorithm (ID): Check another algorithm against the estimator that it declares: an id, or
             the JSON form. [default: cross-graph, against the paper]
@@ -147,8 +146,6 @@ def _print(
         _print_notes(console, heading, said)
     if quiet:
         return
-    corrected = [result for result in results if not result.as_written]
-    _print_notes(console, "False as written; a correction was checked:", corrected)
     measured = [result for result in results if not result.judged]
     _print_notes(console, "Measured, not judged:", measured)
     bounds = [result for result in results if result.statement == PROVED_BOUND]

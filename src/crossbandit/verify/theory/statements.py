@@ -59,12 +59,10 @@ class CheckResult:
         instances: The number of instances.
         worst: The worst case, as text: "left/right at most 0.93", "largest difference 2e-16".
         passed: Whether the statement held in all instances.
-        note: An interpretation, a counterexample, the smallest constant that held, or an error.
+        note: An interpretation, the smallest constant that held, or an error.
         figure: A figure to show beside the line, or None.
         judged: False if the paper makes no statement here; `note` has the reason.
         ran: Whether the check came to its end. If not, `note` has the error.
-        as_written: False if the statement is false as written: `note` has a counterexample, and a
-            correction was checked.
     """
 
     statement: str
@@ -75,17 +73,16 @@ class CheckResult:
     note: str = ""
     figure: Chart | None = None
     judged: bool = True
-    as_written: bool = True
     ran: bool = True
 
     @property
     def verdict(self) -> str:
-        """The result: "passed", "corrected", "measured", "failed" or "could not run"."""
+        """The result: "passed", "measured", "failed" or "could not run"."""
         if not self.judged:
             return "measured"
-        if not self.passed:
-            return "failed" if self.ran else "could not run"
-        return "passed" if self.as_written else "corrected"
+        if self.passed:
+            return "passed"
+        return "failed" if self.ran else "could not run"
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -219,12 +216,12 @@ _PROOFS = (
     ("Lemma 10", Proof("OnePair.v", "lemma10_bias1")),
     ("Lemma 11", Proof("Biases.v", "lemma11_bias2_regular")),
     ("Lemma 12", Proof("Biases.v", "lemma12_bias3_regular")),
-    ("Lemma 13 (", Proof("Biases.v", "lemma13_bias4_regular")),
-    ("Lemma 13, proof", Proof("Corrections.v", "lemma13_last_step_fails")),
+    ("Lemma 13", Proof("Biases.v", "lemma13_bias4_regular")),
+    ("Lemma 13", Proof("Corrections.v", "lemma13_last_step_fails")),
     ("Lemma 14", Proof("Biases.v", "lemma14_bias4_special")),
-    ("Lemma 15 (", Proof("Biases.v", "lemma15_cancellation")),
-    ("Lemma 15, proof (Delta", Proof("Corrections.v", "lemma15_sign_fails")),
-    ("Lemma 15, proof (Delta", Proof("Corrections.v", "lemma15_signs")),
+    ("Lemma 15", Proof("Biases.v", "lemma15_cancellation")),
+    ("Lemma 15", Proof("Corrections.v", "lemma15_sign_fails")),
+    ("Lemma 15", Proof("Corrections.v", "lemma15_signs")),
     ("Lemma 16", Proof("Ftrl.v", "lemma16_ftrl_shift")),
     ("Appendix K (away-mass", Proof("LocalNorms.v", "quad_mean")),
     ("Appendix L", Proof("Assembly.v", "algorithm2_regret")),
