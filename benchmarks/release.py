@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tomllib
 import venv
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ def main() -> None:
     """Print the list."""
     held = []
     with TemporaryDirectory() as folder:
-        for point, holds in (*points(), *built(Path(folder))):
+        for point, holds in chain(points(), built(Path(folder))):
             print(f"{'yes' if holds else 'NO ':3}  {point}", flush=True)
             held.append(holds)
     if "urls" not in settings()["project"]:

@@ -98,5 +98,5 @@ def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
     with first[1].open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["passed"] for row in rows] == ["True", "False", "True", "False", "True"]
-    assert [row["judged"] for row in rows] == ["True", "True", "True", "False"]
+    assert [row["judged"] for row in rows] == ["True", "True", "True", "True", "False"]
     assert rows[1]["note"] == "It's <false>"
