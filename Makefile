@@ -52,12 +52,12 @@ test: build
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports --no-logo & $(BIN)/mypy && wait $$!
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup
 endif
 
 # In copies of the tree: a build with other options is not noticed as another one.
 COPY = mkdir -p $@ && git ls-files -z --cached --others --exclude-standard | tar c --null -T - | tar x -C $@
-PYTEST = PYTHONPATH=$(CURDIR)/$@/src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8
+PYTEST = PYTHONPATH=$(CURDIR)/$@/src $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup
 OUTSIDE = tests/algorithms/learners/test_checkpoints.py tests/algorithms/learners/test_many.py tests/algorithms/learners/test_snapshots.py \
   tests/algorithms/learners/test_tokens.py tests/applications/test_short_tokens.py tests/limits/test_pacer.py
 

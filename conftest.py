@@ -1,6 +1,7 @@
-"""Settings for all tests: compiled cores, reproducible Hypothesis, no window system."""
+"""Settings for all tests: compiled cores, reproducible Hypothesis, no window system, interrupts."""
 
 import os
+import signal
 from typing import IO, Any
 
 import pytest
@@ -12,6 +13,7 @@ load_all()  # or pytest, looking for doctests, would import their sources instea
 os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.load_profile("project")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
 
 
 def pytest_report_header() -> str:

@@ -175,7 +175,7 @@ Qed.
 (** Theorem 1 in explicit form, for whole epochs. *)
 Theorem algorithm2_regret (m : nat) :
   Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi <=
-    bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota.
+    bound2 (INR #|A|) (INR (alpha G)) (mutual G) eta gamma rho beta n m iota.
 Proof.
 have -> : Reg nu G loss (algorithm2 C G eta gamma rho beta n) (2 * n * m.+1) pi
   = value (2 * n.-1.+1 + 2 * n * m) 0 (mem z z z (fun=> 1) None (fun=> 0) (fun=> 0) 1 0).

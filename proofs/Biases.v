@@ -90,7 +90,7 @@ apply: (Rle_trans _ (2 * u a * / u a)); first by apply: Rmult_le_compat_r; lra.
 by apply: Req_le; field; have := u0 a; lra.
 Qed.
 
-(** What the special arm is fed on average is bounded. *)
+(** That of the special arm lies between 0 and beta / gamma. *)
 Lemma g_special i : j = Some i -> 0 <= g i <= beta / gamma.
 Proof.
 move=> ji; rewrite /g /b ji eqxx; have ii := iu i; have [l0 l2] := lam02 i; have wi := w0 i.
@@ -148,7 +148,8 @@ rewrite (rsum_eql (P := fun a => a != i) (Q := reg)); first by ring.
 by move=> a; rewrite /reg ji eq_sym.
 Qed.
 
-(** The mean quadratic error of the special arm, by the mass away from it. *)
+(** The mean of [Qaway] is at most gamma times the mass away from the special arm over its
+    denominator. *)
 Lemma E_Qaway : E0 (fun d => Qaway pt (phi d) j) <= gamma * away pt.
 Proof.
 rewrite /Qaway /away; case ji: j => [i|]; last first.

@@ -128,7 +128,7 @@ Qed.
 Lemma E_ext f g : (forall h, size h = N -> f h = g h) -> E f = E g.
 Proof. by move=> fg; apply: EP_ext => e se; exact: fg. Qed.
 
-(** They are monotone. *)
+(** Expectations are monotone. *)
 Lemma E_le f g : (forall h, size h = N -> f h <= g h) -> E f <= E g.
 Proof. by move=> fg; apply: EP_le => // e se; exact: fg. Qed.
 
@@ -284,7 +284,7 @@ Qed.
 
 (** The regret of a path. *)
 Definition arms (h : path C V) : path C A := [seq (x.1, act x.2) | x <- h].
-(** It is a sum over rounds. *)
+(** Regret is a sum over rounds. *)
 Lemma regret_path h t : regret loss pi t (arms h) =
   \rsum_(i < size h) (loss (t + i) (context h i) (arm h i)
     - loss (t + i) (context h i) (pi (context h i))).

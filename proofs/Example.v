@@ -17,6 +17,7 @@ rewrite -(cards1 true); apply: (@leq_bigmax_cond _ (fun S : {set bool} => indep 
 by apply/forall_inP => a /set1P ->; apply/forall_inP => b /set1P ->.
 Qed.
 
+(** Theorem 1 for this example, with its numbers. *)
 Example two_arms (T : nat) : (0 < T)%N ->
   let iota := ln (4 * INR T) in
   let n := Z.to_nat (up (3 / 8 * iota * sqrt (INR T / (1 + ln 2)))) in

@@ -17,7 +17,17 @@ Proof. by rewrite -exp_plus -exp_0; congr exp; ring. Qed.
 Lemma ln_mono x y : 0 < x -> x <= y -> ln x <= ln y.
 Proof. by move=> x0 [h|->]; [apply: Rlt_le; exact: ln_increasing | lra]. Qed.
 
-(** The logarithm of a ratio. *)
+(** The graph sum is at most alpha times a logarithm. *)
+Lemma graph_sum_le K al (both : bool) rho : 0 <= al -> 0 < rho <= K ->
+  graph_sum K al both rho <= 2 * al * (1 + ln (K / rho)).
+Proof.
+move=> al0 [r0 rK]; have l0 : 0 <= ln (K / rho).
+  rewrite -ln_1; apply: ln_mono; first by lra.
+  by apply: (Rmult_le_reg_r rho) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra.
+by rewrite /graph_sum; case: both; [nra | exact: Rmin_r].
+Qed.
+
+(** The logarithm of a ratio is a difference. *)
 Lemma ln_div x y : 0 < x -> 0 < y -> ln (x / y) = ln x - ln y.
 Proof. by move=> x0 y0; rewrite /Rdiv ln_mult // ?ln_Rinv //; exact: Rinv_0_lt_compat. Qed.
 
@@ -37,7 +47,7 @@ have h1 : exp (y * d) * (1 + (y - y * d)) <= exp y.
 by nra.
 Qed.
 
-(** Powers of exp. *)
+(** A power of exp x is exp of a multiple of x. *)
 Lemma pow_exp x n : exp x ^ n = exp (INR n * x).
 Proof.
 elim: n => [|n IH]; first by rewrite /INR Rmult_0_l exp_0.
@@ -49,18 +59,18 @@ Lemma exp_double x b : exp x <= b -> exp (2 * x) <= b * b.
 Proof. by move=> h; have := exp_pos x; rewrite (_ : 2 * x = x + x); [rewrite exp_plus; nra | ring].
   Qed.
 
-(** A numerical bound. *)
+(** exp (1/64) is at most 64/63. *)
 Lemma exp_64th : exp (/ 64) <= 64 / 63.
 Proof. by have := exp_ineq1_le (- / 64); have := exp_pos (/ 64); have := exp_opp (/ 64); nra. Qed.
 
-(** A numerical bound of exp (4 kappa) for kappa = 1/8. *)
+(** exp (1/2), which is exp (4 kappa) for kappa = 1/8, is at most 5/3. *)
 Lemma exp_half : exp (/ 2) <= 5 / 3.
 Proof.
 have h := exp_64th; do 5 move/exp_double: h => h.
 by rewrite (_ : / 2 = 2 * (2 * (2 * (2 * (2 * / 64))))); lra.
 Qed.
 
-(** A numerical bound of e. *)
+(** e is at most 11/4. *)
 Lemma exp1_ub : exp 1 <= 11 / 4.
 Proof.
 have h := exp_64th; do 6 move/exp_double: h => h.

@@ -9,7 +9,7 @@ Open Scope R_scope.
 Global Arguments pow : simpl never.
 Global Arguments INR : simpl never.
 
-(** Addition and multiplication have the laws that sums over finite sets need. *)
+(** Addition is associative. With the next lemmas: what sums over finite sets need. *)
 Lemma RplusA : associative Rplus. Proof. by move=> x y z; ring. Qed.
 (** Addition commutes. *)
 Lemma RplusC : commutative Rplus. Proof. by move=> x y; ring. Qed.
@@ -83,16 +83,16 @@ Proof. exact: big_distrr. Qed.
 (** and one on the right. *)
 Lemma rsum_mulr P F (a : R) : (\rsum_(i | P i) F i) * a = \rsum_(i | P i) (F i * a).
 Proof. exact: big_distrl. Qed.
-(** A sum of sums. *)
+(** A sum of sums is two sums. *)
 Lemma rsum_split P F G : \rsum_(i | P i) (F i + G i) = \rsum_(i | P i) F i + \rsum_(i | P i) G i.
 Proof. exact: big_split. Qed.
-(** The sum of negatives. *)
+(** A minus sign moves out of a sum. *)
 Lemma rsum_opp P F : \rsum_(i | P i) (- F i) = - \rsum_(i | P i) F i.
 Proof.
 rewrite (eq_bigr (fun i => (-1) * F i)); last by move=> i _; ring.
 by rewrite -rsum_mull; ring.
 Qed.
-(** A sum of differences. *)
+(** A sum of differences is a difference of sums. *)
 Lemma rsum_sub P F G : \rsum_(i | P i) (F i - G i) = \rsum_(i | P i) F i - \rsum_(i | P i) G i.
 Proof. by rewrite rsum_split rsum_opp. Qed.
 
@@ -127,7 +127,7 @@ have : 0 <= \rsum_(i | P i && (i != i0)) F i by apply: rsum_ge0 => i /andP[/h hi
 lra.
 Qed.
 
-(** The sum of a constant. *)
+(** A sum of a constant counts its indices. *)
 Lemma rsum_const P (a : R) : \rsum_(i | P i) a = INR #|[pred i | P i]| * a.
 Proof.
 rewrite big_const; elim: #|_| => [|n IH]; first by rewrite /= /INR; lra.
@@ -140,10 +140,10 @@ Lemma rsum_exchange (I J : finType) (P : pred I) (Q : pred J) (F : I -> J -> R) 
   \rsum_(i | P i) \rsum_(j | Q j) F i j = \rsum_(j | Q j) \rsum_(i | P i) F i j.
 Proof. exact: exchange_big. Qed.
 
-(** A sum over two values. *)
+(** A sum over the Booleans has two terms. *)
 Lemma rsum_bool (g : bool -> R) : \rsum_(b : bool) g b = g true + g false.
 Proof. exact: big_bool. Qed.
-(** The last term of a sum. *)
+(** The last term is taken out of a sum. *)
 Lemma rsum_recr n (F : nat -> R) : \rsum_(i < n.+1) F i = \rsum_(i < n) F i + F n.
 Proof. exact: big_ord_recr. Qed.
 

@@ -126,7 +126,7 @@ rewrite /norm (eq_bigr (fun=> 1)); last by move=> a _; rewrite /wexp /cum big_or
 by rewrite rsum_const Rmult_1_r.
 Qed.
 
-(** One more input. *)
+(** One more input is added. *)
 Lemma cumS t a : cum t.+1 a = cum t a + y t a.
 Proof. by rewrite /cum big_ord_recr. Qed.
 

@@ -39,7 +39,7 @@ Let ig : 0 < / gamma. Proof. exact: Rinv_0_lt_compat. Qed.
 (** Consequences of the conditions on the parameters. *)
 Lemma gamma_n : 2 / INR n <= gamma.
 Proof. by apply: (Rmult_le_reg_r (INR n)) => //; rewrite /Rdiv Rmult_assoc Rinv_l; lra. Qed.
-(** The bound of a path, from below. *)
+(** [B0] is at least (2 + beta) / gamma, and at least 4 n. *)
 Lemma B0_ge : 2 + beta <= B0 * gamma /\ 4 * INR n <= B0.
 Proof.
 have Bg : B0 * gamma = 2 * iota + INR n * beta by rewrite /B0; field; lra.
@@ -72,8 +72,9 @@ Definition inv (F F0 : table C A) (j : option A) :=
   (forall b, j = Some b -> ~~ G b b).
 
 (** All costs are non-negative. *)
-Lemma graph_sum_ge0 : 0 <= graph_sum (INR #|A|) (INR (alpha G)) rho.
+Lemma graph_sum_ge0 : 0 <= graph_sum (INR #|A|) (INR (alpha G)) (mutual G) rho.
 Proof.
+rewrite /graph_sum; case: (mutual G); first exact: pos_INR.
 have K1 : 1 <= INR #|A|.
   by rewrite (_ : 1 = INR 1) //; apply: le_INR; apply/leP; apply/card_gt0P; exists a0.
 apply: Rmin_glb; first by lra.
@@ -135,7 +136,7 @@ Let dwl : dist pair_law := pair_law_dist a0 eta dnu rho1 F0.
 
 (** The ideal input is still below [B0]. *)
 Definition okY (Y : table C A) : bool := [forall c, [forall a, geb B0 (Y c a)]].
-(** The test of a path is exact. *)
+(** The Boolean test says that all ideal inputs are at most [B0]. *)
 Lemma okYP Y : reflect (forall c a, Y c a <= B0) (okY Y).
 Proof.
 apply: (iffP forallP) => [h c a|h c].
@@ -306,7 +307,7 @@ apply: union_bound => // a; apply: chernoff_up => //; [|lra|have := exp1_ub; lra
 by move=> l; rewrite /obs; case: ifP => _; lra.
 Qed.
 
-(** So does the event of the selector. *)
+(** The event of the selector fails rarely, too. *)
 Lemma P_S : Pr pair_law n badS <= exp (- iota).
 Proof.
 rewrite /badS; case: pickP => [a _|_]; last by rewrite /Pr Ei_const //; exact: Rlt_le (exp_pos _).

@@ -20,7 +20,7 @@ Lemma indep_le S : indep S -> (#|S| <= alpha)%N.
 Proof. by move=> h; exact: (@leq_bigmax_cond _ (fun S : {set A} => indep S) (fun S => #|S|) S h).
   Qed.
 
-(** The Boolean test for independent sets. *)
+(** The Boolean test says that no edge is between two members. *)
 Lemma indepP (S : {set A}) : reflect (forall i j, i \in S -> j \in S -> i != j -> ~~ G i j)
   (indep S).
 Proof.
@@ -134,6 +134,65 @@ case: (Rle_dec (q k) (q i)) => h.
 exists k; split=> // j jV; case: (eqVneq j k) => [->|jk]; first by lra.
 have : q j <= q i by apply: hi; rewrite in_setD1 jk.
 by lra.
+Qed.
+
+(** If edges go both ways, arms of an independent set pay for all: the arm with the smallest [u] for
+    its neighbours, and so on. *)
+Lemma mutual_greedy (u : A -> R) (V : {set A}) : (forall i, i \in V -> w i + inw V i <= u i) ->
+  (forall i j, i \in V -> j \in V -> G i j -> G j i) ->
+  exists S : {set A}, [/\ S \subset V, indep S & \rsum_(i in V) (w i / u i) <= INR #|S|].
+Proof.
+have [n] := ubnP #|V|; elim: n V => // n IH V Vn hV both.
+case: (set_0Vmem V) => [->|[k kV]].
+  exists set0; split; first exact: sub0set.
+    by apply/indepP => i j; rewrite inE.
+  by rewrite big_set0 cards0; rewrite /INR; lra.
+have [i [iV hi]] := maxR (fun a => - u a) kV.
+pose V' := [set j in V | (j != i) && ~~ G j i].
+have V'V : V' \subset V by apply/subsetP => j; rewrite inE => /andP[].
+have iV' : i \notin V' by rewrite inE eqxx andbF.
+have V'n : (#|V'| < n)%N.
+  rewrite -ltnS; apply: leq_trans Vn; rewrite ltnS.
+  by apply: proper_card; apply/properP; split=> //; exists i.
+have [j jV'|j j' /(subsetP V'V) jV /(subsetP V'V)|S [SV' iS mS]] := IH V' V'n; last first.
+- have iSn : i \notin S by apply: contra iV'; exact: (subsetP SV').
+  exists (i |: S); split.
+  + by apply/subsetP => j; rewrite in_setU1 => /orP[/eqP->//|/(subsetP SV')/(subsetP V'V)].
+  + apply/indepP => a b; rewrite !in_setU1 => /orP[/eqP->|aS] /orP[/eqP->|bS] ab.
+    * by rewrite eqxx in ab.
+    * have := subsetP SV' _ bS; rewrite inE => /and3P[bV _]; apply: contra; exact: both.
+    * by have := subsetP SV' _ aS; rewrite inE => /and3P[].
+    * exact: (indepP _ iS).
+  rewrite cardsU1 iSn /= add1n S_INR.
+  have -> : \rsum_(j in V) (w j / u j) = \rsum_(j in V') (w j / u j)
+      + \rsum_(j | (j \in V) && (j \notin V')) (w j / u j).
+    rewrite (rsum_ID (fun j => j \in V) (fun j => j \in V')); congr Rplus.
+    by apply: eq_bigl => j; case jV': (j \in V'); rewrite ?andbF ?andbT // (subsetP V'V).
+  apply: Rplus_le_compat => //.
+  have inw0 : 0 <= inw V i by apply: rsum_ge0 => j _; exact: Rlt_le.
+  have ui := hV i iV; have u0 : 0 < u i by have := w0 i; lra.
+  apply: (Rle_trans _ (\rsum_(j | (j \in V) && (j \notin V')) (w j * / u i))).
+    apply: rsum_le => j /andP[jV _]; apply: Rmult_le_compat_l; first exact: Rlt_le.
+    by apply: Rinv_le_contravar => //; have := hi j jV; lra.
+  rewrite -rsum_mulr; apply: (Rmult_le_reg_r (u i)) => //; rewrite Rmult_assoc Rinv_l; last by lra.
+  rewrite Rmult_1_r Rmult_1_l; apply: Rle_trans ui.
+  have -> : w i = \rsum_(j | (j \in V) && (j == i)) w j.
+    rewrite (eq_bigl (pred1 i)); first by rewrite big_pred1_eq.
+    by move=> j /=; case: (eqVneq j i) => [->|_]; rewrite ?iV ?andbF.
+  rewrite /inw !(rsum_mkcondr (fun j => j \in V)) -rsum_split; apply: rsum_le => j jV.
+  by rewrite inE jV /=; have := w0 j; case: (j == i) => //=; case: (G j i) => //=; lra.
+- by move=> j'V; exact: both.
+apply: Rle_trans (hV j (subsetP V'V _ jV')); apply: Rplus_le_compat_l.
+apply: rsum_sub_le => [k' _|k' /andP[k'V' ->]]; first by have := w0 k'; lra.
+by rewrite (subsetP V'V).
+Qed.
+
+(** So the graph sum is at most alpha. *)
+Lemma mutual_sum (u : A -> R) (V : {set A}) : (forall i, i \in V -> w i + inw V i <= u i) ->
+  (forall i j, i \in V -> j \in V -> G i j -> G j i) -> \rsum_(i in V) (w i / u i) <= INR alpha.
+Proof.
+move=> hV both; have [S [_ /indep_le/leP/le_INR iS h]] := mutual_greedy hV both.
+exact: Rle_trans h iS.
 Qed.
 
 (** Lemma 4. [q] is any upper bound of the mass of the closed in-neighbourhood. *)

@@ -114,7 +114,7 @@ have -> : (1 - rho) * (m L a / (1 - rho)) = m L a by field; lra.
 by lra.
 Qed.
 
-(** Observation probabilities, by the mean policy. *)
+(** Observation probabilities are those of the mean policy. *)
 Lemma w_m L a : w L a = \rsum_(v | G v a) m L v.
 Proof.
 rewrite /KnownLaw.m rsum_exchange /KnownLaw.w; apply: eq_bigr => c _.
@@ -167,7 +167,7 @@ Qed.
 Definition reg L a := special_arm G (m L) != Some a.
 
 (** ** The graph sum *)
-Definition Gsum := graph_sum (INR #|A|) (INR (alpha G)) rho + 2.
+Definition Gsum := graph_sum (INR #|A|) (INR (alpha G)) (mutual G) rho + 2.
 
 (** One arm is an independent set. *)
 Lemma alpha_ge1 : 1 <= INR (alpha G).
@@ -184,11 +184,20 @@ apply: Rle_trans (m_ge (fun _ _ => 0) a0) _.
 by apply: (rsum_ge1 (P := xpredT)) => // a _; exact: (proj1 (m_dist _)).
 Qed.
 
+Let V := [set a | G a a].
+(** An arm with a self-loop is observed at least as often as its neighbourhood among them is played.
+    *)
+Lemma closed_le L i : i \in V -> m L i + inw G (m L) V i <= u L i.
+Proof.
+rewrite inE => ei; apply: (Rle_trans _ (w L i)); last by rewrite /KnownLaw.u; lra.
+rewrite w_m (rsum_D1 (P := fun v => G v i) (m L) ei); apply: Rplus_le_compat_l.
+by apply: rsum_sub_le => [v _|v /andP[_ /andP[-> ->]]] //; have := m_ge L v; have := rK0; lra.
+Qed.
+
 (** Lemma 4 for the arms with a self-loop. *)
 Lemma graph_sum_alpha L :
   \rsum_(a | G a a) (m L a / u L a) <= 2 * INR (alpha G) * (1 + ln (K / rho)).
 Proof.
-pose V := [set a | G a a].
 have m0 a : 0 < m L a by have := m_ge L a; have := rK0; lra.
 have al := alpha_ge1; have rk0 := rK0; have k0 := K0.
 have lnK : 0 <= ln (K / rho).
@@ -205,20 +214,22 @@ have mV0 : 0 < mass (m L) V by apply: (rsum_gt0 kV) => i _.
 have h := @lemma4_graph_inverse A G (m L) m0 (rho / K) rk0 (m_ge L) (u L) V.
 apply: (Rle_trans _ (2 * INR (alpha G) * (1 + ln (mass (m L) V / (rho / K))))).
   rewrite (eq_bigl (fun a => a \in V)); last by move=> a; rewrite inE.
-  apply: h; last by apply/set0Pn; exists k.
-  move=> i; rewrite inE => ei; apply: (Rle_trans _ (w L i)); last by rewrite /KnownLaw.u; lra.
-  rewrite w_m (rsum_D1 (P := fun v => G v i) (m L) ei); apply: Rplus_le_compat_l.
-  apply: rsum_sub_le => [v _|v /andP[_ /andP[-> ->]]] //; exact: Rlt_le.
+  by apply: h; [exact: closed_le | apply/set0Pn; exists k].
 apply: Rmult_le_compat_l; first by lra.
 apply: Rplus_le_compat_l; apply: ln_mono; first exact: Rdiv_lt_0_compat.
 have -> : K / rho = 1 / (rho / K) by field; lra.
 by apply: Rmult_le_compat_r => //; apply: Rlt_le; exact: Rinv_0_lt_compat.
 Qed.
 
-(** Each of them contributes at most 1, too. *)
+(** Each of them contributes at most 1, too; and if edges go both ways, all at most alpha. *)
 Lemma graph_sum_self L : \rsum_(a | G a a) (m L a / u L a) <= graph_sum (INR #|A|) (INR (alpha G))
-  rho.
+  (mutual G) rho.
 Proof.
+rewrite /graph_sum; case both: (mutual G).
+  rewrite (eq_bigl (fun a => a \in V)); last by move=> a; rewrite inE.
+  apply: mutual_sum => [a|a|a b]; [by have := m_ge L a; have := rK0; lra | exact: closed_le |].
+  rewrite !inE => aa bb ab; have /forallP/(_ a)/forallP/(_ b)/implyP := both.
+  by apply; rewrite aa bb ab.
 apply: Rmin_glb; last exact: graph_sum_alpha.
 have [mm _] := m_dist L.
 apply: (Rle_trans _ (\rsum_(a : A) 1)); last first.
@@ -597,8 +608,8 @@ by rewrite rsum_const Rmult_1_r /KnownLaw.K; congr INR; exact: eq_card.
 Qed.
 
 (** The same, as the function of the parameters that Statement defines. *)
-Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 (INR #|A|) (INR (alpha G)) eta gamma
-  rho beta T.
+Corollary known_explicit T : Reg nu G loss alg T pi <= bound1 (INR #|A|) (INR (alpha G)) (mutual G)
+  eta gamma rho beta T.
 Proof.
 apply: Rle_trans (known T) _; apply: Req_le; rewrite /bound1 /B /Gsum /D -/K /KnownLaw.K;
   congr (_ + _ * _).

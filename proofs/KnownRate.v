@@ -30,11 +30,12 @@ case: (Rle_dec 2 (sqrt (INR (alpha G) * INR T))) => big; last first.
     by apply: run_le => // L c; apply: (mixed_dist a0); lra.
   by rewrite sE in lks *; nra.
 have {}big : s = sqrt (INR (alpha G) * INR T) by rewrite /s Rmax_right.
-have gs_le := Rmin_r (INR #|A|) (2 * INR (alpha G) * (1 + ln (INR #|A| / x))).
+have gs_le := graph_sum_le (mutual G) (ltac:(lra) : 0 <= INR (alpha G))
+  (ltac:(lra) : 0 < x <= INR #|A|).
 have h := @known C A a0 nu G loss x x x x pi dn so l01 x0 x0.
 apply: Rle_trans (h _ _ _ T) _; [lra | lra | nra |].
-rewrite /B /Gsum /D /K; rewrite -/(graph_sum (INR #|A|) (INR (alpha G)) x) in gs_le.
-set gs := graph_sum (INR #|A|) (INR (alpha G)) x in gs_le *;
+rewrite /B /Gsum /D /K.
+set gs := graph_sum (INR #|A|) (INR (alpha G)) (mutual G) x in gs_le *;
   set a := INR (alpha G) in al gs_le big aT0 *; set k := INR #|A| in k1 lks gs_le *.
 have xs : x * s = 1 by rewrite /x; field; lra.
 have ss : s * s = a * INR T by rewrite big sqrt_sqrt.
@@ -54,7 +55,7 @@ have aTx : a * (INR T * x) = s.
 set l := ln k + ln s in gs_le *; have l0 : 0 <= l by rewrite /l; lra.
 have i0 : 0 < / (1 - x) <= 2.
   split; first by apply: Rinv_0_lt_compat; lra.
-  by rewrite -[2]Rinv_involutive; [apply: Rinv_le_contravar; lra | lra].
+  by rewrite -[2]Rinv_inv; apply: Rinv_le_contravar; lra.
 have -> : x ^ 2 / x = x by field; lra.
 have hB : x + (x + 2 * x) * ((gs + 2) / (1 - x)) + (x + 2 * x * (1 + 2 * x + x)) / (1 - x)
    <= x * (12 * a * (1 + l) + 25).

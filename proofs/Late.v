@@ -69,7 +69,7 @@ Qed.
 (** Regret from the next round on is that of shifted losses. *)
 Lemma regret_shift ls t h : regret ls pi t.+1 h = regret (fun r => ls r.+1) pi t h.
 Proof. by elim: h t => [|[c a] h IH] t //=; rewrite IH. Qed.
-(** The value of a copy does not depend on when it starts. *)
+(** From its second round on, a copy is one that starts D + 1 rounds later. *)
 Lemma V_shift t k s : V (own t) k 1 s = V (own (t + D.+1)) k 0 s.
 Proof.
 have e : (fun r => own t r.+1) = own (t + D.+1).

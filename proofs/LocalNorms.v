@@ -75,7 +75,7 @@ Hypothesis dp : dist p.
 Let y l a := th a * y_ideal t l c a.
 Let z l := if j is Some b then y l b else 0.
 
-(** The correction is bounded, *)
+(** The correction lies between 0 and beta, *)
 Lemma b_bd a : 0 <= b a <= beta.
 Proof. by rewrite /b; case: ifP => _; lra. Qed.
 

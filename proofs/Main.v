@@ -1,5 +1,5 @@
 (** The theorems, as stated in [Statement]. *)
-From Crossbandit Require Import FiniteSums Programs Retention KnownLaw KnownRate Rate.
+From Crossbandit Require Import FiniteSums Exponential Programs Retention KnownLaw KnownRate Rate.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -52,5 +52,25 @@ Theorem theorem1 : Theorem1.
 Proof.
 move=> C A nu G T dn so T0 K al iota n gamma loss pi l01; have a0 := some_arm pi dn; split;
   last exact: main_rate.
-by have g := @gamma_bd A a0 G T T0; apply: valid2 => //; rewrite /gamma /n /iota /al /K; lra.
+have lk : 0 <= ln K by rewrite -ln_1; apply: ln_mono; [lra | exact: K1].
+have at0 : 0 < al * INR T.
+  by apply: Rmult_lt_0_compat; [have := al1 a0 G; rewrite -/al | have := T1 T0]; lra.
+have i0 := iota_half a0 T0 (Rle_refl _); rewrite -/K -/iota in i0.
+have x0 : 0 < 3 / 8 * iota * sqrt (al * INR T / (1 + ln K)).
+  by apply: Rmult_lt_0_compat; [lra | apply: sqrt_lt_R0; apply: Rdiv_lt_0_compat; lra].
+have g := share_bd (ltac:(lra) : 0 < iota) x0; rewrite -/n -/gamma in g.
+by apply: valid2 => //; lra.
+Qed.
+
+(** Theorem 1, closed form, for the epoch length of the paper. *)
+Theorem theorem1_paper : Theorem1_paper.
+Proof.
+move=> C A nu G T CL iota dn so T0 c0 iT scale n gamma loss pi l01; have a0 := some_arm pi dn.
+split; last exact: paper_rate.
+have i0 := iota_half a0 T0 iT; have a1 := al1 a0 G; have t1 := T1 T0.
+have x0 : 0 < CL / 2 * scale.
+  apply: Rmult_lt_0_compat; first by lra.
+  by apply: sqrt_lt_R0; apply: Rmult_lt_0_compat; [apply: Rmult_lt_0_compat |]; lra.
+have g := share_bd (ltac:(lra) : 0 < iota) x0; rewrite -/n -/gamma in g.
+by apply: valid2 => //; lra.
 Qed.

@@ -60,7 +60,7 @@ Let d (ls : nat -> C -> A -> R) t c a := ls t c a - ls t c (pi c).
 Let V xi n t s := E (play nu G (mask xi) (l := l) n t s) (regret (mask xi) pi t).
 Let VM n t s := E (play_missing nu G loss delta (l := l) n t s) (regret loss pi t).
 
-(** Feedback is lost or is not. *)
+(** Whether feedback is lost is drawn from a distribution. *)
 Lemma coin_valid : dist (coin delta). Proof. by apply: coin_dist; lra. Qed.
 
 (** One round of a run with masked losses. *)

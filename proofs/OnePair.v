@@ -125,7 +125,7 @@ Lemma ideal_input_bd c a : 0 <= ideal_input c a - F0 c a <= 4 * B0.
 Proof. by rewrite /ideal_input; have h1 := inv1 c a; have h3 := YB c a; lra. Qed.
 
 Let phi sq a := RandomDenominators.phi nu (g G eta rho F0 a) gamma n sq.
-(** The error of a ratio that was clipped. *)
+(** [phi] is what the clipped ratio lacks to 1. *)
 Lemma phi_th sq a : phi sq a = 1 - theta sq a. Proof. by []. Qed.
 (** It is at most 1. *)
 Lemma phi1 sq a : Rabs (phi sq a) <= 1.

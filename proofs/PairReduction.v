@@ -60,7 +60,7 @@ Qed.
 Lemma keep_law cl f : \rsum_a (q s cl a * keep cl a f) = law cl f.
 Proof. exact: equation3_retained. Qed.
 
-(** Policies are distributions. *)
+(** The mean of a constant over the arms of a policy is that constant. *)
 Lemma q1 c (x : R) : \rsum_a (q s c a * x) = x.
 Proof. by rewrite -rsum_mulr (proj2 (q_dist eta rho01 a0 s c)); ring. Qed.
 

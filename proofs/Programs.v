@@ -6,7 +6,7 @@ Unset Strict Implicit.
 Unset Printing Implicit Defensive.
 Open Scope R_scope.
 
-(** The expectation of one program after another. *)
+(** The expectation of one program after another is an iterated one. *)
 Lemma E_bind X Y (m : prog X) (f : X -> prog Y) g : E (bind m f) g = E m (fun x => E (f x) g).
 Proof. by elim: m => //= I w k IH; apply: eq_bigr => i _; rewrite IH. Qed.
 

@@ -37,7 +37,7 @@ Let u0 a : 0 < u a. Proof. exact: u_gt0. Qed.
     *)
 Definition regular_sum (x : A -> R) := regular j w gamma x.
 Definition away_sum (x : A -> R) := away j w gamma x.
-Definition graph_bound := 2 * graph_sum (INR #|A|) (INR (alpha G)) rho + 6.
+Definition graph_bound := 2 * graph_sum (INR #|A|) (INR (alpha G)) (mutual G) rho + 6.
 
 (** The factor exp (4 kappa) by which a policy can change. *)
 Lemma ex4_bd : 1 <= ex4 <= 5 / 3.

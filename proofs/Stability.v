@@ -28,7 +28,7 @@ have zi : 0 <= Rabs (z i) <= / 2 by split; [exact: Rabs_pos | apply: Rabs_le; ha
 by have := exp_lin zi; have := exp_le (Rle_abs (z i)); lra.
 Qed.
 
-(** The second half: Jensen for exp. *)
+(** The second half of this, by Jensen's inequality for exp. *)
 Lemma N_lb : exp (- S) <= N.
 Proof.
 have [x0 x1] := dx; pose mu := ip x z.
@@ -160,7 +160,8 @@ rewrite -(dist_ip_const 2 dx); apply: rsum_le => a _.
 by apply: Rmult_le_compat_l => //; have := h02 a; lra.
 Qed.
 
-(** It is that of the regular arms, and the special arm by the mass away from it. *)
+(** It is the mean error of the regular arms, plus that of the special arm times the mass away from
+    it. *)
 Lemma ME : M = m1 + s * F.
 Proof.
 rewrite /m1 /s rsum_mulr -rsum_split /M /ip [RHS](rsum_mkcondr xpredT reg).

@@ -50,6 +50,9 @@ Definition strongly_observable := forall a, G a a \/ forall v, v != a -> G v a.
 Definition indep (S : {set A}) := [forall i in S, forall j in S, (i != j) ==> ~~ G i j].
 Definition alpha := \max_(S : {set A} | indep S) #|S|.
 
+(** Whether all edges between arms with self-loops go both ways. *)
+Definition mutual := [forall a, forall b, [&& G a a, G b b & G a b] ==> G b a].
+
 (** What playing [v] in round [t] shows: the losses of its out-neighbours, in every context. *)
 Definition see (t : nat) (v : A) (c : C) (a : A) : option R :=
   if G v a then Some (loss t c a) else None.
@@ -150,12 +153,13 @@ Definition algorithm2 : learner C A :=
   Learner (Memory zero zero zero (fun=> 1) None (fun=> 0) (fun=> 0) 1 0 None) policy2 learn2.
 End Algorithms.
 
-(** * The bounds, as functions of the number of arms, the independence number and the parameters *)
+(** * The bounds, as functions of the graph's size and the parameters *)
 Section Bounds.
-Variables (K alpha eta gamma rho beta : R).
+Variables (K alpha : R) (mutual : bool) (eta gamma rho beta : R).
 
-(** What the feedback graph costs: at most K, and at most alpha times a logarithm. *)
-Definition graph_sum := Rmin K (2 * alpha * (1 + ln (K / rho))).
+(** What the feedback graph costs: alpha if edges go both ways; if not, at most K, and at most alpha
+    times a logarithm. *)
+Definition graph_sum := if mutual then alpha else Rmin K (2 * alpha * (1 + ln (K / rho))).
 
 (** Algorithm 1, [T] rounds. *)
 Definition bound1 (T : nat) := ln K / eta + INR T * (rho
@@ -187,7 +191,7 @@ Definition Proposition2_explicit : Prop :=
   dist nu -> strongly_observable G ->
   0 < eta -> 0 < gamma -> 0 < rho < 1 -> gamma <= beta -> eta * (1 + beta) <= 3 * gamma ->
   regret_at_most nu G (algorithm1 nu G eta gamma rho beta) T
-    (bound1 (INR #|A|) (INR (alpha G)) eta gamma rho beta T).
+    (bound1 (INR #|A|) (INR (alpha G)) (mutual G) eta gamma rho beta T).
 
 Definition Proposition2 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat), dist nu -> strongly_observable G ->
@@ -201,7 +205,7 @@ Definition Theorem1_explicit : Prop :=
   iota <= 2 * (INR n * gamma) -> 2 <= INR n * gamma -> 36 * iota <= INR n ->
   kappa eta gamma beta n iota <= / 8 ->
   regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T
-    (bound2 (INR #|A|) (INR (alpha G)) eta gamma rho beta n m iota).
+    (bound2 (INR #|A|) (INR (alpha G)) (mutual G) eta gamma rho beta n m iota).
 
 Definition Theorem1 : Prop :=
   forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat),
@@ -212,3 +216,14 @@ Definition Theorem1 : Prop :=
   let gamma := Rmin (/ 2) (iota / (2 * INR n)) in
   regret_at_most nu G (algorithm2 C G (/ (64 * INR n)) gamma gamma (4 * gamma) n) T
     (48 * (sqrt (alpha * INR T * (1 + ln K)) * ln (2 * K * INR T))).
+
+(** Theorem 1 for the epoch length of the paper: L = C_L sqrt (alpha T iota), rounded up, where iota
+    is ln (2 K T) or more, such as C log (M K T). *)
+Definition Theorem1_paper : Prop :=
+  forall (C A : finType) (nu : C -> R) (G : rel A) (T : nat) (CL iota : R),
+  dist nu -> strongly_observable G -> (0 < T)%N -> 0 < CL -> ln (2 * INR #|A| * INR T) <= iota ->
+  let scale := sqrt (INR (alpha G) * INR T * iota) in
+  let n := Z.to_nat (up (CL / 2 * scale)) in
+  let gamma := Rmin (/ 2) (iota / (2 * INR n)) in
+  regret_at_most nu G (algorithm2 C G (/ (64 * INR n)) gamma gamma (4 * gamma) n) T
+    (Rmax (64 * CL) (36 / CL) * (scale * iota)).

@@ -14,8 +14,8 @@ Theorem theorem_tuning (C A : finType) (nu : C -> R) (G : rel A) (T n m : nat) (
   let L := 2 * INR n in
   let gamma := 4 * iota / L in let rho := gamma in let beta := 4 * gamma in
   let eta := ln 2 / (8 * (L + iota / gamma + L * beta / gamma)) in
-  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T (bound2 (INR #|A|) (INR (alpha G)) eta
-    gamma rho beta n m iota).
+  regret_at_most nu G (algorithm2 C G eta gamma rho beta n) T
+    (bound2 (INR #|A|) (INR (alpha G)) (mutual G) eta gamma rho beta n m iota).
 Proof.
 move=> dn so n0 Tm i1 ni L gamma rho beta eta.
 have nR : 0 < INR n by lra.

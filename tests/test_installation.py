@@ -1,7 +1,7 @@
 """The wheel and the sdist: what an index accepts, and what pages do with them in new environments.
 
 One environment has the wheel and NumPy; another has the wheel and all other packages. A third has
-what is built without a C compiler, and NumPy.
+what is built without a C compiler, and NumPy. One process builds them for all tests.
 """
 
 import importlib.util
@@ -23,6 +23,8 @@ import pytest
 import crossbandit
 from crossbandit.core.building import CORES, INTERPRETED
 from tests.pages import ROOT, SHELL, blocks
+
+pytestmark = pytest.mark.xdist_group("built")
 
 OURS = {"PYTHONPATH", INTERPRETED, "CROSSBANDIT_CHECKED"}
 ENVIRONMENT = {name: text for name, text in os.environ.items() if name not in OURS}
@@ -148,14 +150,26 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usual = sysconfig.get_config_var("CC")
     compiler.write_text(f"#!/bin/sh\nexec {usual} $(echo \" $* \" | sed 's/ -O3 / -O0 /g')\n")
     compiler.chmod(0o755)
-    build(folder, ROOT, {**ENVIRONMENT, "CC": str(compiler)})
+    build(folder, ROOT, "--sdist")
+    build(folder, unpacked(folder, folder.with_name("source")), "--wheel", CC=str(compiler))
     return folder
 
 
-def build(folder: Path, source: Path, variables: dict[str, str], *options: str) -> None:
-    places = ("--outdir", folder, source)
-    result = run(sys.executable, "-m", "build", "--no-isolation", *options, *places, env=variables)
+def build(folder: Path, source: Path, kind: str, **variables: str) -> None:
+    command = (sys.executable, "-m", "build", "--no-isolation", kind, "--outdir", folder, source)
+    result = run(*command, env={**ENVIRONMENT, **variables})
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def unpacked(built: Path, folder: Path) -> Path:
+    """Unpack the sdist, beside what Cython has made of the same sources here; return where."""
+    [sdist] = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as opened:
+        opened.extractall(folder, filter="data")
+    [source] = folder.iterdir()
+    for translated in ("cores", "c"):
+        shutil.copytree(ROOT / "build" / translated, source / "build" / translated)
+    return source
 
 
 def environment(folder: Path, built: Path) -> tuple[Path, Path]:
@@ -215,6 +229,8 @@ def test_wheel_and_sdist_are_what_an_index_accepts(built: Path) -> None:
     with tarfile.open(files[1]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"CITATION.cff", "LICENSE", "README.md", "pyproject.toml", "setup.py"} <= names
+    listed = run("git", "ls-files", "src", cwd=ROOT)
+    assert names >= set(listed.stdout.splitlines()) != set()
     assert not {name for name in names if name.startswith((".venv", "results/", "build/"))}
     assert not {name for name in names if name.endswith((".so", ".pyd"))}
 
@@ -239,14 +255,8 @@ def names_in(folder: Path) -> set[str]:
 def test_without_a_compiler_it_installs_and_runs_and_warns_once(
     built: Path, tmp_path: Path
 ) -> None:
-    [sdist] = built.glob("*.tar.gz")
-    with tarfile.open(sdist) as opened:
-        opened.extractall(tmp_path, filter="data")
-    [source] = tmp_path.glob("crossbandit-*")
-    for translated in ("cores", "c"):  # by Cython, which needs no compiler
-        shutil.copytree(ROOT / "build" / translated, source / "build" / translated)
     dist = tmp_path / "dist"
-    build(dist, source, {**ENVIRONMENT, "CC": "/bin/false"}, "--wheel")
+    build(dist, unpacked(built, tmp_path / "source"), "--wheel", CC="/bin/false")
     assert not {name for name in names_in(dist) if name.endswith((".so", ".pyd"))}
     python, packages = environment(tmp_path / "environment", dist)
     link_numpy(packages)

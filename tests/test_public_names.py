@@ -90,6 +90,7 @@ def test_the_names_of_the_interface() -> None:
         "SchneiderZimmert",
         "SleepingArms",
         "SpamFilter",
+        "TenderBidder",
         "compiled",
         "environments",
         "errors",

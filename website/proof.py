@@ -129,6 +129,11 @@ DEFINITIONS = (
         "Theorem 1, for one choice of the parameters. The paper has another epoch length.",
         ("algorithms/tuning.py proved",),
     ),
+    Definition(
+        "Theorem1_paper",
+        "Theorem 1, for the epoch length of the paper.",
+        ("algorithms/tuning.py theorem",),
+    ),
 )
 
 

@@ -82,6 +82,7 @@ PAGES = (
             "crossbandit.applications.Recommender",
             "crossbandit.applications.SleepingArms",
             "crossbandit.applications.SpamFilter",
+            "crossbandit.applications.TenderBidder",
             "crossbandit.applications",
         ),
     ),

@@ -31,10 +31,10 @@
 
    For the bounds instead of a run:
 
-     0 k alpha eta gamma rho beta rounds n epochs iota
+     0 k alpha mutual eta gamma rho beta rounds n epochs iota
 
-   k arms, independence number alpha, parameters as above, a number of epochs after the first, and
-   the free number iota. One line on standard output: bound1 for Algorithm 1 over these rounds, and
+   k arms, independence number alpha, 1 if all edges between arms with self-loops go both ways and 0
+   if not, parameters as above, a number of epochs after the first, and the free number iota. One line on standard output: bound1 for Algorithm 1 over these rounds, and
    bound2 for Algorithm 2. *)
 open Bandit
 
@@ -54,6 +54,7 @@ let draw policy u =
 let bounds () =
   let k = real (number ()) in
   let alpha = real (number ()) in
+  let mutual = integer () = 1 in
   let eta = real (number ()) in
   let gamma = real (number ()) in
   let rho = real (number ()) in
@@ -63,8 +64,8 @@ let bounds () =
   let epochs = integer () in
   let iota = real (number ()) in
   let show x = Printf.sprintf "%.17g" (Obj.magic x : float) in
-  print_endline (show (bound1 k alpha eta gamma rho beta rounds) ^ " "
-    ^ show (bound2 k alpha eta gamma rho beta n epochs iota))
+  print_endline (show (bound1 k alpha mutual eta gamma rho beta rounds) ^ " "
+    ^ show (bound2 k alpha mutual eta gamma rho beta n epochs iota))
 
 let run algorithm =
   let m = integer () in

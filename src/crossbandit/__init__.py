@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Recommender,
         SleepingArms,
         SpamFilter,
+        TenderBidder,
     )
     from crossbandit.environments import Environment
     from crossbandit.environments import simulation as simulation
@@ -92,6 +93,7 @@ __all__ = [
     "SchneiderZimmert",
     "SleepingArms",
     "SpamFilter",
+    "TenderBidder",
     "compiled",
     "environments",
     "errors",
@@ -118,7 +120,7 @@ _lazy.load_on_use(
         "SchneiderZimmert load tuning",
         "crossbandit.algorithms.learners.problem": "Problem",
         "crossbandit.applications": "FirstPriceBidder Newsvendor PostedPriceSeller Recommender "
-        "SleepingArms SpamFilter",
+        "SleepingArms SpamFilter TenderBidder",
         "crossbandit.environments": "Environment simulation",
         "crossbandit.environments.simulation": "Run simulate simulate_many",
         "crossbandit.errors": "CrossbanditError",

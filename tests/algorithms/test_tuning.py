@@ -291,10 +291,17 @@ def test_at_the_shortest_horizon_half_of_the_rounds_explore() -> None:
 
 @pytest.mark.parametrize("horizon", [20_000, 1_000_000, 10**9, 10**12])
 @pytest.mark.parametrize(
-    "graph", [graphs.apple_tasting(), graphs.paper_ring(9, 1), graphs.singletons(30)]
+    ("graph", "mutual"),
+    [
+        (graphs.apple_tasting(), True),
+        (graphs.paper_ring(9, 1), False),
+        (graphs.paper_ring(9, 8), True),
+        (graphs.singletons(30), True),
+        (graphs.threshold(3), False),
+    ],
 )
 def test_the_proved_rule_satisfies_the_conditions_of_the_theorem(
-    graph: graphs.FeedbackGraph, horizon: int
+    graph: graphs.FeedbackGraph, mutual: bool, horizon: int
 ) -> None:
     problem = Problem(graph, contexts=5, horizon=horizon)
     parameters = CrossGraph(tuning="proved").parameters(problem)
@@ -306,9 +313,8 @@ def test_the_proved_rule_satisfies_the_conditions_of_the_theorem(
     assert eta * (2 * iota + pairs * beta) / gamma == pytest.approx(1 / 8)
     bound = tuning.proved_bound(problem)
     assert bound == tuning.proved_bound(problem, parameters)
-    assert bound == pytest.approx(
-        tuning.bound2(graph.arms, graph.independence_number, horizon, parameters, iota)
-    )
+    size = tuning.GraphSize(graph.arms, graph.independence_number, mutual)
+    assert bound == pytest.approx(tuning.bound2(size, horizon, parameters, iota))
 
 
 @pytest.mark.parametrize(
@@ -331,6 +337,7 @@ def test_no_parameters_nearby_have_a_smaller_bound(change: dict[str, float]) -> 
     assert tuning.proved_bound(problem, changed) > 0.98 * tuning.proved_bound(problem)
 
 
+COMPLETE = tuning.GraphSize(arms=4, alpha=1, mutual=True)
 INSIDE = EpochParameters(eta=3e-7, gamma=0.01, rho=0.01, beta=0.04, epoch_length=200_000)
 
 
@@ -386,7 +393,7 @@ def test_a_last_epoch_that_is_cut_short_counts_in_the_bound() -> None:
     parameters = tuning.proved(Problem(graphs.complete(4), contexts=1, horizon=1_000_000))
     length = parameters.epoch_length
     bounds = [
-        tuning.bound2(4, 1, horizon, parameters, 5.0)
+        tuning.bound2(COMPLETE, horizon, parameters, 5.0)
         for horizon in (4 * length, 4 * length + 1, 5 * length)
     ]
     assert bounds[0] < bounds[1] == bounds[2]
@@ -396,7 +403,7 @@ def test_a_bound_needs_an_iota_that_kappa_allows() -> None:
     def bound(iota: float) -> float:  # where kappa allows iota and no more
         eta = 0.125 * 0.01 / (2 * iota + 10_000 * 0.04)
         parameters = EpochParameters(eta, 0.01, 0.01, 0.04, 20_000)
-        return tuning.smallest_bound(4, 1, 1_000_000, parameters)
+        return tuning.smallest_bound(COMPLETE, 1_000_000, parameters)
 
     assert math.isinf(bound(0.99))
     assert math.isfinite(bound(1.01))

@@ -12,6 +12,8 @@ from crossbandit.errors import CrossbanditError
 from crossbandit.studies import paper
 from tests.studies.conftest import forget
 
+pytestmark = pytest.mark.xdist_group("reproduced")  # its fixture takes long
+
 WRITTEN = {
     "results.duckdb",
     "runs.csv",

@@ -16,6 +16,8 @@ from crossbandit.core.types import Feedback
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.xdist_group("interpreted")  # its fixture takes long
+
 SCRIPT = """
 import sys
 sys.modules["cython"] = None  # as where Cython is not installed

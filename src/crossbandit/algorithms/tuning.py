@@ -29,6 +29,7 @@ from crossbandit.algorithms.learners.problem import set_fields
 from crossbandit.core.rounds import CoreProblem
 from crossbandit.core.validation import boolean, choice, even, integer, number, positive, share
 from crossbandit.errors import IndependenceNumberError, InvalidParameterError
+from crossbandit.graphs import neighborhoods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -413,7 +414,7 @@ def proved(problem: Problem) -> EpochParameters:
     >>> parameters.beta / parameters.gamma, parameters.eta * parameters.epoch_length
     (4.0, 0.03125)
     >>> round(proved_bound(problem, parameters), -3)
-    229000.0
+    212000.0
     """
     horizon = required_horizon("proved", problem)
     if horizon < _SHORTEST_HORIZON:
@@ -421,7 +422,7 @@ def proved(problem: Problem) -> EpochParameters:
             f"The proved rule needs a horizon of at least {_SHORTEST_HORIZON} rounds. "
             f"Got {horizon}. Use tuning='experiment'."
         )
-    return best_parameters(problem.arms, required_alpha("proved", problem), horizon)
+    return best_parameters(_size(problem), horizon)
 
 
 def proved_bound(problem: Problem, parameters: EpochParameters | None = None) -> float:
@@ -450,12 +451,7 @@ def proved_bound(problem: Problem, parameters: EpochParameters | None = None) ->
     inf
     """
     parameters = proved(problem) if parameters is None else parameters
-    return smallest_bound(
-        problem.arms,
-        required_alpha("proved", problem),
-        required_horizon("proved", problem),
-        parameters,
-    )
+    return smallest_bound(_size(problem), required_horizon("proved", problem), parameters)
 
 
 # --- the machine-checked bound --------------------------------------------------------------------
@@ -470,7 +466,29 @@ _FEWEST_PAIRS = math.ceil(_PAIRS_PER_IOTA * _LEAST_IOTA)
 _SHORTEST_HORIZON = 4 * _FEWEST_PAIRS  # two epochs
 
 
-def best_parameters(arms: int, alpha: int, horizon: int) -> EpochParameters:
+class GraphSize(NamedTuple):
+    """What the bound depends on of a graph.
+
+    Attributes:
+        arms: The number of arms.
+        alpha: The independence number, or a bound of it.
+        mutual: Whether all edges between arms with self-loops go both ways.
+    """
+
+    arms: int
+    alpha: float
+    mutual: bool
+
+
+def _size(problem: Problem) -> GraphSize:
+    graph = problem.graph
+    loops = neighborhoods.self_loops(graph.out_ranges)
+    there, back = (neighborhoods.induced(one, loops) for one in (graph.out_ranges, graph.in_ranges))
+    mutual = neighborhoods.first_outside(there, back) is None
+    return GraphSize(graph.arms, required_alpha("proved", problem), mutual)
+
+
+def best_parameters(size: GraphSize, horizon: int) -> EpochParameters:
     """Return parameters for which the bound is small; n and iota are searched for.
 
     The other parameters follow from these two. With gamma = iota / (2 n) and beta = 4 gamma, the
@@ -479,7 +497,7 @@ def best_parameters(arms: int, alpha: int, horizon: int) -> EpochParameters:
     """
 
     def bound(pairs: float, iota: float) -> float:
-        return bound2(arms, alpha, horizon, _parameters(int(pairs), iota), iota)
+        return bound2(size, horizon, _parameters(int(pairs), iota), iota)
 
     def best_iota(pairs: float) -> float:
         return _minimiser(lambda x: bound(pairs, x), _LEAST_IOTA, int(pairs) / _PAIRS_PER_IOTA)
@@ -498,7 +516,7 @@ def _parameters(pairs: int, iota: float) -> EpochParameters:
     return EpochParameters(_KAPPA / (8 * pairs), gamma, gamma, 4 * gamma, 2 * pairs)
 
 
-def smallest_bound(arms: int, alpha: int, horizon: int, parameters: EpochParameters) -> float:
+def smallest_bound(size: GraphSize, horizon: int, parameters: EpochParameters) -> float:
     """Return the bound, minimised over iota; infinity if the conditions cannot be satisfied."""
     eta, gamma, rho, beta, length = parameters
     pairs = length / 2
@@ -510,17 +528,18 @@ def smallest_bound(arms: int, alpha: int, horizon: int, parameters: EpochParamet
         return math.inf
 
     def bound(iota: float) -> float:
-        return bound2(arms, alpha, horizon, parameters, iota)
+        return bound2(size, horizon, parameters, iota)
 
     return bound(_minimiser(bound, 1.0, largest))
 
 
-def bound2(arms: int, alpha: int, horizon: int, parameters: EpochParameters, iota: float) -> float:
+def bound2(size: GraphSize, horizon: int, parameters: EpochParameters, iota: float) -> float:
     """Return the bound for one iota, whether or not the conditions hold."""
+    arms, alpha, mutual = size
     eta, gamma, rho, beta, length = parameters
     pairs = length // 2
     epochs = -(-horizon // length) - 1  # after the first
-    graph_sum = min(arms, 2 * alpha * (1 + math.log(arms / rho)))
+    graph_sum = alpha if mutual else min(arms, 2 * alpha * (1 + math.log(arms / rho)))
     kappa = eta * (2 * iota + pairs * beta) / gamma
     cost = (3 * gamma + (8 * gamma + 2 / 3 * beta) * kappa + 32 * eta) * (2 * graph_sum + 6)
     cost += 2 * (beta + (8 / 3 * gamma + 10 / 3 * beta) * kappa)

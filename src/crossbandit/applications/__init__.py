@@ -1,9 +1,9 @@
 """Learners behind interfaces in the terms of a domain, one file each.
 
-The applications are in `first_price`, `seller`, `newsvendor`, `recommender`, `sleeping` and
-`spam_filter`. All of them use `application` (the base class) and `action` (what they return, and
-its token). The first three also use `hidden_number` and `money`, and can learn by a law. The others
-name their arms and contexts (`labels`). `bidding` has the parts of the bidder.
+The applications are in `first_price`, `tender`, `seller`, `newsvendor`, `recommender`, `sleeping`
+and `spam_filter`. All of them use `application` (the base class) and `action` (what they return,
+and its token). The first four also use `hidden_number` and `money`, and can learn by a law. The
+others name their arms and contexts (`labels`). `bidding` has the parts of the bidder.
 """
 
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from crossbandit.applications.seller import Offer, PostedPriceSeller
     from crossbandit.applications.sleeping import ArmChoice, SleepingArms
     from crossbandit.applications.spam_filter import MailDecision, SpamFilter
+    from crossbandit.applications.tender import TenderBidder
 
 __all__ = [
     "Action",
@@ -43,6 +44,7 @@ __all__ = [
     "ShadingCurve",
     "SleepingArms",
     "SpamFilter",
+    "TenderBidder",
     "bids_for_values",
     "geometric_bids",
 ]
@@ -61,6 +63,7 @@ _lazy.load_on_use(
         "crossbandit.applications.seller": "Offer PostedPriceSeller",
         "crossbandit.applications.sleeping": "ArmChoice SleepingArms",
         "crossbandit.applications.spam_filter": "MailDecision SpamFilter",
+        "crossbandit.applications.tender": "TenderBidder",
         "crossbandit.applications.bidding.auctions": "bids_for_values geometric_bids",
     },
 )

@@ -31,6 +31,8 @@ class Action:
         decision: The learner's decision; None if there was nothing to choose from.
     """
 
+    __slots__ = ()
+
     decision: Decision | None
 
     @property

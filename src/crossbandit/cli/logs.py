@@ -159,6 +159,9 @@ class LogOptions:
             keep.
         price_loss (CODE): A code of losses that are about the price; may be repeated. [default: as
             the format says]
+        lowest_wins: The lowest bid wins and is paid, as in tenders: values are costs, prices the
+            lowest bids of the others.
+        max_markup: With --lowest-wins, the highest markup on the cost to bid, as a share of it.
         sort_by (COLUMN): Column of times or numbers to sort the lines by.
         timezone (ZONE): Time zone of times without an offset.
         partitions: Read folder names such as day=5 as columns.
@@ -184,6 +187,8 @@ class LogOptions:
     price_unit: Unit | None = None
     currency: str | None = None
     price_loss: list[str] | None = None
+    lowest_wins: bool = False
+    max_markup: float = 1.0
     sort_by: str | None = None
     timezone: str = "UTC"
     partitions: bool = False
@@ -197,7 +202,10 @@ class LogOptions:
         roles = ("value", "price", "bid", "won", "reserve", "time", "id")
         named = {role: getattr(self, f"{role}_column") for role in roles}
         named["propensity"] = further.pop("propensity", None)
-        same = ("value_unit", "price_unit", "currency", "sort_by", "timezone", "partitions")
+        same = (
+            *("value_unit", "price_unit", "currency", "sort_by", "timezone", "partitions"),
+            *("lowest_wins", "max_markup"),
+        )
         return AuctionLog(
             list(self.logs),
             columns={role: column for role, column in named.items() if column},
@@ -530,25 +538,30 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
     For each strategy: what is known exactly, bounds, and an estimate with an interval.
     """
     with terminal.stopping("Stopped. Nothing was written."):
-        from crossbandit.applications import FirstPriceBidder
+        from crossbandit.applications import FirstPriceBidder, TenderBidder
         from crossbandit.core.report import check_folder
         from crossbandit.logs.evaluate import evaluate
-        from crossbandit.logs.evaluate.evaluation import FRACTIONS
+        from crossbandit.logs.evaluate.evaluation import FRACTIONS, in_tenders
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
+        from crossbandit.logs.tenders import check_tenders
 
         check_folder(what.out, WRITTEN, "an evaluation")
         if not what.quiet:
             terminal.notify(f"Reading {' '.join(log.logs)} ...")
         auctions = log.open(propensity=what.propensity_column)
+        kind = TenderBidder if log.lowest_wins else FirstPriceBidder
+        bidders = {path.stem: kind.load(path) for path in what.bidder or []}
+        check_tenders(auctions, log.reserve, bidders.values())
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate(
             read.log,
             fractions=FRACTIONS if what.fractions is None else parse_fractions(what.fractions),
-            bidders={path.stem: FirstPriceBidder.load(path) for path in what.bidder or []},
+            bidders=bidders,
             bands=what.bands,
             random_bids=what.random_bids,
         )
+        result = in_tenders(result, auctions)
     with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
         named = {"log": log.name, "command": command, "currency": log.currency or ""}
@@ -564,7 +577,9 @@ def _print_evaluation(result: Evaluation, read: ReadLog[object], currency: str) 
 
     terminal.say(answer(result, currency))
     show(*filter(None, (earned(result), by_propensities(result))))
-    sound = [str(one) for one in result.checks if not one.doubtful]  # the others are in the notes
+    sound = [
+        result.say(str(one)) for one in result.checks if not one.doubtful
+    ]  # the others are in the notes
     for note in (*read.notes, *result.notes, *sound):
         terminal.say(note)
     terminal.say_faults(read.bad, result.auctions, read.faults)

@@ -24,11 +24,13 @@ from threading import RLock
 class Lock:
     """A lock that the thread that holds it may take again, as `threading.RLock`.
 
-    To take one of those from machine code takes ten times as long.
+    To take one of those from machine code takes ten times as long. Python runs one thread at a
+    time, so `owner` alone tells whether the lock is free. Only a thread that has to wait needs the
+    lock of the system: it first takes that on behalf of the owner, who releases it.
     """
 
     def __init__(self) -> None:
-        self.owner, self.depth = 0, 0
+        self.owner, self.depth, self.waiting, self.taken = 0, 0, 0, False
         self.plain = None if cython.compiled else RLock()
         if cython.compiled:
             self.lock = PyThread_allocate_lock()
@@ -48,11 +50,20 @@ class Lock:
             return
         own: cython.ulong = PyThread_get_thread_ident()
         if self.owner != own:
-            if not PyThread_acquire_lock(self.lock, 0):
-                with cython.nogil:
-                    PyThread_acquire_lock(self.lock, 1)
+            if self.owner != 0 or self.waiting > 0:
+                self.wait()
             self.owner = own
         self.depth += 1
+
+    def wait(self):
+        if not self.taken and self.waiting == 0:
+            self.taken = True
+            PyThread_acquire_lock(self.lock, 0)
+        self.waiting += 1
+        with cython.nogil:
+            PyThread_acquire_lock(self.lock, 1)
+        self.waiting -= 1
+        self.taken = True
 
     def release(self):
         if not cython.compiled:
@@ -63,7 +74,9 @@ class Lock:
         self.depth -= 1
         if self.depth == 0:
             self.owner = 0
-            PyThread_release_lock(self.lock)
+            if self.taken:
+                self.taken = False
+                PyThread_release_lock(self.lock)
 
     def __enter__(self):
         self.acquire()

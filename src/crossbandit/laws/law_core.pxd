@@ -52,7 +52,7 @@ cdef class LawCore:
     cdef void find_laws(self, Py_ssize_t low, Py_ssize_t high, bint with_spreads) noexcept nogil
     cdef void keep_chances(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
     cdef void keep_spreads(self, Py_ssize_t e) noexcept nogil
-    cdef double stay(self, Py_ssize_t e, Py_ssize_t k) noexcept nogil
+    cdef void set_stays(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t stop) noexcept nogil
     cdef void add_odds(self, Py_ssize_t e, Py_ssize_t low, Py_ssize_t high) noexcept nogil
     cdef void note_change(self, Py_ssize_t row) noexcept nogil
     cdef double likelihood(self, Py_ssize_t e, Py_ssize_t kind, Py_ssize_t column) noexcept nogil
@@ -79,9 +79,8 @@ cdef class LawCore:
     cdef void move(self, Py_ssize_t row, double unit, bint was_told, Py_ssize_t old, bint now_told, Py_ssize_t new) noexcept nogil
     cdef void grow(self, Py_ssize_t memory) noexcept nogil
     cdef void begin(self, Py_ssize_t row) noexcept nogil
-    cdef void count(self, Py_ssize_t row, Py_ssize_t column, double told, double exposed, double unit) noexcept nogil
+    cdef void count(self, Py_ssize_t memory, Py_ssize_t band, Py_ssize_t column, double told, double exposed) noexcept nogil
     cdef void ask(self, Py_ssize_t row, Py_ssize_t column) noexcept nogil
-    cdef bint due(self, Py_ssize_t row, Py_ssize_t parent, double unit) noexcept nogil
     cdef void refresh(self, Py_ssize_t group, Py_ssize_t row, Py_ssize_t parent, Py_ssize_t place, Py_ssize_t level) noexcept nogil
     cdef void set_flat(self, Py_ssize_t row) noexcept nogil
     cdef void at_risk(self, Py_ssize_t row, double unit) noexcept nogil

@@ -81,7 +81,7 @@ ABOVE = cython.declare(cython.Py_ssize_t, 2)
 
 FIRST_CODE = cython.declare(cython.Py_ssize_t, 4)  # added to the code of an outcome
 LEVELS = cython.declare(cython.Py_ssize_t, 10)  # more than any tree is deep
-BROAD = cython.declare(cython.Py_ssize_t, 7)  # nodes of the pool in which amounts are tried
+TRY_DEPTH = cython.declare(cython.Py_ssize_t, 2)  # amounts are tried in the pool down to here
 SPLIT = cython.declare(cython.double, 512.0)  # a node with fewer rounds has no children
 MATURE = cython.declare(cython.double, 32.0)  # a child with fewer is not used
 FRESH = cython.declare(cython.double, 0.03125)  # growth after which a law is computed again
@@ -112,7 +112,7 @@ ERRORS = cython.declare(cython.double, 2.0)  # by how many errors that share may
 SHARE = cython.declare(cython.double, 0.0078125)  # mean cost, as a share of the possible gain
 MOST = cython.declare(cython.double, 2.0)  # that gain counts up to this many times the best
 OFTEN = cython.declare(cython.double, 0.125)  # the largest probability of a try
-LINES = cython.declare(cython.Py_ssize_t, 128)  # nodes of the pool whose laws are kept
+LINES = cython.declare(cython.Py_ssize_t, 256)  # nodes of the pool whose laws are kept
 # Columns of `kept`: the nodes of an expert and of the pool, the last change before its chances
 # were computed, the columns for which they were, and the last change before its spreads were.
 ROW, POOL = cython.declare(cython.Py_ssize_t, 0), cython.declare(cython.Py_ssize_t, 1)
@@ -481,7 +481,7 @@ class LawCore:
                 place = self.node_of(band, level)
                 row = start + place
                 self.move(row, unit, was_told, old, now_told, new)
-                if m == 0 and place < BROAD and amount >= 0:
+                if m == 0 and level <= TRY_DEPTH and amount >= 0:
                     asked = self.size - 1 - amount if self.mirrored else amount
                     # Another amount may have been placed before; a share stays from 0 to 1.
                     count: cython.double = self.reached[place, asked]
@@ -594,14 +594,14 @@ class LawCore:
         split: cython.double = self.split()
         for m in range(self.memories):
             start = self.first_row(m)
-            limit = self.depth if m == 0 else min(self.recent_depth, pool_depth)
+            depth = self.depth if m == 0 else min(self.recent_depth, pool_depth)
             many, enough = split * self.scale[m], MATURE * self.scale[m]
-            depth = place = 0
-            while depth < limit and self.visits[start + place] >= many:
-                child = self.node_of(band, depth + 1)
-                if self.visits[start + child] < enough:
+            place = self.node_of(band, depth)
+            while depth > 0:  # a node has no more rounds than its parent
+                parent = (place - 1) >> 1
+                if self.visits[start + place] >= enough and self.visits[start + parent] >= many:
                     break
-                depth, place = depth + 1, child
+                depth, place = depth - 1, parent
             if m == 0:
                 pool_depth = depth
             self.rows[m, 0] = start + place
@@ -690,8 +690,9 @@ class LawCore:
             high = self.size - 1
             if start <= high:
                 product = self.kept_chances[line, e, start]
+            self.set_stays(e, low, start)
             for k in range(start - 1, low - 1, -1):
-                product *= self.stay(e, k)
+                product *= self.work[0, k]
                 self.kept_chances[line, e, k] = product
         self.kept[line, e, CHANCES] = self.changes
         self.kept[line, e, LOW], self.kept[line, e, HIGH] = low, high
@@ -701,22 +702,29 @@ class LawCore:
         own: cython.Py_ssize_t = self.rows[e, 0]
         total: cython.double = 0.0
         self.kept[line, e, SPREADS] = self.changes
+        if self.feedback == WON_LOST:
+            for k in range(self.size):
+                self.kept_spreads[line, e, k] = self.spread[own, k]
+            return
+        self.set_stays(e, 0, self.size)
+        for k in range(self.size):
+            self.work[0, k] = self.spread[own, k + 1] * (1.0 - self.work[0, k]) / self.work[0, k]
         for k in range(self.size - 1, -1, -1):
-            if self.feedback == WON_LOST:
-                total = self.spread[own, k]
-            else:
-                stay: cython.double = self.stay(e, k)
-                total += self.spread[own, k + 1] * (1.0 - stay) / stay
+            total += self.work[0, k]
             self.kept_spreads[line, e, k] = total
 
-    def stay(self, e, k):
-        """Return 1 minus the hazard at the column above k, by one expert's law."""
-        hazard: cython.double = self.law[self.rows[0, 0], k + 1]
-        if e != 0:
-            own: cython.Py_ssize_t = self.rows[e, 0]
-            other: cython.Py_ssize_t = self.rows[e, 1]
-            hazard *= (self.law[own, k + 1] + TINY) / (self.law[other, k + 1] + TINY)
-        return 1.0 - min(hazard, CERTAIN)
+    def set_stays(self, e, low, stop):
+        """Set work[0, k] to 1 minus the hazard at the column above k, by one expert's law."""
+        pool: cython.Py_ssize_t = self.rows[0, 0]
+        own: cython.Py_ssize_t = self.rows[e, 0]
+        other: cython.Py_ssize_t = self.rows[e, 1]
+        if e == 0:
+            for k in range(low + 1, stop + 1):
+                self.work[0, k - 1] = 1.0 - min(self.law[pool, k], CERTAIN)
+            return
+        for k in range(low + 1, stop + 1):
+            ratio = (self.law[own, k] + TINY) / (self.law[other, k] + TINY)
+            self.work[0, k - 1] = 1.0 - min(self.law[pool, k] * ratio, CERTAIN)
 
     def add_odds(self, e, low, high):
         """Set the chances of an expert from sums of log odds."""
@@ -909,7 +917,7 @@ class LawCore:
         """Return `best`, or sometimes a lower amount; `uniform` is a random number from [0, 1)."""
         if uniform >= OFTEN:
             return best
-        for depth in range(1, 3):
+        for depth in range(1, TRY_DEPTH + 1):
             amount = self.set_try(self.node_of(band, depth), best, worth, first)
             if uniform < self.probability:
                 return amount
@@ -918,7 +926,7 @@ class LawCore:
     def weigh_tries(self, band, best, worth, first, weight, out):
         """Add a weight to `out`, divided among the amounts that `probe` may return."""
         used: cython.double = 0.0
-        for depth in range(1, 3):
+        for depth in range(1, TRY_DEPTH + 1):
             amount = self.set_try(self.node_of(band, depth), best, worth, first)
             if self.probability > used:
                 out[amount] += weight * (self.probability - used)
@@ -956,22 +964,15 @@ class LawCore:
         if self.features > 0:
             self.effects.learn(kind, column, self.is_below(kind), self.rounds[0])
         self.rounds[0] += 1.0
+        if amount >= 0:
+            asked = self.size - 1 - amount if self.mirrored else amount
+            for level in range(min(self.depth, TRY_DEPTH) + 1):
+                place = self.node_of(band, level)
+                self.ask(place, asked)
+                self.reached[place, asked] += reaches(kind, index, amount)
         for m in range(self.memories):
             self.grow(m)
-            start, unit, parent = self.first_row(m), self.scale[m], -1
-            for level in range((self.depth if m == 0 else self.recent_depth) + 1):
-                place = self.node_of(band, level)
-                row = start + place
-                if self.visits[row] == 0.0:
-                    self.begin(row)
-                self.count(row, column, told, exposed, unit)
-                if m == 0 and place < BROAD and amount >= 0:
-                    asked = self.size - 1 - amount if self.mirrored else amount
-                    self.ask(place, asked)
-                    self.reached[place, asked] += reaches(kind, index, amount)
-                if self.due(row, parent, unit):
-                    self.refresh(m, row, parent, place, level)
-                parent = row
+            self.count(m, band, column, told, exposed)
         if self.features > 0 and self.rounds[0] >= SETTLED and self.effects.due[1] == 0.0:
             self.effects.settle_blocks(self.law)
 
@@ -1083,22 +1084,40 @@ class LawCore:
         self.changes += 1
         self.changed[row] = self.changes
 
-    def count(self, row, column, told, exposed, unit):
-        """Count one outcome in one node.
+    def count(self, memory, band, column, told, exposed):
+        """Count one outcome in all nodes of a band; compute laws again that have enough new rounds.
 
         told: 1 or 0; for odds, less what the features explain. exposed: for how many rounds at risk
         it counts.
         """
-        if told != 0.0:
-            self.told[row, column] += unit * told
+        start: cython.Py_ssize_t = self.first_row(memory)
+        unit: cython.double = self.scale[memory]
+        many: cython.double = self.split() * unit
+        above: cython.double = INFINITY  # the rounds of the parent
+        least: cython.double = 0.0
+        parent: cython.Py_ssize_t = -1
+        beside: cython.Py_ssize_t = column
+        hidden: cython.double = exposed
         if self.feedback == WON_LOST:
-            self.hidden[row, column] += unit * (1.0 - told)
-        elif told == 0.0:
-            self.hidden[row, column] += unit * exposed
-        elif exposed != 1.0:
-            self.hidden[row, max(column - 1, 0)] += unit * (exposed - 1.0)
-        self.visits[row] += unit
-        self.since[row] += 1.0
+            hidden = 1.0 - told
+        elif told != 0.0:
+            beside, hidden = max(column - 1, 0), exposed - 1.0
+        for level in range((self.depth if memory == 0 else self.recent_depth) + 1):
+            place = self.node_of(band, level)
+            row = start + place
+            visits: cython.double = self.visits[row]
+            if visits == 0.0:
+                self.begin(row)
+            if told != 0.0:
+                self.told[row, column] += unit * told
+            if hidden != 0.0:
+                self.hidden[row, beside] += unit * hidden
+            visits += unit
+            self.visits[row] = visits
+            self.since[row] += 1.0
+            if self.since[row] >= FRESH * visits / unit and above >= many and visits >= least:
+                self.refresh(memory, row, parent, place, level)
+            parent, above, least = row, visits, MATURE * unit
 
     def ask(self, row, column):
         """Count an amount that was played, and find the lowest amount with enough rounds."""
@@ -1113,13 +1132,6 @@ class LawCore:
                 break
             lowest += 1
         self.untried[row] = lowest + 1.0
-
-    def due(self, row, parent, unit):
-        """Return whether a node's law is in use and has enough new rounds to be computed again."""
-        visits: cython.double = self.visits[row]
-        if parent >= 0 and (self.visits[parent] < self.split() * unit or visits < MATURE * unit):
-            return False
-        return self.since[row] >= FRESH * visits / unit
 
     # --- the law of a node ---------------------------------------------------------------------
 
@@ -1285,8 +1297,8 @@ class LawCore:
             if mean >= 0.0:
                 ratio = (self.work[2, top] * differs + 1.0) / (mean * differs + 1.0)
             for j in range(bottom, top + 1):
-                if self.work[0, j] >= COVERED:
-                    self.law[row, j] = min(CERTAIN, self.law[row, j] * ratio)
+                near: cython.double = min(CERTAIN, self.law[row, j] * ratio)
+                self.law[row, j] = near if self.work[0, j] >= COVERED else self.law[row, j]
             top = bottom - 1
 
     def shrink_columns(self, row, unit, noise, kind):

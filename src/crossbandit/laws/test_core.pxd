@@ -7,14 +7,13 @@ cdef class TestParts:
 cdef class TestCore:
     cdef double[:, ::1] told, counts, shown, sums, variances, expected, risk, factors
     cdef double[:, :, ::1] usual
-    cdef double[::1] ranks, sides, flat
+    cdef double[::1] ranks, groups, sides, flat
     cdef long long[::1] rows, owners, used, tested, answered
     cdef long long[:, ::1] waiting
     cdef Py_ssize_t size
     cdef double total
     cdef tuple made_of
     cdef double log_part(self, Py_ssize_t test, Py_ssize_t i) noexcept nogil
-    cdef double sum_ranks(self, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void test_one(self, Py_ssize_t feedback, bint mirrored, Py_ssize_t place, long long number, Py_ssize_t kind, Py_ssize_t index, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t first_shown(self, Py_ssize_t feedback, bint mirrored, Py_ssize_t kind, Py_ssize_t lowest, Py_ssize_t amount) noexcept nogil
     cdef Py_ssize_t stratum_for(self, long long number) noexcept nogil

@@ -38,6 +38,7 @@ ABOVE = cython.declare(cython.Py_ssize_t, 2)
 
 RATE = cython.declare(cython.double, 0.005)  # of averages of scores of rounds at risk: 200 rounds
 PRIOR = cython.declare(cython.double, 10.0)  # is added to the variances of the evidence
+GROUP = cython.declare(cython.Py_ssize_t, 16)  # bins of contexts that are also counted together
 EVERY = cython.declare(cython.Py_ssize_t, 16)  # rounds after which sides are computed again
 COARSE = cython.declare(cython.Py_ssize_t, 3)  # if one column is seen, pairs share 2**3 bands
 
@@ -62,6 +63,7 @@ class TestCore:
         self.waiting, self.risk = state.waiting, state.risk
         self.size = state.risk.shape[1] - 1
         self.total = np.sum(state.ranks)
+        self.groups = np.add.reduceat(state.ranks, np.arange(0, len(state.ranks), GROUP))
         self.flat = 1.0 / np.arange(1.0, self.size + 2.0)
         self.factors = np.full((2, self.size + 1), RATE)
 
@@ -108,30 +110,6 @@ class TestCore:
         scale: cython.double = self.variances[test, i] + PRIOR
         return 0.5 * log(PRIOR / scale) + total * total / (2.0 * scale)
 
-    def sum_ranks(self, start, stop):
-        """Return the number of contexts in some bins, as eight sums at a time."""
-        n: cython.Py_ssize_t = stop - start
-        a: cython.double = 0.0
-        b: cython.double = 0.0
-        c: cython.double = 0.0
-        d: cython.double = 0.0
-        e: cython.double = 0.0
-        f: cython.double = 0.0
-        g: cython.double = 0.0
-        h: cython.double = 0.0
-        for i in range(n >> 3):
-            a += self.ranks[start + 8 * i]
-            b += self.ranks[start + 8 * i + 1]
-            c += self.ranks[start + 8 * i + 2]
-            d += self.ranks[start + 8 * i + 3]
-            e += self.ranks[start + 8 * i + 4]
-            f += self.ranks[start + 8 * i + 5]
-            g += self.ranks[start + 8 * i + 6]
-            h += self.ranks[start + 8 * i + 7]
-        for i in range(n & 7):
-            a += self.ranks[stop - 1 - i]
-        return ((a + b) + (c + d)) + ((e + f) + (g + h))
-
     def test_one(self, feedback, mirrored, place, number, kind, index, amount):
         """Test with one outcome. place: the bin of the context. number: the combined class, or -1.
 
@@ -140,15 +118,16 @@ class TestCore:
         column: cython.Py_ssize_t = index
         if mirrored:
             column = self.size - column if kind == TOLD else self.size - 1 - column
-        bins: cython.Py_ssize_t = self.ranks.shape[0]
         total: cython.double = self.total
-        below: cython.double
-        if 2 * place < bins:
-            below = self.sum_ranks(0, place)
-        else:  # counts are whole numbers, so this is the same
-            below = total - self.sum_ranks(place, bins)
+        group: cython.Py_ssize_t = place // GROUP
+        below: cython.double = 0.0
+        for i in range(group):
+            below += self.groups[i]
+        for i in range(group * GROUP, place):
+            below += self.ranks[i]
         rank: cython.double = (below + 0.5 * self.ranks[place] + 0.5) / (total + 1.0) - 0.5
         self.ranks[place] += 1.0
+        self.groups[group] += 1.0
         self.total += 1.0
         bend: cython.double = 6.0 * rank * rank - 0.5
         alone: cython.bint = feedback == WON_LOST  # only one column is seen
@@ -275,25 +254,24 @@ class TestCore:
             for j in range(start, stop):
                 self.factors[1, j] = max(1.0 / self.counts[row, j], RATE)
         for j in range(start, stop):
-            hazard = self.risk[line, j]
-            spread = hazard * (2.0 - hazard) / 3.0
-            factor = self.factors[young, j]
-            gap, side = rank - self.usual[row, 0, j], self.sides[j]
-            other = bend - self.usual[row, 1, j]
+            hazard, side, factor = self.risk[line, j], self.sides[j], self.factors[young, j]
+            gap, other = rank - self.usual[row, 0, j], bend - self.usual[row, 1, j]
             self.usual[row, 0, j] += factor * gap
             self.usual[row, 1, j] += factor * other
-            turned, bent = gap * side, other * side
-            a -= hazard * gap
-            b -= hazard * turned
-            c -= hazard * other
-            d -= hazard * bent
-            e += spread * gap * gap
-            f += spread * turned * turned
-            g += spread * other * other
-            h += spread * bent * bent
+            rest, square = 2.0 - hazard, side * side
+            missed, lost = hazard * gap, hazard * other
+            a -= missed
+            b -= missed * side
+            c -= lost
+            d -= lost * side
+            varied, swung = missed * gap * rest, lost * other * rest
+            e += varied
+            f += varied * square
+            g += swung
+            h += swung * square
         if happened:
             turned, bent = first * self.sides[at], second * self.sides[at]
-            spread = (1.0 - 2.0 * self.risk[line, at]) / 3.0
+            spread = 1.0 - 2.0 * self.risk[line, at]
             a += first
             b += turned
             c += second
@@ -306,10 +284,10 @@ class TestCore:
         self.sums[0, 1] += b
         self.sums[0, 2] += c
         self.sums[0, 3] += d
-        self.variances[0, 0] += e
-        self.variances[0, 1] += f
-        self.variances[0, 2] += g
-        self.variances[0, 3] += h
+        self.variances[0, 0] += e / 3.0
+        self.variances[0, 1] += f / 3.0
+        self.variances[0, 2] += g / 3.0
+        self.variances[0, 3] += h / 3.0
 
     def move(self, feedback, row, kind, old, new_kind, new):
         """Move one round of a stratum from column `old` to `new`. Earlier comparisons stay."""

@@ -19,10 +19,11 @@ import numpy as np
 import pandas as pd
 
 from crossbandit.core.types import Ties
-from crossbandit.core.validation import choice, integer, number, reject
+from crossbandit.core.validation import boolean, choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs import files
 from crossbandit.logs.exchanges import EXCHANGES, JOINED, find_format, join_notices, with_names
+from crossbandit.logs.tenders import TenderWords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -577,6 +578,11 @@ class AuctionLog:
             only those in this currency are kept.
         price_losses: For notices of an exchange, the codes of losses that a higher bid would have
             prevented; None for the usual ones.
+        lowest_wins: Whether the lowest bid wins and is paid, as in tenders. The value is then what
+            winning costs, the price the lowest bid of the others, and the reserve the highest bid
+            that can win. All amounts are read as those of the first-price auction that earns the
+            same: 100 + 30 of cost and markup is a bid that is 30 below the value.
+        max_markup: For tenders, the highest markup on the cost that is bid, as a share of it.
 
     Raises:
         LogError: The file is missing or unreadable, or a column is not found.
@@ -604,6 +610,8 @@ class AuctionLog:
     by: str | int | None = None
     currency: str | None = None
     price_losses: Sequence[str | int] | None = None
+    lowest_wins: bool = False
+    max_markup: float = 1.0
     source: files.Source = field(init=False)
     places: dict[str, int] = field(init=False, repr=False)  # indices of columns by their roles
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
@@ -686,6 +694,9 @@ class AuctionLog:
         if self.limit is not None:
             integer(owner, "limit", self.limit, at_least=1)
         integer(owner, "max_bad", self.max_bad, at_least=0)
+        number(owner, "max_markup", self.max_markup, above=0)
+        if boolean(owner, "lowest_wins", self.lowest_wins) and self.format in EXCHANGES:
+            reject(owner, "lowest_wins", "False for notices of an exchange", self.lowest_wins)
         for name, unit in (("value_unit", self.value_unit), ("price_unit", self.price_unit)):
             if unit is not None:
                 choice(owner, name, unit, files.UNITS)
@@ -722,7 +733,8 @@ class AuctionLog:
             sentences.append(f"The id is column {self.source.columns.label(self.order[files.ID])}")
         if self.class_places:
             sentences.append(f"Classes: {', '.join(self.class_places)}")
-        return " ".join(f"{sentence}." for sentence in sentences)
+        said = " ".join(f"{sentence}." for sentence in sentences)
+        return TenderWords(self.max_markup)(said) if self.lowest_wins else said
 
     def label(self, role: str) -> str | None:
         """Return what messages call the column of a role.
@@ -812,6 +824,16 @@ class AuctionLog:
         price = files.UNITS[self.price_unit or "units"]
         return {"value": files.UNITS[self.value_unit or "units"], **dict.fromkeys(_AMOUNTS, price)}
 
+    def top(self, highest: float) -> float:
+        """Return an upper bound of the values, given the highest value of the log.
+
+        Args:
+            highest: The highest value of the log.
+        """
+        if self.highest_value is None:
+            return highest
+        return self.highest_value * (self.max_markup if self.lowest_wins else 1.0)
+
     def checked_sql(self, file: int | None = None, limit: int | None = None) -> str:
         """Return SQL for each column as text and as a number, and for what is wrong with a line.
 
@@ -840,7 +862,22 @@ class AuctionLog:
         texts = [*self.places, *(f"coalesce({one}::VARCHAR, '') AS {one}" for one in labels)]
         if file is not None:
             texts += [files.FILE, files.ROW]
-        return f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"
+        checked = f"SELECT {numbers}, {fault} AS fault, {', '.join(texts)} FROM ({rows})"
+        return self._mirrored(checked) if self.lowest_wins else checked
+
+    def _mirrored(self, checked: str) -> str:
+        """Return SQL that reads tenders as auctions; see `crossbandit.applications.tender`.
+
+        The unit is such that surplus is the same: what is the cost there is the highest margin.
+        """
+        top = f"{1.0 + self.max_markup!r} * value_"
+        amounts = [
+            f"CASE WHEN {role}_ > 0 THEN greatest({top} - {role}_, 0) ELSE {role}_ END AS {role}_"
+            for role in _AMOUNTS
+            if role in {"price", *self.places}
+        ]
+        value = f"{self.max_markup!r} * value_ AS value_"
+        return f"SELECT * REPLACE ({', '.join([value, *amounts])}) FROM ({checked})"
 
     def fitting(self, given: Mapping[str, Any]) -> FittingLog:
         """Return the settings of a bidder that fit this log, and what `warm_up` takes.

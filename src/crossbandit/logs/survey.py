@@ -137,8 +137,9 @@ def _counted(log: AuctionLog) -> dict[str, str]:
         "zero_prices": good("count(*)", "price_ = 0"),
         "own_prices": good("count(*)", "price_ > 0 AND bid_ = price_") if has_bids else "0",
         "reasons": "histogram(fault)",
-        "ratios": histogram(
-            f"round({_RATIOS} * price_ / value_)", "price_ > 0 AND price_ <= value_"
+        "ratios": histogram(  # of tenders, ratios are not those of the log
+            f"round({_RATIOS} * price_ / value_)",
+            "false" if log.lowest_wins else "price_ > 0 AND price_ <= value_",
         ),
         "value_counts": histogram(f"floor({VALUE_BINS} * log2(value_))", "value_ > 0"),
         **{name: good("count(*)", how) for name, how in results.items()},

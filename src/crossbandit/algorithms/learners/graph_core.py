@@ -87,17 +87,8 @@ class GraphShell(ShellCore):
         try:
             if not self.is_usual():
                 return None
-            plain = []
-            for context in contexts:
-                one = self.read_usual(context)
-                if one is None:
-                    return None
-                plain.append(one)
-            made = []
-            for one in plain:
-                self.read_usual(one)
-                made.append(self.decided(one))
-            return made
+            plain = [self.read_usual(context) for context in contexts]
+            return None if None in plain else [self.act_usual(one) for one in plain]
         finally:
             lock.release()
 
@@ -230,8 +221,7 @@ class GraphShell(ShellCore):
             if len(rounds) < count:
                 return False
             for i in range(count):
-                self.read_feedback(decisions[i], losses[i])
-                self.learn_read(decisions[i], losses[i])
+                self.learn_usual(decisions[i], losses[i])
         finally:
             lock.release()
         return True

@@ -1,11 +1,8 @@
-cimport cython
-
 cdef enum: ON_PAGE = 1023  # counter & ON_PAGE is the place of a decision on its page
 
 cdef class ShellCore:
     cdef public object id, _key
 
-@cython.no_gc  # a decision is in no cycle, and there may be very many
 cdef class DecisionFields:
     cdef public long long round, arm, counter
     cdef public str learner, decider

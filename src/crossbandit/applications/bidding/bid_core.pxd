@@ -4,6 +4,9 @@ from crossbandit.algorithms.learners.seen_core cimport DecisionFields
 from crossbandit.algorithms.learners.shell_core cimport LawShell
 from crossbandit.limits.pace_core cimport PaceCore
 
+cdef class BidFields:
+    cdef public object decision, amount, value, reserve, classes, reason
+
 cdef class BidCore:
     cdef type bid_type, decision_type
     cdef object rules, reason_of, first_key

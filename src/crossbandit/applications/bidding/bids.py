@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, overload
@@ -12,6 +12,7 @@ import numpy as np
 
 from crossbandit.algorithms.learners.law_learner import Made
 from crossbandit.applications.action import Action
+from crossbandit.applications.bidding.bid_core import BidFields
 from crossbandit.core.lazy import LazyTexts
 from crossbandit.errors import DecisionError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Bid(Action):
+class Bid(Action, BidFields):
     """One bid. Place it, keep it until its auction is over, then pass it to `settle`.
 
     Attributes:
@@ -38,8 +39,10 @@ class Bid(Action):
         reason: Why no bid is made; None if one is.
     """
 
-    amount: float | None
-    value: float
+    __slots__ = ()
+
+    amount: float | None = field()  # without a default: not what `BidFields` has by this name
+    value: float = field()
     reserve: float | None = None
     classes: tuple[Label, ...] = ()
     reason: str | None = None
@@ -63,6 +66,10 @@ class Bid(Action):
 
     def __float__(self) -> float:
         return 0.0 if self.amount is None else self.amount
+
+
+for _name in ("reserve", "classes", "reason"):
+    delattr(Bid, _name)  # the defaults would hide the fields of machine code
 
 
 def reasons(

@@ -21,7 +21,7 @@ from crossbandit.core.report import text
 from crossbandit.errors import ResultsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from jinja2 import Environment
@@ -40,6 +40,7 @@ def render(
     title: str,
     charts: Mapping[str, Sequence[Chart]],
     names: Sequence[str] = (),
+    say: Callable[[str], str] = str,
     **values: Any,
 ) -> str:
     """Return a page as text.
@@ -52,6 +53,7 @@ def render(
             for one place, the template has a control to choose between them.
         names: The series that a reader can show and hide, in the order of their colours. Series
             that are not among them have a legend below their chart.
+        say: How the sentences are said that the template gives to the filter of this name.
         values: What else the template uses.
 
     Returns:
@@ -61,19 +63,17 @@ def render(
         "names": list(names),
         "charts": {place: [chart.to_json() for chart in some] for place, some in charts.items()},
     }
-    return (
-        _environment(package)
-        .get_template(template)
-        .render(
-            title=title,
-            names=names,
-            charts=charts,
-            keys=KEYS,
-            css=_asset("page.css"),
-            script="\n\n".join(map(_asset, _SCRIPTS)),
-            data=script_json(data),
-            **values,
-        )
+    environment = _environment(package)
+    environment.filters["say"] = say
+    return environment.get_template(template).render(
+        title=title,
+        names=names,
+        charts=charts,
+        keys=KEYS,
+        css=_asset("page.css"),
+        script="\n\n".join(map(_asset, _SCRIPTS)),
+        data=script_json(data),
+        **values,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +36,7 @@ from crossbandit.logs.evaluate.log import (
 )
 from crossbandit.logs.log import AuctionLog
 from crossbandit.logs.survey import doubt_about_units, left_out
+from crossbandit.logs.tenders import TenderWords, check_tenders
 
 if TYPE_CHECKING:
     import os
@@ -158,6 +159,7 @@ class Evaluation:
         results: A result per strategy.
         checks: The tests of the assumption behind the estimates by band.
         notes: Sentences that a reader should see before the numbers.
+        say: How sentences about auctions are said: as they are, or of tenders.
     """
 
     auctions: int
@@ -168,6 +170,7 @@ class Evaluation:
     results: tuple[StrategyEvaluation, ...]
     checks: tuple[DependenceTest, ...]
     notes: tuple[str, ...]
+    say: Callable[[str], str] = str
 
     def __getitem__(self, strategy: str) -> StrategyEvaluation:
         for one in self.results:
@@ -301,6 +304,7 @@ def policy(
     """Return the policy of a bidder as it is now; it does not learn from the log."""
     columns = _class_columns(log, bidder)
     values, note = log.values, ""
+    markup = getattr(bidder, "max_markup", 1.0)  # in tenders, values are the highest margins
     levels = _levels(facts or log.facts, bidder)
     if levels is not None:
         # Rounded down, so that no bid is above the value.
@@ -312,9 +316,11 @@ def policy(
         labels = {
             one: column[i].item() for one, column in zip(bidder.classes, columns, strict=False)
         }
-        chances = bidder.policy(float(values[i]), **labels)
+        value = float(values[i]) / markup
+        chances = bidder.policy(value, **labels)
         used = np.flatnonzero(chances)
-        amounts.append(bidder.bids[used])
+        grid = bidder.learner.law.amounts_at(value) if bidder.lays else bidder.bids
+        amounts.append(markup * grid[used])
         shares.append(chances[used])
         starts.append(starts[-1] + used.size)
     lengths = np.diff(starts)[places]
@@ -750,6 +756,7 @@ def evaluate(
     """
     if not isinstance(log, CensoredLog | StoredLog):
         opened = log if isinstance(log, AuctionLog) else AuctionLog(log, columns=columns or {})
+        check_tenders(opened, 0.0, (bidders or {}).values())
         read = open_censored(opened)
         found = evaluate(
             read.log, fractions=fractions, bidders=bidders, bands=bands, random_bids=random_bids
@@ -758,12 +765,12 @@ def evaluate(
         if read.bad:
             where = "; ".join(f"{one.place}: {one.reason}" for one in read.faults)
             notes.insert(0, f"{left_out(read.bad, found.auctions, read.faults)} {where}")
-        return replace(found, notes=tuple(notes))
+        return in_tenders(replace(found, notes=tuple(notes)), opened)
     if bands is not None:
         integer("evaluate", "bands", bands, at_least=1, at_most=10_000)
-    given: Any = {} if bidders is None else bidders
-    if not isinstance(given, Mapping) or not all(
-        isinstance(one, FirstPriceBidder) for one in given.values()
+    named: Any = {} if bidders is None else bidders
+    if not isinstance(named, Mapping) or not all(
+        isinstance(one, FirstPriceBidder) for one in named.values()
     ):
         reject("evaluate", "bidders", "a mapping from names to FirstPriceBidders", bidders)
     if boolean("evaluate", "random_bids", random_bids):
@@ -772,7 +779,7 @@ def evaluate(
     power = find_power(facts)
     chosen = sorted(set(fractions))
     pieces = log.pieces(bands) if isinstance(log, StoredLog) else [make_groups(log, bands)]
-    sums = (_sums(piece.scaled(power), given, chosen) for piece in pieces)
+    sums = (_sums(piece.scaled(power), named, chosen) for piece in pieces)
     groups, trends, strategies = reduce(_added, sums)
     results = tuple(one.result() for one in strategies)
     checks = conclude(trends)
@@ -787,6 +794,17 @@ def evaluate(
         checks=checks,
         notes=tuple(_notes(facts, results, checks, power.clear)),
     )
+
+
+def in_tenders(result: Evaluation, log: AuctionLog) -> Evaluation:
+    """Return an evaluation in the words of tenders, if its log is one of them."""
+    if not log.lowest_wins:
+        return result
+    say = TenderWords(log.max_markup)
+    results = tuple(
+        replace(one, strategy=say(one.strategy), note=say(one.note)) for one in result.results
+    )
+    return replace(result, results=results, notes=tuple(map(say, result.notes)), say=say)
 
 
 class _Strategy(NamedTuple):

@@ -39,15 +39,17 @@ def earned(result: Evaluation) -> Table:
     rows = tuple(_row(one, digits) for one in lines)
     table = Table(
         title=summary(result),
-        caption="Bounds assume only that the others would have bid the same. Intervals are 95 % "
-        "intervals of what would have been earned in these auctions, if the assumption of the "
-        "method holds.",
+        caption=result.say(
+            "Bounds assume only that the others would have bid the same. Intervals are 95 % "
+            "intervals of what would have been earned in these auctions, if the assumption of the "
+            "method holds."
+        ),
         head=(
             *("strategy", "exact part", "known", "bounds", "estimate", "95 % interval"),
             *(_OPEN, "method"),
         ),
         rows=rows,
-        groups=group_starts([_KINDS[one.kind] for one in lines]),
+        groups=group_starts([result.say(_KINDS[one.kind]) for one in lines]),
         roomy=frozenset({"exact part", "known", "bounds", "method"}),
         brief=frozenset({_OPEN}),
     )
@@ -153,7 +155,7 @@ def answer(result: Evaluation, currency: str = "") -> str:
 
 def summary(result: Evaluation) -> str:
     """Return what an evaluation shows, in one sentence."""
-    return (
+    return result.say(
         f"What each strategy would have earned in {result.auctions:,} first-price auctions of "
         f"which {100 * result.win_rate:.0f} % were won."
     )
@@ -172,7 +174,7 @@ def write(
     check_folder(folder, WRITTEN, "an evaluation")
     notes = (*read.notes, *result.notes)
     table = replace(earned(result), title=f"{log}, evaluated", caption=summary(result))
-    sound = (str(one) for one in result.checks if not one.doubtful)
+    sound = (result.say(str(one)) for one in result.checks if not one.doubtful)
     texts = (
         _page(result, read, notes, log, command, currency),
         markdown(table) + "\n" + "".join(f"- {text}\n" for text in (*notes, *sound)),
@@ -190,11 +192,13 @@ def _page(
     command: str,
     currency: str,
 ) -> str:
+    auctions = result.say("auctions")
     methods = {one.method for strategy in result.results for one in strategy.estimates}
     return render(
         "crossbandit.logs.evaluate",
         "evaluation.html",
         title=f"{log}, evaluated",
+        say=result.say,
         kind="evaluation",
         charts={"strategies": [_chart(result)]},
         summary=f"{answer(result, currency)} {summary(result)}",
@@ -209,8 +213,8 @@ def _page(
         facts=[
             ("Command", command),
             ("Version", f"Crossbandit {crossbandit.__version__}"),
-            ("Log", f"{result.auctions:,} auctions, {count(read.bad, 'bad line')} left out"),
-            ("Prices", f"known in {100 * result.told:.0f} % of the auctions ({result.feedback})"),
-            ("Groups", f"{result.groups:,} bands of values within classes"),
+            ("Log", f"{result.auctions:,} {auctions}, {count(read.bad, 'bad line')} left out"),
+            ("Prices", f"known in {100 * result.told:.0f} % of the {auctions} ({result.feedback})"),
+            ("Groups", f"{result.groups:,} bands of {result.say('values')} within classes"),
         ],
     )

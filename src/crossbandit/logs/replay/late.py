@@ -20,6 +20,7 @@ from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 from crossbandit.limits import state as col
 from crossbandit.limits.status import status
 from crossbandit.logs.replay.strategies import (
+    LAW,
     BestResponse,
     Chunk,
     LawStrategy,
@@ -137,9 +138,10 @@ class LateBidder(LateStrategy):
         one = setting.campaign is None
         if not one:
             self._names[setting.campaign or 0] = CAMPAIGN
+        self._lays = setting.lays and strategy.name == LAW
         self.bidder = FirstPriceBidder(
-            bids=rules.amounts,
-            value_range=(0.0, float(rules.highest_value)),
+            bids=None if self._lays else rules.amounts,
+            value_range=None if self._lays else (0.0, float(rules.highest_value)),
             feedback=setting.feedback,
             reserve=rules.reserve,
             ties=rules.ties,
@@ -185,6 +187,14 @@ class LateBidder(LateStrategy):
         if spending is None:
             return bid, amount, None, value
         return bid, amount, spending.pacer, spending.pacer.reserved.core.pseudo_value(value)
+
+    def curve(self, values: Floats) -> Floats:
+        if not self._lays or not isinstance(self.inner, LawStrategy):
+            return super().curve(values)
+        each = [dict(zip(self._names, one, strict=True)) for one in self.inner.recent]
+        bids = [self.bidder.shading_curve(values, **labels).bids for labels in each]
+        mean: Floats = np.mean(bids, axis=0)
+        return np.nan_to_num(mean)  # at a value of 0 nothing is bid
 
     def _settle(self, one: Waiting) -> None:
         won = self._has_won(one)

@@ -92,6 +92,7 @@ def page(result: Replay, *, log: str, command: str) -> str:
         "crossbandit.logs.replay",
         "replay.html",
         title=f"{log}, replayed",
+        say=result.say,
         kind="replay",
         names=[one.strategy for one in charted(result)],
         charts={
@@ -131,18 +132,25 @@ def _facts(result: Replay, command: str) -> list[tuple[str, str]]:
     bids = rules.amounts
     steps = np.diff(bids)
     spacing = "evenly spaced" if np.allclose(steps, steps[0]) else "not evenly spaced"
+    reach = f"{bids[0]:g} to {bids[-1]:g}, {spacing}"
+    if (markup := getattr(result.say, "max_markup", None)) is not None:
+        reach = f"the cost to {100 * markup:g} % above it"
+    most = result.say("no bid above value")
     bad = f", {result.bad:,} bad lines left out" if result.bad else ""
     reserve = f"{rules.reserve:g}"
     if result.reserve_column is not None:
         least = f", at least {reserve}" if rules.reserve else ""
-        reserve = f"of each auction in column {result.reserve_column}{least}"
+        reserve = f"{result.say('of each auction')} in column {result.reserve_column}{least}"
     return [
         ("Command", command),
         ("Version", f"Crossbandit {crossbandit.__version__}"),
-        ("Log", f"{result.auctions:,} auctions{bad}"),
+        ("Log", f"{result.auctions:,} {result.say('auctions')}{bad}"),
         ("Feedback", f"{result.feedback}: {FEEDBACK[result.feedback]}"),
-        ("Bids", f"{bids.size} from {bids[0]:g} to {bids[-1]:g}, {spacing}"),
-        ("Rules", f"reserve {reserve}, equal bids {rules.ties}, no bid above value"),
+        ("Bids", f"{bids.size} from {reach}"),
+        (
+            "Rules",
+            f"reserve {reserve}, equal bids {rules.ties}, {most}",
+        ),
         *(("Limit", describe(one)) for one in (result.limits.limits if result.limits else ())),
         ("Seeds", str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"),
     ]
@@ -174,12 +182,13 @@ def answer(result: Replay) -> str:
             "" if math.isnan(low) else f" (95 % interval: {number(low, 1)} to {number(high, 1)} %)"
         )
         than.append(f"{abs(gain):.1f} % {'more' if gain >= 0 else 'less'} than {name}{shown}")
-    return f"{', '.join([said, ' and '.join(than)] if than else [said])}."
+    return result.say(f"{', '.join([said, ' and '.join(than)] if than else [said])}.")
 
 
 def _summary(result: Replay) -> str:
     """Return what a replay shows, in one sentence."""
     said = f"What each strategy would have earned in {result.auctions:,} first-price auctions"
+    said = result.say(said)
     if result.limits is None:
         return f"{said}."
     return f"{said} with {', and '.join(map(describe, result.limits.limits))}."
@@ -215,10 +224,10 @@ def earnings(result: Replay) -> Table:
     return Table(
         title=_summary(result),
         caption=f"{explained} Regret is counted from the {result.comparator}.",
-        head=("strategy", _earning(result), "regret", "spend", *limits, "won", "paid"),
+        head=("strategy", _earning(result), "regret", result.say("spend"), *limits, "won", "paid"),
         rows=tuple(_cells(result, one, row, price_digits) for one, row in lines),
-        groups=group_starts([_KINDS[one.kind] for one, _ in lines]),
-        roomy=frozenset({"spend", "return", "paid"}),
+        groups=group_starts([result.say(_KINDS[one.kind]) for one, _ in lines]),
+        roomy=frozenset({result.say("spend"), "return", "paid"}),
         brief=frozenset({"won", "paid"} if limits else ()),
         strong=frozenset(i for i, (one, _) in enumerate(lines) if one.kind == "learner"),
     )
@@ -275,7 +284,7 @@ def differences(result: Replay) -> Table:
             )
         )
     return Table(
-        title=f"Difference from {result.outcomes[0].strategy}, in the same auctions",
+        title=result.say(f"Difference from {result.outcomes[0].strategy}, in the same auctions"),
         caption="95 % intervals over the time of the log and the seeds.",
         head=("strategy", "difference", "95 % interval", "in percent"),
         rows=tuple(rows),
@@ -364,21 +373,22 @@ def _over_time(result: Replay, what: str, value: Callable[[Floats], Floats]) -> 
         return value(curve.mean(axis=0)), half_widths(curve)
 
     title = f"{what.capitalize()} over time"
-    return _chart(result, title, ("auction", what), result.points, numbers)
+    return _chart(result, title, (result.say("auction"), what), result.points, numbers)
 
 
 def bids_chart(result: Replay) -> Chart:
     """Return what each strategy bids at the end, by value; the log's own bids have no such line."""
+    value = result.say("value")
     chart = _chart(
         result,
         "Bids at the end",
-        ("value", "bid"),
+        (value, "bid"),
         result.values,
         lambda one: (one.bids, None),
         digits=3,
     )
     highest = max(float(np.max(one.y)) for one in chart.series)
-    return _with_line(chart, "the value", (0.0, highest), (0.0, highest))
+    return _with_line(chart, f"the {value}", (0.0, highest), (0.0, highest))
 
 
 # --- limits ------------------------------------------------------------------------------------
@@ -452,7 +462,7 @@ def class_tables(result: Replay) -> list[Table]:
     """Return the surplus by the levels of each class column."""
     shown, digits = _by_class(result) if result.classes else [], money_digits(result)
     names = [one.strategy for one in shown]
-    found = []
+    found, auctions = [], result.say("auctions")
     for i, column in enumerate(result.classes):
         earned = np.array([one.by_class[i][0] for one in shown])
         best = earned[:-1].argmax(axis=0)  # the oracle aside
@@ -470,9 +480,9 @@ def class_tables(result: Replay) -> list[Table]:
         table = Table(
             title=f"Surplus by {column.column}",
             caption=f"The other {column.pooled:,} levels are pooled." if column.pooled else "",
-            head=(column.column, "auctions", *names),
+            head=(column.column, auctions, *names),
             rows=tuple(rows),
-            roomy=frozenset({"auctions", *names[1:-1]}),
+            roomy=frozenset({auctions, *names[1:-1]}),
             as_is=True,
         )
         found.append(table)

@@ -42,6 +42,7 @@ from crossbandit.logs.replay.results import (
     StrategyResult,
     find_notes,
     find_warnings,
+    in_tenders,
     mostly,
 )
 from crossbandit.logs.replay.strategies import (
@@ -68,6 +69,7 @@ from crossbandit.logs.survey import (
     survey_log,
     survey_with_prices,
 )
+from crossbandit.logs.tenders import check_tenders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,7 +177,7 @@ class ReplayRules:
 
 def suitable_bids(log: AuctionLog, survey: Survey) -> BidSpacing:
     """Return bids for the values of a log. Prices are not looked at."""
-    top = survey.highest_value if log.highest_value is None else log.highest_value
+    top = log.top(survey.highest_value)
     bins = sorted(survey.value_counts)
     middles = np.exp2((np.array(bins, dtype=float) + 0.5) / VALUE_BINS)
     counts = np.array([survey.value_counts[one] for one in bins], dtype=float)
@@ -362,12 +364,14 @@ def replay(
     rules = ReplayRules() if rules is None else rules
     if not isinstance(rules, ReplayRules):
         reject("replay", "rules", "a ReplayRules", rules)
+    given = not isinstance(rules.bids, str | int)
+    check_tenders(log, rules.reserve, limits=limits, bids=given)
     log, survey = survey_with_prices(log)
     check_survey(log, survey)
     spacing = suitable_bids(log, survey) if rules.bids == AUTO else None
     rules = rules.completed(log, survey)
     feedback = cast("Feedback", rules.feedback)
-    top = survey.highest_value if log.highest_value is None else log.highest_value
+    top = log.top(survey.highest_value)
     auction_rules = rules.auction_rules(top)
     graph = auction_rules.graph(feedback)
     problem = Problem(graph, features=2, horizon=survey.auctions)
@@ -376,7 +380,7 @@ def replay(
     column, campaigns = campaigns_of(log, campaign)
     limited = ReplayLimits(of_all(each, campaigns), survey.auctions)
     known = (auction_rules, feedback, problem, len(classes.names), limited)
-    setting = ReplaySetting(*known, delay=late, campaign=column, each=each)
+    setting = ReplaySetting(*known, late, column, each, log.lowest_wins)
     players, notes = build_strategies(strategies, setting, numbers)
     size = max(64, _ENTRIES // auction_rules.arms // 2 * 2)  # even, for pairs of rounds
     counted = _counted(log.chunks(size, classes), classes)
@@ -429,7 +433,7 @@ def replay(
         warnings.warn(doubt, LogWarning, stacklevel=2)
     found = find_notes(result, log, survey, hindsight, classes, spacing)
     said = (*doubts, log.description, *log.remarks, *notes, *found)
-    return replace(result, notes=said, warnings=doubts)
+    return in_tenders(replace(result, notes=said, warnings=doubts), log)
 
 
 def _counted(chunks: Iterable[Auctions], classes: ClassTable) -> Iterator[Auctions]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,10 @@ from crossbandit.logs.replay.strategies import (
     PerfectKnowledge,
 )
 from crossbandit.logs.survey import TIMED_LINES, doubt_about_units, find_repeats, steps_back_in_time
+from crossbandit.logs.tenders import TenderWords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from crossbandit.applications.bidding.auctions import AuctionRules, BidSpacing
     from crossbandit.core.types import Floats, Integers
@@ -174,6 +175,8 @@ class Replay:
         currency: The currency of the amounts; "" if it is not known.
         campaigns: How many campaigns there are, each with limits of its own; 0 if there is one set.
             `limits` are those of all together.
+        say: How sentences about auctions are said: as they are, or of tenders. There, `values` are
+            costs, bids are those of tenders, and what was spent is what the winner was paid.
     """
 
     auctions: int
@@ -195,6 +198,7 @@ class Replay:
     delay: float = 0.0
     campaigns: int = 0
     currency: str = ""
+    say: Callable[[str], str] = str
 
     def __repr__(self) -> str:
         """Return the size and who earned most, oracles aside; the arrays would fill screens."""
@@ -413,6 +417,39 @@ class Replay:
         return pd.concat(frames, ignore_index=True)
 
 
+def in_tenders(result: Replay, log: AuctionLog) -> Replay:
+    """Return a replay with the costs, bids and payments of tenders, if its log is one of them."""
+    if not log.lowest_wins:
+        return result
+    say, markup = TenderWords(log.max_markup), log.max_markup
+
+    def paid(surplus: Floats, spend: Floats) -> Floats:
+        return (surplus + spend) / markup + surplus  # the cost of what was won, and the surplus
+
+    def told(one: StrategyResult) -> StrategyResult:
+        by_class = [one.copy() for one in one.by_class]
+        for table in by_class:
+            table[1] = paid(table[0], table[1])
+        return replace(
+            one,
+            strategy=say(one.strategy),
+            note=say(one.note),
+            spend=paid(one.surplus, one.spend),
+            bids=(1.0 + markup) / markup * result.values - one.bids,
+            by_class=tuple(by_class),
+        )
+
+    return replace(
+        result,
+        values=result.values / markup,
+        outcomes=tuple(map(told, result.outcomes)),
+        comparator=say(result.comparator),
+        notes=tuple(map(say, result.notes)),
+        warnings=tuple(map(say, result.warnings)),
+        say=say,
+    )
+
+
 def resample_totals(curves: Floats) -> Floats:
     """Return deviations of totals in a block bootstrap over time.
 
@@ -522,7 +559,8 @@ def find_notes(
         )
     yield from _notes_on_lines(log, survey)
     yield from _notes_on_prices(survey)
-    yield from _notes_on_bids(survey, result.rules, hindsight)
+    if not log.lowest_wins:  # its bids follow from the costs
+        yield from _notes_on_bids(survey, result.rules, hindsight)
     if result.comparator in POLICIES:
         others = [one for one in result.outcomes if one.kind != "oracle"]
         first = max(others, key=lambda one: one.mean_surplus)

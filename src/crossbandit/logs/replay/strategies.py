@@ -68,6 +68,7 @@ class ReplaySetting(NamedTuple):
     delay: float = 0.0  # seconds from a bid to its outcome
     campaign: int | None = None  # the number of the class column whose levels have limits each
     each: tuple[Limit, ...] = ()  # the limits of each; `limits` are of all together
+    lays: bool = False  # whether the price distribution needs no grid of bids
 
     def pacer(self) -> Pacer | None:
         """Return a pacer that keeps one strategy within the limits; None without limits."""
@@ -354,7 +355,7 @@ class LawStrategy(Strategy):
         self._pacer = setting.pacer()
         self._test = IndependenceTest(self.law) if tested else None
         self._first = rules.first_winner
-        self._recent: list[tuple[int, ...]] = [()]
+        self.recent: list[tuple[int, ...]] = [()]
         self.embedded = {"guarded": guarded, "seed": seed}
 
     def follow(self, bidder: FirstPriceBidder) -> None:
@@ -367,7 +368,7 @@ class LawStrategy(Strategy):
         """Note some of the latest classes, over which the curve is averaged."""
         if labels is not None:
             rows = np.linspace(0, len(labels) - 1, _SAMPLE).astype(np.int64)
-            self._recent = list(map(tuple, labels[rows].tolist()))
+            self.recent = list(map(tuple, labels[rows].tolist()))
 
     def bids(self, chunk: Chunk) -> Floats:
         labels = None if chunk.classes is None else chunk.classes[:, :-1]
@@ -410,7 +411,7 @@ class LawStrategy(Strategy):
                 uniforms=_NO_NOISE,
                 **dict(zip(self.law.classes, labels, strict=True)),
             ).amount
-            for labels in self._recent
+            for labels in self.recent
         ]
         return float(np.mean(amounts))
 
@@ -971,9 +972,11 @@ def build_strategies(
 def kept_to_limits(strategy: Strategy, setting: ReplaySetting) -> Strategy:
     """Return the strategy, or one that keeps the limits of the replay if there are limits.
 
-    If outcomes come late, or campaigns have limits of their own, it plays auction by auction.
+    If outcomes come late, or campaigns have limits of their own, it plays auction by auction. So
+    does a law without a grid.
     """
-    if setting.delay or setting.campaign is not None:
+    lays = setting.lays and strategy.name == LAW
+    if setting.delay or setting.campaign is not None or lays:
         from crossbandit.logs.replay.late import late
 
         return late(strategy, setting)

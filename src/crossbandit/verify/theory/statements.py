@@ -77,7 +77,7 @@ class CheckResult:
 
     @property
     def verdict(self) -> str:
-        """The result: "passed", "measured", "failed" or "could not run"."""
+        """The result in a word: "passed", "measured", "failed" or "could not run"."""
         if not self.judged:
             return "measured"
         if self.passed:
@@ -182,56 +182,47 @@ class Proof(NamedTuple):
         return f"proofs/{self.file}, {self.theorem}"
 
 
-# By the beginning of a line of `verify`, or of the statement's name if `verify` has no line for it.
-# Some are proved in a corrected or stronger form: proofs/README.md has the differences. A test
-# checks that each theorem exists in `proofs/`.
+# The beginning of a line of `verify`, or of the name of what it has no line for; a file; theorems
+# in it. Some are proved in a corrected or stronger form: proofs/README.md has the differences. A
+# test checks that each theorem exists in `proofs/`.
 _PROOFS = (
-    ("Theorem 1 (machine-checked", Proof("Main.v", "theorem1_explicit")),
-    ("Theorem 1, in T (theorem's rule)", Proof("Tuning.v", "theorem_tuning")),
-    ("Proposition 2", Proof("Main.v", "proposition2")),
-    ("Equation 2", Proof("Ftrl.v", "equation2_softmax_argmin")),
-    ("Equation 3", Proof("Retention.v", "equation3_retained")),
-    ("Appendix A (retained output)", Proof("Retention.v", "equation3_retained")),
-    ("Appendix A (independent samples)", Proof("FrequencyBlock.v", "defer")),
-    ("Section 4 (pair reduction)", Proof("PairReduction.v", "pair_step")),
-    ("Lemma 3", Proof("Concentration.v", "lemma3_freedman")),
-    ("Lemma 4", Proof("GraphInverse.v", "lemma4_printed")),
-    ("Lemma 5", Proof("Stability.v", "lemma5_exp3_update")),
-    ("Lemma 6", Proof("Selector.v", "lemma6_selector")),
-    ("Lemma 7", Proof("Snapshots.v", "lemma7_special_odds")),
-    ("Equation 4", Proof("RandomDenominators.v", "equation4_ratio_first")),
-    ("Equation 5", Proof("RandomDenominators.v", "equation5_ratio_second")),
-    ("Appendix C (frequency event)", Proof("GoodEvents.v", "P_F")),
-    ("Appendix C (loss event)", Proof("GoodEvents.v", "P_L")),
-    ("Appendix C (selector event)", Proof("GoodEvents.v", "P_S")),
-    ("Appendix C (clipping", Proof("GoodEvents.v", "good_F")),
-    ("Equation 7", Proof("GoodEvents.v", "good_L")),
-    ("Lemma 8", Proof("Stability.v", "lemma8_snapshot")),
-    ("Lemma 8", Proof("Snapshots.v", "lemma8_no_fallback")),
-    ("Appendix E", Proof("Snapshots.v", "appendixE_graph_sum")),
-    ("Lemma 9", Proof("Stability.v", "lemma9_product")),
-    ("Lemma 9", Proof("Stability.v", "lemma9_special_first")),
-    ("Lemma 9", Proof("Stability.v", "lemma9_special")),
-    ("Lemma 9", Proof("Stability.v", "lemma9_crude")),
-    ("Lemma 10", Proof("OnePair.v", "lemma10_bias1")),
-    ("Lemma 11", Proof("Biases.v", "lemma11_bias2_regular")),
-    ("Lemma 12", Proof("Biases.v", "lemma12_bias3_regular")),
-    ("Lemma 13", Proof("Biases.v", "lemma13_bias4_regular")),
-    ("Lemma 13", Proof("Corrections.v", "lemma13_last_step_fails")),
-    ("Lemma 14", Proof("Biases.v", "lemma14_bias4_special")),
-    ("Lemma 15", Proof("Biases.v", "lemma15_cancellation")),
-    ("Lemma 15", Proof("Corrections.v", "lemma15_sign_fails")),
-    ("Lemma 15", Proof("Corrections.v", "lemma15_signs")),
-    ("Lemma 16", Proof("Ftrl.v", "lemma16_ftrl_shift")),
-    ("Appendix K (away-mass", Proof("LocalNorms.v", "quad_mean")),
-    ("Appendix L", Proof("Assembly.v", "algorithm2_regret")),
+    ("Theorem 1 (machine-checked", "Main.v", "theorem1_explicit"),
+    ("Theorem 1, in T (theorem's rule)", "Tuning.v", "theorem_tuning"),
+    ("Proposition 2", "Main.v", "proposition2"),
+    ("Equation 2", "Ftrl.v", "equation2_softmax_argmin"),
+    ("Equation 3", "Retention.v", "equation3_retained"),
+    ("Lemma 3", "Concentration.v", "lemma3_freedman"),
+    ("Lemma 4", "GraphInverse.v", "lemma4_printed"),
+    ("Lemma 5", "Stability.v", "lemma5_exp3_update"),
+    ("Lemma 6", "Selector.v", "lemma6_selector"),
+    ("Lemma 7", "Snapshots.v", "lemma7_special_odds"),
+    ("Equation 4", "RandomDenominators.v", "equation4_ratio_first"),
+    ("Equation 5", "RandomDenominators.v", "equation5_ratio_second"),
+    ("Appendix C", "GoodEvents.v", "P_F P_L P_S good_F"),
+    ("Equation 7", "GoodEvents.v", "good_L"),
+    ("Lemma 8", "Stability.v", "lemma8_snapshot"),
+    ("Lemma 8", "Snapshots.v", "lemma8_no_fallback"),
+    ("Appendix E", "Snapshots.v", "appendixE_graph_sum"),
+    ("Lemma 9", "Stability.v", "lemma9_product lemma9_special_first lemma9_special lemma9_crude"),
+    ("Lemma 10", "OnePair.v", "lemma10_bias1"),
+    ("Lemma 11", "Biases.v", "lemma11_bias2_regular"),
+    ("Lemma 12", "Biases.v", "lemma12_bias3_regular"),
+    ("Lemma 13", "Corrections.v", "lemma13_last_step_fails"),
+    ("Lemma 13", "Biases.v", "lemma13_bias4_regular"),
+    ("Lemma 14", "Biases.v", "lemma14_bias4_special"),
+    ("Lemma 15", "Corrections.v", "lemma15_sign_fails lemma15_signs"),
+    ("Lemma 15", "Biases.v", "lemma15_cancellation"),
+    ("Lemma 16", "Ftrl.v", "lemma16_ftrl_shift"),
+    ("Appendix K", "LocalNorms.v", "quad_mean"),
+    ("Appendix L", "Assembly.v", "algorithm2_regret"),
 )
 
 
 def proofs_of(statement: str) -> tuple[Proof, ...]:
     """Return the machine-checked theorems about a statement, such as "Lemma 4 (graph inverse)"."""
     return tuple(
-        proof
-        for beginning, proof in _PROOFS
+        Proof(file, theorem)
+        for beginning, file, theorems in _PROOFS
         if statement.startswith(beginning) and not statement[len(beginning) :][:1].isdigit()
+        for theorem in theorems.split()
     )
