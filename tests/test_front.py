@@ -133,5 +133,5 @@ def test_everything_of_a_class_of_ones_own_is_listed() -> None:
 
 
 def test_a_part_of_a_name_gets_a_suggestion() -> None:
-    with pytest.raises(AttributeError, match=r"Did you mean 'FirstPriceBidder'\?"):
-        cb.Bidder  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"Did you mean 'PostedPriceSeller'\?"):
+        cb.Seller  # type: ignore[attr-defined]  # noqa: B018
