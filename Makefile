@@ -24,6 +24,7 @@ help:
 	@echo "make docs         build the site into build/site, and check its links"
 	@echo "make bench        measure every performance claim"
 	@echo "make bench-peers  the same against other libraries, installed for that alone"
+	@echo "make release      check the list of what must hold before a version is published"
 	@echo "make format       put the code into its standard form"
 	@echo "make constraints  renew the pinned versions in constraints.txt"
 	@echo "make clean        remove the environment and all caches; results/ stays"
@@ -87,6 +88,10 @@ proofs:
 docs: build
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Open build/site/index.html."
+
+.PHONY: release
+release: build
+	$(BIN)/python -m benchmarks.release
 
 .PHONY: bench
 bench: build

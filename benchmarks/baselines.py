@@ -65,7 +65,9 @@ def _speed() -> Iterator[Result]:
     note = f"the slowest is {BASELINES[slowest].id}"
     rate = ROUNDS / times[slowest]
     yield Result("rounds a second of a baseline", rate, 200_000, "", at_least=True, note=note)
-    yield Result("a baseline against obpc-graph", times[slowest] / usual, 3.0, "times", note=note)
+    yield Result(
+        "a baseline against per-context-graph", times[slowest] / usual, 3.0, "times", note=note
+    )
 
 
 def _growth() -> Iterator[Result]:

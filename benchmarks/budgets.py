@@ -26,6 +26,7 @@ from benchmarks.markets_rivals import cells_of
 from benchmarks.markets_worlds import BIDS, OWN, World, log_normal, narrow
 from benchmarks.measure import Result
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.types import Feedback
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, Pacer, ReturnOnSpend
 
@@ -45,7 +46,7 @@ CORRELATIONS = (0.0, 0.25, 0.6)
 
 
 def won(
-    world: World, limits: list[Limit], *, feedback: str = "after-loss", seed: int = 0
+    world: World, limits: list[Limit], *, feedback: Feedback = "after-loss", seed: int = 0
 ) -> tuple[Floats, Floats]:
     """Return the values won and the money paid, by auction."""
     law = OutcomeLaw(BIDS, (0, 1), feedback=feedback, seed=seed)

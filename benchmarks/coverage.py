@@ -134,7 +134,7 @@ def measure(
         world = make(seed, auctions)
         for drawn in (False, True):
             log = censored(world, feedback, seed, drawn=drawn, hidden=hidden)
-            result = evaluate(log, shadings=SHADINGS)
+            result = evaluate(log, fractions=SHADINGS)
             for method in METHODS if drawn else METHODS[:1]:
                 if not (drawn and method == METHODS[0]):
                     found[method] += _outcomes(result, world, method)
@@ -192,7 +192,7 @@ def _by_place(logs: int, auctions: int) -> Iterator[Result]:
         for seed in range(FIRST, FIRST + logs):
             world = HOLDS[name](seed, auctions)
             log = censored(world, "won-lost", seed, drawn=False, hidden=False)
-            result = evaluate(log, shadings=[one for some in PLACES.values() for one in some])
+            result = evaluate(log, fractions=[one for some in PLACES.values() for one in some])
             for place, fractions in PLACES.items():
                 outcomes = _outcomes(result, world, METHODS[0], fractions)
                 found[place] += [covers for covers, _, _ in outcomes]
@@ -210,7 +210,7 @@ def _covers_lattice(seed: int, feedback: str) -> bool:
     won = bids >= prices
     told = _told(won, feedback, seed)
     log = CensoredLog(np.full(count, 10.0), bids, won, np.where(told, prices, np.nan))
-    found = evaluate(log, shadings=[amount / 10]).results[-1].best
+    found = evaluate(log, fractions=[amount / 10]).results[-1].best
     truth = (10 - amount) * int((amount >= prices).sum())
     return found.low - 1e-9 <= truth <= found.high + 1e-9
 

@@ -93,7 +93,9 @@ def results() -> Iterator[Result]:
         yield Result(f"regret at M = 1,000 to M = 10, {algorithm.id}", many / few, 1.1, "times")
     own = mean_regret(varying, changing_world, 64_000, contexts=20)
     blind = mean_regret(SchneiderZimmert(), changing_world, 64_000, contexts=20)
-    yield Result("regret to that of sz-context, cross-graph-varying", own / blind, 0.8, "times")
+    yield Result(
+        "regret to that of schneider-zimmert, cross-graph-varying", own / blind, 0.8, "times"
+    )
     for algorithm, world in ((weak, weak_world), (varying, changing_world)):
         tuned = mean_regret(algorithm, world, 32_000, contexts=20)
         adaptive = mean_regret(CrossGraphAdaptive(), world, 32_000, contexts=20)

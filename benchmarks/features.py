@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.markets_rivals import cells_of, surplus
 from benchmarks.markets_worlds import BIDS, World, log_normal
 from benchmarks.measure import Result
+from crossbandit.core.types import Feedback
 from crossbandit.laws import OutcomeLaw
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def pair(seed: int) -> Log:
     return Log(World(world.values, world.prices * np.exp(shift)), {"a": a, "b": b})
 
 
-def earned(log: Log, feedback: str = "after-loss", seed: int = 0) -> float:
+def earned(log: Log, feedback: Feedback = "after-loss", seed: int = 0) -> float:
     """Return what a law with these features earns."""
     law = OutcomeLaw(BIDS, (0, 1), classes=tuple(log.columns), feedback=feedback, seed=seed)
     world = log.world

@@ -40,7 +40,7 @@ def measure(path: str, way: str) -> None:
     began = time.process_time()
     if way == EVALUATED:
         read = open_censored(AuctionLog(path, columns={"bid": "bid", "won": "won"}), in_memory=0)
-        _print(evaluate(read.log, shadings=[0.5]).auctions, began)
+        _print(evaluate(read.log, fractions=[0.5]).auctions, began)
         return
     options: dict[str, Any] = {"sort_by": "timestamp"} if way == "sorted" else {}
     result = replay(

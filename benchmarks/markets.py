@@ -50,6 +50,7 @@ from benchmarks.markets_worlds import (
 )
 from benchmarks.measure import Result
 from crossbandit.applications import bids_for_values
+from crossbandit.core.types import Feedback
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ DEPENDENT: dict[str, Callable[[int], World]] = {
 
 
 def earned(
-    world: World, feedback: str = "after-loss", seed: int = 0, *, guarded: bool = False
+    world: World, feedback: Feedback = "after-loss", seed: int = 0, *, guarded: bool = False
 ) -> float:
     """Return what a law earns on a log."""
     classes = (
@@ -168,10 +169,11 @@ def _pooled(world: World, _: int) -> float:
 def _dependent() -> Iterator[Result]:
     for name, world in DEPENDENT.items():
         yield _bar(f"{name}: against a Kaplan-Meier", ratio(world, _law, _pooled), 1.0)
-    for feedback, bar in (("after-loss", 0.99), ("always", 0.995), ("won-lost", 0.93)):
+    bars: dict[Feedback, float] = {"after-loss": 0.99, "always": 0.995, "won-lost": 0.93}
+    for feedback, bar in bars.items():
         for name, world in DEPENDENT.items():
 
-            def ours(log: World, seed: int, feedback: str = feedback) -> float:
+            def ours(log: World, seed: int, feedback: Feedback = feedback) -> float:
                 return earned(log, feedback, seed)
 
             value = ratio(world, ours, _hindsight)

@@ -14,6 +14,7 @@ from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.application import anchored_as
 from crossbandit.applications.bidding.auctions import AuctionRules
+from crossbandit.core.types import Feedback
 from crossbandit.logs.log import Auctions
 from crossbandit.logs.replay.strategies import LearnerStrategy, ReplaySetting, make_chunk
 
@@ -37,7 +38,7 @@ def surplus(world: World, bids: Integers) -> float:
     return float(np.where(won, world.values - BIDS[np.maximum(bids, 0)], 0.0).sum())
 
 
-def adaptive(world: World, feedback: str = "after-loss", seed: int = 0) -> float:
+def adaptive(world: World, feedback: Feedback = "after-loss", seed: int = 0) -> float:
     """Return what the adaptive cross-learner earns."""
     rules = AuctionRules(bids=BIDS, highest_value=1.0)
     problem = Problem(rules.graph(feedback), features=2)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 SEEDS = range(3)
 AUCTIONS, BIDS = 2_000, 20
 ROUNDS, ARMS, FEATURES = 2_000, 4, 6
-OWN_BIDDER, OWN_LEARNER = "FirstPriceBidder", "linucb"
-LABELS = {OWN_BIDDER: "`FirstPriceBidder`", OWN_LEARNER: "Crossbandit's `linucb`"}
+OWN_BIDDER, OWN_LEARNER = "FirstPriceBidder", "lin-ucb"
+LABELS = {OWN_BIDDER: "`FirstPriceBidder`", OWN_LEARNER: "Crossbandit's `lin-ucb`"}
 
 
 class Player(Protocol):

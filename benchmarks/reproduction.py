@@ -75,9 +75,9 @@ def _references() -> dict[str, Callable[[], object]]:
     eta_exp3 = tuning.per_context_exp3(ARMS, CONTEXTS, ROUNDS)
     return {
         "cross-graph": lambda: cross_graph.run(*world, **ours),
-        "sz-context": lambda: schneider_zimmert.run(*world, **theirs),
-        "obpc-graph": lambda: per_context.run_graph(*world, eta=eta_graph),
-        "obpc-exp3": lambda: per_context.run_exp3(*world, eta=eta_exp3),
+        "schneider-zimmert": lambda: schneider_zimmert.run(*world, **theirs),
+        "per-context-graph": lambda: per_context.run_graph(*world, eta=eta_graph),
+        "per-context-exp3": lambda: per_context.run_exp3(*world, eta=eta_exp3),
     }
 
 

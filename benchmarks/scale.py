@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from crossbandit.core.blocks import LossBlock
     from crossbandit.core.types import Floats
+    from crossbandit.environments.simulation.run import RecordKind
 
 SEED = 200
 
@@ -153,7 +154,7 @@ def _peak_memory(environment: str, record: str = "full") -> float:
     return float(output.stdout)
 
 
-def report_peak(environment: Any, record: str) -> None:
+def report_peak(environment: Any, record: RecordKind) -> None:
     """Run one simulation and print the peak memory of this process."""
     simulate(CrossGraph(), environment, seed=SEED, record=record)
     print(peak_memory() * 2**20)

@@ -13,6 +13,8 @@ from crossbandit import studies
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from crossbandit.core.backends import BackendName
+
 # Over a minute of single-core work: runs of the paper's size, as a sweep has them, and long ones.
 STUDY = """
 [study]
@@ -21,7 +23,7 @@ name = "two workers"
 name = "sweep"
 seeds = "0..249"
 horizon = 10000
-algorithms = ["cross-graph", "sz-context", "obpc-graph", "obpc-exp3"]
+algorithms = ["cross-graph", "schneider-zimmert", "per-context-graph", "per-context-exp3"]
 environments = [{ name = "paper-benchmark", alpha = [1, 2, 4, 8] }]
 [[part]]
 name = "long"
@@ -33,7 +35,7 @@ environments = [{ name = "paper-benchmark", alpha = 4 }]
 BAR = 1.7
 LEAST_SECONDS = 60.0
 # Cells a second of the paper's evaluation, with the start of the workers: how, and at least what.
-PACES = {
+PACES: dict[str, tuple[BackendName, int, float]] = {
     "one process": ("local", 1, 100),
     "two local workers": ("local", 2, 150),
     "Dask, two workers": ("dask", 2, 100),
@@ -56,13 +58,13 @@ def results() -> Iterator[Result]:
         yield Result(f"cells a second, {title}", pace, aim, "", at_least=True)
 
 
-def cells_per_second(backend: str = "local", jobs: int = 2) -> float:
+def cells_per_second(backend: BackendName = "local", jobs: int = 2) -> float:
     """Return the pace of the paper's evaluation, 2400 short cells, from start to stop."""
     study = studies.shipped("paper")
     return len(study.cells) / _seconds(study, jobs=jobs, backend=backend)
 
 
-def _seconds(study: studies.Study, *, jobs: int, backend: str = "local") -> float:
+def _seconds(study: studies.Study, *, jobs: int, backend: BackendName = "local") -> float:
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
         summary = studies.run(study, Path(folder), jobs=jobs, backend=backend)

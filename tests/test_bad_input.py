@@ -269,9 +269,9 @@ NO_SAMPLES: list[Any] = [
 
 PROBLEMS: dict[str, Refusal] = {
     "no graph": (
-        lambda: Problem([[1, 0], [0, 1]], contexts=2),  # type: ignore[arg-type]
+        lambda: Problem("ring", contexts=2),  # type: ignore[arg-type]
         InvalidParameterError,
-        r"'graph' parameter of Problem must be a FeedbackGraph. Got \[\[",
+        r"'graph' parameter of Problem must be a FeedbackGraph, or its matrix.* Got 'ring'",
     ),
     "neither contexts nor features": (
         lambda: Problem(G),
@@ -410,7 +410,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "table: no graph": (
         lambda: from_table(LOSSES, None),  # type: ignore[arg-type]
         InvalidParameterError,
-        "'graph' parameter of from_table must be a FeedbackGraph. Got None",
+        "'graph' parameter of from_table must be a FeedbackGraph, or its matrix.* Got None",
     ),
     "table: a law of other contexts": (
         lambda: from_table(LOSSES, G, FiniteContexts(5)),
@@ -443,9 +443,9 @@ ENVIRONMENTS: dict[str, Refusal] = {
         r"'coefficients' .* shape \(rounds, 3, features\). Got rows of unequal length",
     ),
     "coefficients: no graph": (
-        lambda: from_coefficients(COEFFICIENTS, "ring", FEATURES),  # type: ignore[arg-type]
+        lambda: from_coefficients(COEFFICIENTS, "ring", FEATURES),
         InvalidParameterError,
-        "'graph' parameter of from_coefficients must be a FeedbackGraph. Got 'ring'",
+        "'graph' parameter of from_coefficients must be a FeedbackGraph, or .* Got 'ring'",
     ),
     "coefficients: features of words": (
         lambda: from_coefficients(COEFFICIENTS, G, "ab"),
@@ -525,7 +525,7 @@ ENVIRONMENTS: dict[str, Refusal] = {
     "switching: no graph": (
         lambda: switching("ring", 100),  # type: ignore[arg-type]
         InvalidParameterError,
-        "'graph' parameter of switching must be a FeedbackGraph. Got 'ring'",
+        "'graph' parameter of switching must be a FeedbackGraph, or its matrix.* Got 'ring'",
     ),
     "switching: two arms": (
         lambda: switching(graphs.complete(2), 100),
@@ -691,7 +691,7 @@ SIMULATIONS: dict[str, Refusal] = {
         r"'environment' .* problem, context_distribution and losses. Got Problem\(",
     ),
     "a record of another kind": (
-        lambda: simulate(CrossGraph(), from_table(LOSSES, G), seed=0, record="all"),
+        lambda: simulate(CrossGraph(), from_table(LOSSES, G), seed=0, record="all"),  # type: ignore[arg-type]
         InvalidParameterError,
         "'record' parameter of simulate must be one of 'full', 'thin'. Got 'all'",
     ),

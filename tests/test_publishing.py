@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from mkdocs.utils.yaml import yaml_load
 
+from benchmarks.release import points
+
 ROOT = Path(__file__).parents[1]
 PAPER = (ROOT / "paper/paper.md").read_text(encoding="utf-8")
 
@@ -52,6 +54,11 @@ def test_only_the_last_job_of_a_release_may_publish_and_it_waits_for_all_others(
     assert {name for name, job in jobs.items() if "permissions" in job} == {"publish"}
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
     assert {"publish", *jobs["publish"]["needs"]} == set(jobs)
+
+
+@pytest.mark.parametrize(("point", "holds"), list(points()))
+def test_the_list_of_a_release_holds(point: str, holds: bool) -> None:
+    assert holds or point.startswith("nothing of the changelog"), point
 
 
 def test_the_paper_has_the_length_that_is_asked_for() -> None:

@@ -16,7 +16,7 @@ won = bids >= prices
 log = CensoredLog(values, bids, won, np.where(won, np.nan, prices))
 
 fractions = np.arange(0.2, 0.96, 0.05).round(2)
-found = evaluate(log, shadings=fractions.tolist())
+found = evaluate(log, fractions=fractions.tolist())
 results = [found[f"{100 * fraction:g} % of value"] for fraction in fractions]
 truth = [((values - f * values) * (f * values >= prices)).sum() / count for f in fractions]
 

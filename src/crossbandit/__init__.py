@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from crossbandit.verify import checks as checks
     from crossbandit.verify import theory as theory
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 compiled = (
     _building.all_compiled()

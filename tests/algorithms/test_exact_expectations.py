@@ -102,7 +102,7 @@ MOMENTS: dict[str, tuple[Algorithm, FeedbackGraph, int, int]] = {
     "fallback in one context": (ALGORITHM_2, TWO_LOOPLESS, 5, 1),
     "longer epochs": (LONGER, TWO_LOOPLESS, 4, 1),
     "all self-loops": (ALGORITHM_2, graphs.threshold(K), 5, 0),
-    "sz-context": (SZ, TWO_LOOPLESS, 5, 0),
+    "schneider-zimmert": (SZ, TWO_LOOPLESS, 5, 0),
 }
 
 

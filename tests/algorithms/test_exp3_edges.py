@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from crossbandit import FeedbackGraph, Problem, graphs, load, simulate
 from crossbandit.algorithms import Exp3Edges
+from crossbandit.algorithms.learners.problem import GraphKind
 from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment, random_edges, random_graphs
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
@@ -52,7 +53,7 @@ def test_both_loops_follow_the_transcription(
 
 @each
 @pytest.mark.parametrize("kind", ["unknown", "uninformed", "informed"])
-def test_both_loops_follow_it_on_random_graphs(algorithm: Exp3Edges, kind: str) -> None:
+def test_both_loops_follow_it_on_random_graphs(algorithm: Exp3Edges, kind: GraphKind) -> None:
     environment = random_edges(table(asymmetric(), 200, 3, seed=2), EDGES, kind=kind)
     adjacency = np.array([environment.graph(t).adjacency for t in range(200)])
     expected = trace(algorithm, environment, adjacency)

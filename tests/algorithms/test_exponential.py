@@ -23,6 +23,7 @@ from crossbandit.algorithms import (
 )
 from crossbandit.algorithms.exp3 import covering
 from crossbandit.algorithms.learners.estimator import estimates_of
+from crossbandit.algorithms.learners.problem import GraphKind
 from crossbandit.core.streams import stream
 from crossbandit.core.types import Floats
 from crossbandit.environments import BlockEnvironment, cycling_graphs, stochastic
@@ -321,13 +322,15 @@ def test_estimates_are_those_of_the_transcription_too() -> None:
 @pytest.mark.parametrize("kind", ["informed", "uninformed"])
 @pytest.mark.parametrize("algorithm", [Exp3IX(), Exp3Set(), Exp3Set(cross_learning=True)])
 def test_a_changing_graph_that_does_not_change_is_a_fixed_one(
-    algorithm: Algorithm, kind: str
+    algorithm: Algorithm, kind: GraphKind
 ) -> None:
     graph = graphs.threshold(4)
     changing = Problem(graph, contexts=2, horizon=60, graph_kind=kind)
     learner = algorithm.start(changing, seed=3)
     usual = algorithm.start(Problem(graph, contexts=2, horizon=60), seed=3)
     rows = np.random.default_rng(2).random((60, 4, 2))
+    before: Any
+    after: Any
     before, after = ({"graph": graph}, {}) if kind == "informed" else ({}, {"graph": graph})
     waiting = []
     for t in range(60):
@@ -343,7 +346,9 @@ def test_a_changing_graph_that_does_not_change_is_a_fixed_one(
 
 @pytest.mark.parametrize("kind", ["informed", "uninformed"])
 @pytest.mark.parametrize("algorithm", [Exp3IX(), Exp3Set(cross_learning=True)], ids=name)
-def test_both_loops_play_the_same_where_graphs_change(algorithm: Algorithm, kind: str) -> None:
+def test_both_loops_play_the_same_where_graphs_change(
+    algorithm: Algorithm, kind: GraphKind
+) -> None:
     changing = [graphs.threshold(5), graphs.singletons(5), asymmetric()]
     environment = cycling_graphs(table(asymmetric(), 150, 4, seed=2), changing, kind=kind)
     run = simulate(algorithm, environment, seed=3)

@@ -16,7 +16,7 @@ from crossbandit.algorithms import (
     PerContextExp3,
     SchneiderZimmert,
 )
-from crossbandit.algorithms.learners.problem import GRAPH_KINDS
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS, GraphKind
 from crossbandit.core.forms import Context, Readout
 from crossbandit.core.streams import Seed
 from crossbandit.core.types import Floats
@@ -64,7 +64,7 @@ class SumsLearner(Learner[Sums]):
         return {"sums": self.sums}
 
 
-def problem(kind: str, graph: FeedbackGraph = EMPTY, **more: Any) -> Problem:
+def problem(kind: GraphKind, graph: FeedbackGraph = EMPTY, **more: Any) -> Problem:
     return Problem(graph, contexts=2, horizon=100, graph_kind=kind, **more)
 
 
@@ -141,6 +141,7 @@ def test_unknown_graphs_show_a_mapping_and_nothing_else() -> None:
     decision = learner.act(0)
     with pytest.raises(InvalidLossesError, match="a mapping from each revealed arm"):
         learner.learn(decision, [[0.5, 0.5]])
+    wrong: Any
     for wrong in (3, -1, "0", True):
         with pytest.raises(InvalidLossesError, match=r"from 0 to 2, to rows\. Got a row for arm"):
             learner.learn(decision, {wrong: [0.5, 0.5]})

@@ -15,6 +15,7 @@ from crossbandit.algorithms import (
     TsN,
     UcbN,
 )
+from crossbandit.algorithms.learners.problem import GraphKind
 from crossbandit.core.streams import stream
 from crossbandit.environments import BlockEnvironment, from_table, random_edges, stochastic
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
@@ -222,7 +223,7 @@ def test_linucb_learns_what_is_linear_in_features() -> None:
 
 @pytest.mark.parametrize("kind", ["unknown", "uninformed", "informed"])
 @pytest.mark.parametrize("algorithm", [UcbN(), TsN(), SuccessiveElimination()], ids=name)
-def test_what_is_revealed_is_all_that_counts(algorithm: Algorithm, kind: str) -> None:
+def test_what_is_revealed_is_all_that_counts(algorithm: Algorithm, kind: GraphKind) -> None:
     """The same losses under all kinds of graphs give the same arms and the same state."""
     loops = graphs.singletons(4)
     changing = Problem(loops, contexts=2, horizon=100, graph_kind=kind)
@@ -231,7 +232,7 @@ def test_what_is_revealed_is_all_that_counts(algorithm: Algorithm, kind: str) ->
     usual = algorithm.start(Problem(graph, contexts=2, horizon=100), seed=3)
     rows = np.random.default_rng(2).random((100, 4, 2))
     for t in range(100):
-        options = {"graph": graph} if kind == "informed" else {}
+        options: Any = {"graph": graph} if kind == "informed" else {}
         decision, same = learner.act(t % 2, **options), usual.act(t % 2)
         assert decision.arm == same.arm
         losses = {b: rows[t, b] for b in graph.out_neighbors(decision.arm).tolist()}
@@ -244,7 +245,9 @@ def test_what_is_revealed_is_all_that_counts(algorithm: Algorithm, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["unknown", "uninformed", "informed"])
 @pytest.mark.parametrize("algorithm", [UcbN(), TsN(), SuccessiveElimination()], ids=name)
-def test_both_loops_play_the_same_where_graphs_change(algorithm: Algorithm, kind: str) -> None:
+def test_both_loops_play_the_same_where_graphs_change(
+    algorithm: Algorithm, kind: GraphKind
+) -> None:
     """Edges at random, so that some rounds hide some arms, or reveal nothing."""
     probabilities = np.full((5, 5), 0.3) + 0.4 * np.eye(5)
     environment = random_edges(table(asymmetric(), 150, 4, seed=2), probabilities, kind=kind)

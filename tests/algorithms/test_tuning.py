@@ -17,7 +17,7 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
 )
 from crossbandit.algorithms.epoch_core import EpochParameters
-from crossbandit.algorithms.tuning import Constants, epoch_length
+from crossbandit.algorithms.tuning import Constants, Rule, epoch_length
 from crossbandit.errors import InvalidParameterError
 from tests.reference import tuning as reference
 
@@ -134,7 +134,7 @@ BY_HAND = {"eta": 0.3, "gamma": 0.02, "rho": 0.1, "beta": 0.05, "epoch_length": 
 
 @pytest.mark.parametrize("parameter", BY_HAND)
 @pytest.mark.parametrize("rule", ["experiment", "theorem"])
-def test_a_parameter_given_by_hand_wins(parameter: str, rule: str) -> None:
+def test_a_parameter_given_by_hand_wins(parameter: str, rule: Rule) -> None:
     problem = Problem(graphs.complete(9), contexts=10, horizon=100_000)
     by_rule = CrossGraph(tuning=rule).parameters(problem)._asdict()
     given_one: Any = {parameter: BY_HAND[parameter]}

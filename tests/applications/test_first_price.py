@@ -5,7 +5,7 @@ import math
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from crossbandit import CrossGraph, CrossGraphAdaptive, Decision
 from crossbandit.applications import Bid, FirstPriceBidder, ShadingCurve, geometric_bids
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.money import bid_grid
-from crossbandit.core.types import Floats
+from crossbandit.core.types import Feedback, Floats, Ties
 from crossbandit.errors import (
     CheckpointError,
     DecisionError,
@@ -61,7 +61,7 @@ def learned(bidder: FirstPriceBidder, bid: Bid, **outcome: Any) -> tuple[Decisio
 @pytest.mark.parametrize("reserve", [0.0, 2.5])
 @pytest.mark.parametrize("at_most_value", [True, False])
 def test_what_is_learned_is_true_in_every_auction(
-    feedback: str, ties: str, reserve: float, at_most_value: bool
+    feedback: Feedback, ties: Ties, reserve: float, at_most_value: bool
 ) -> None:
     """For every bid and every price: the losses of all revealed bids, at every value."""
     own = bidder(feedback=feedback, ties=ties, reserve=reserve, at_most_value=at_most_value)
@@ -85,17 +85,17 @@ def test_what_is_learned_is_true_in_every_auction(
                     assert -1e-12 <= loss <= 1 + 1e-12
 
 
-def arms_to_settle(feedback: str) -> range:
+def arms_to_settle(feedback: Feedback) -> range:
     """Return all arms, but without that of no bid if losers are told nothing."""
     return range(0 if feedback in ("after-loss", "always") else 1, len(BIDS))
 
 
-def beats(bid: float, price: float, ties: str) -> bool:
+def beats(bid: float, price: float, ties: Ties) -> bool:
     """Return whether a bid beats the others; a bid of 0 is no bid."""
     return bid > 0 and (bid > price or (bid == price and ties == "win"))
 
 
-def revealed_by(arm: int, feedback: str) -> list[int]:
+def revealed_by(arm: int, feedback: Feedback) -> list[int]:
     everything = list(range(len(BIDS)))
     return {
         "after-loss": everything[arm:],
@@ -132,7 +132,7 @@ def test_a_value_of_nothing() -> None:
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_a_bid_of_0_never_wins(ties: str) -> None:
+def test_a_bid_of_0_never_wins(ties: Ties) -> None:
     own = bidder(ties=ties, feedback="always")
     _, rows = learned(own, place(own, 0), won=False, highest_competing_bid=0)
     earned = np.append(0, 4 - np.array(BIDS[1:]))
@@ -149,7 +149,7 @@ def test_a_bid_of_0_never_wins(ties: str) -> None:
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_an_auction_may_have_a_reserve_of_its_own(feedback: str, ties: str) -> None:
+def test_an_auction_may_have_a_reserve_of_its_own(feedback: Feedback, ties: Ties) -> None:
     """It takes the place of the bidder's, and what is learned is what that bidder would learn."""
     own = bidder(feedback=feedback, ties=ties, reserve=1.0)
     for reserve, arm, price in product((0.0, 2.5, 5.0), arms_to_settle(feedback), PRICES):
@@ -193,7 +193,9 @@ def test_no_bid_is_below_a_reserve_that_is_known(at_most_value: bool) -> None:
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_what_is_learned_with_a_known_reserve_holds_without_it(feedback: str, ties: str) -> None:
+def test_what_is_learned_with_a_known_reserve_holds_without_it(
+    feedback: Feedback, ties: Ties
+) -> None:
     """All revealed bids are judged by the competing bid alone; the bidder's own reserve stays."""
     own = bidder(feedback=feedback, ties=ties, reserve=1.0)
     for reserve, arm, price in product((1.0, 2.5, 5.0), range(len(BIDS)), PRICES):
@@ -217,7 +219,7 @@ def test_what_is_learned_with_a_known_reserve_holds_without_it(feedback: str, ti
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("algorithm", [CrossGraphAdaptive(), CrossGraph()])
-def test_a_known_reserve_is_a_mask_of_the_learner(feedback: str, algorithm: Any) -> None:
+def test_a_known_reserve_is_a_mask_of_the_learner(feedback: Feedback, algorithm: Any) -> None:
     """The same bids as of a learner that is told which may be made, with losses by hand."""
     own = bidder(feedback=feedback, horizon=400, algorithm=algorithm)
     learner = own.learner.algorithm.start(own.learner.problem, seed=0)
@@ -258,7 +260,7 @@ def test_a_reserve_of_nothing_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
-def test_with_reserves_that_are_known_the_best_bids_are_found(feedback: str) -> None:
+def test_with_reserves_that_are_known_the_best_bids_are_found(feedback: Feedback) -> None:
     """Whatever the reserve, what is bid in the end earns nearly what the best bid does."""
     own = bidder(bids=17, feedback=feedback)
     generator = np.random.default_rng(4)
@@ -525,7 +527,7 @@ def test_money_may_be_in_any_unit() -> None:
 
 
 def test_surplus_wins_and_available_agree_with_the_rows() -> None:
-    for ties, reserve in product(("win", "lose"), (0.0, 2.5)):
+    for ties, reserve in product(get_args(Ties), (0.0, 2.5)):
         rules = AuctionRules(bids=BIDS, highest_value=HIGHEST, ties=ties, reserve=reserve)
         for value in (0.0, 2.5, 7.0):
             rows = rules.block(PRICES).base @ rules.contexts(value)

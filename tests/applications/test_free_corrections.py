@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.types import Feedback
 from crossbandit.errors import DecisionError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def made(bidder: FirstPriceBidder, count: int, seed: int) -> list[tuple[Bid, flo
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("counts", [(40, 30), (300, 90)])
 def test_a_corrected_outcome_is_as_if_it_had_been_right_at_first(
-    feedback: str, counts: tuple[int, int], limits: dict[str, Any]
+    feedback: Feedback, counts: tuple[int, int], limits: dict[str, Any]
 ) -> None:
     """When the grid is laid next, all rounds that are kept are learned again."""
     before, total = counts[0], sum(counts)
@@ -69,7 +70,7 @@ def test_a_corrected_outcome_is_as_if_it_had_been_right_at_first(
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_a_correction_moves_one_count_where_the_grid_stays(feedback: str) -> None:
+def test_a_correction_moves_one_count_where_the_grid_stays(feedback: Feedback) -> None:
     counts, wrong = [], np.zeros(0)
     for is_wrong in (True, False):
         bidder = FirstPriceBidder(feedback=feedback, seed=1)

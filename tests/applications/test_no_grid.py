@@ -12,6 +12,7 @@ import pytest
 
 from crossbandit import CrossGraph
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import (
     CrossbanditWarning,
     InvalidContextError,
@@ -59,7 +60,7 @@ def best_share(values: Floats, prices: Floats) -> float:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_bids_scale_with_values_and_prices(feedback: str) -> None:
+def test_bids_scale_with_values_and_prices(feedback: Feedback) -> None:
     values, prices = market(1500)
     bids = play(FirstPriceBidder(feedback=feedback, seed=1), values, prices)
     for unit in (2.0**-30, 2.0**40):  # exact in binary; what is rounded is equal as well
@@ -80,7 +81,7 @@ def test_earnings_do_not_depend_on_the_unit(unit: float) -> None:
 @pytest.mark.parametrize(
     ("feedback", "least"), [*zip(FEEDBACK, (0.95, 0.95, 0.95, 0.9), strict=True)]
 )
-def test_it_earns_nearly_what_the_best_share_earns(feedback: str, least: float) -> None:
+def test_it_earns_nearly_what_the_best_share_earns(feedback: Feedback, least: float) -> None:
     values, prices = market(4000)
     bids = play(FirstPriceBidder(feedback=feedback, seed=2), values, prices)
     part = slice(1000, None)
@@ -100,7 +101,7 @@ def test_prices_that_do_not_depend_on_values_are_learned_from_all_values() -> No
 
 @pytest.mark.parametrize(("ties", "least"), [("win", 3.0), ("lose", 3.0 * (1.0 + 1e-9))])
 @pytest.mark.parametrize("feedback", ["after-loss", "always"])
-def test_common_prices_are_bid_exactly(ties: str, least: float, feedback: str) -> None:
+def test_common_prices_are_bid_exactly(ties: Ties, least: float, feedback: Feedback) -> None:
     """Three prices hold most auctions; the second one is the best bid at each value."""
     generator = np.random.default_rng(1)
     values = generator.uniform(8, 12, 4000)
@@ -178,7 +179,7 @@ def test_settings_that_need_a_grid_say_so() -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_saved_and_loaded_it_goes_on_exactly(feedback: str, tmp_path: Path) -> None:
+def test_saved_and_loaded_it_goes_on_exactly(feedback: Feedback, tmp_path: Path) -> None:
     values, prices = market(2600)
     sites = ["a" if value > 1 else "b" for value in values]
     bidder = FirstPriceBidder(feedback=feedback, classes=("site",), seed=1)
@@ -359,7 +360,7 @@ def test_an_interrupt_while_the_grid_is_laid_comes_after_it(
 
 @pytest.mark.parametrize("price", [0.0, 1e-310, 1e199, 1e250, 1e305])
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_prices_far_from_all_values_are_learned(feedback: str, price: float) -> None:
+def test_prices_far_from_all_values_are_learned(feedback: Feedback, price: float) -> None:
     bidder = FirstPriceBidder(feedback=feedback, seed=1)
     for won, bid in ((False, price / 10), (True, min(price * 10 or 1.0, 1e306))):
         told = [price] * 9 if feedback != "won-lost" else [math.nan] * 9
@@ -399,7 +400,7 @@ def test_a_law_learns_shares_where_prices_go_with_values_and_amounts_where_not()
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK[:3])
-def test_known_prices_without_bids_are_learned_and_kept(feedback: str, tmp_path: Path) -> None:
+def test_known_prices_without_bids_are_learned_and_kept(feedback: Feedback, tmp_path: Path) -> None:
     values, prices = market(700)
     bidder = FirstPriceBidder(feedback=feedback, seed=1)
     bidder.warm_up(1e-6 * values, 1e-6 * prices)

@@ -14,9 +14,10 @@ from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import Bid, FirstPriceBidder, Newsvendor, PostedPriceSeller
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.bidding.inputs import numbers_to_reach
-from crossbandit.applications.newsvendor import SALES_FEEDBACK
-from crossbandit.applications.seller import REPORTS
+from crossbandit.applications.newsvendor import SALES_FEEDBACK, SalesFeedback
+from crossbandit.applications.seller import REPORTS, Reports
 from crossbandit.core import record
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import (
     CheckpointError,
     DamagedTokenError,
@@ -72,7 +73,7 @@ def play(own: FirstPriceBidder, log: list[tuple[float, float, str]]) -> list[flo
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_bids_are_those_of_the_law(feedback: str, ties: str) -> None:
+def test_bids_are_those_of_the_law(feedback: Feedback, ties: Ties) -> None:
     own = bidder(feedback=feedback, ties=ties, classes=["site"], seed=5)
     law = OutcomeLaw(
         own.bids.copy(), (0, HIGHEST), classes=["site"], feedback=feedback, ties=ties, seed=5
@@ -101,7 +102,7 @@ def test_guarded_bids_are_those_of_the_guarded_law() -> None:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 0.3, 2.5])
-def test_a_bid_wins_if_it_reaches_the_number(ties: str, reserve: float) -> None:
+def test_a_bid_wins_if_it_reaches_the_number(ties: Ties, reserve: float) -> None:
     """Ties, a reserve price, and bids of 0 that never win, for every bid and price."""
     bids = (0.0, 1.0, 2.5, 4.0)
     rules = AuctionRules(bids=bids, highest_value=8, ties=ties, reserve=reserve)
@@ -112,7 +113,7 @@ def test_a_bid_wins_if_it_reaches_the_number(ties: str, reserve: float) -> None:
 
 
 @pytest.mark.parametrize("feedback", SALES_FEEDBACK)
-def test_orders_are_those_of_the_law(feedback: str) -> None:
+def test_orders_are_those_of_the_law(feedback: SalesFeedback) -> None:
     shop = Newsvendor(
         orders=range(21),
         price_range=(2, 4),
@@ -141,16 +142,17 @@ def test_orders_are_those_of_the_law(feedback: str) -> None:
 
 
 @pytest.mark.parametrize("reports", REPORTS)
-def test_offers_are_those_of_the_law(reports: str) -> None:
+def test_offers_are_those_of_the_law(reports: Reports) -> None:
     shop = PostedPriceSeller(
         prices=range(1, 11), cost_range=(0, 5), reports=reports, algorithm="law", seed=5
     )
-    feedback = {
+    told: dict[str, Feedback] = {
         "never": "won-lost",
         "after-sale": "after-loss",
         "after-refusal": "after-win",
         "always": "always",
-    }[reports]
+    }
+    feedback = told[reports]
     law = OutcomeLaw(
         np.arange(1.0, 11),
         (0, 5),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crossbandit import FeedbackGraph
-from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
+from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules, SalesFeedback
 from crossbandit.applications.recommender import similar_items
 from crossbandit.applications.seller import REPORTS, SellerRules
 from crossbandit.applications.spam_filter import BLOCK, DELIVER, mail_rows
@@ -54,7 +54,7 @@ def assert_reveals_what_is_known(
 
 
 @pytest.mark.parametrize("feedback", SALES_FEEDBACK)
-def test_an_order_reveals_exactly_what_sales_determine(feedback: str) -> None:
+def test_an_order_reveals_exactly_what_sales_determine(feedback: SalesFeedback) -> None:
     rules = NewsvendorRules(orders=ORDERS, price_range=(2, 6), cost_range=(1, 3))
     assert_reveals_what_is_known(
         rules.graph(feedback),

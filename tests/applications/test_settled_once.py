@@ -9,6 +9,7 @@ import pytest
 
 from crossbandit.algorithms.learners.missing import COHORT
 from crossbandit.applications import Bid, FirstPriceBidder
+from crossbandit.core.types import Feedback
 from crossbandit.errors import LearnedBeforeError
 from crossbandit.laws.state import TOLD_AFTER
 from crossbandit.limits import Budget, ReturnOnSpend
@@ -16,7 +17,7 @@ from crossbandit.limits import Budget, ReturnOnSpend
 AFTER = 17 * COHORT  # decisions from here on are not watched
 
 
-def bidder(feedback: str = "after-loss", late: int = 0) -> FirstPriceBidder:
+def bidder(feedback: Feedback = "after-loss", late: int = 0) -> FirstPriceBidder:
     made = FirstPriceBidder(bids=21, value_range=(0, 10), feedback=feedback, seed=3)
     made.learner.round = late
     return made
@@ -43,7 +44,7 @@ def test_a_usual_outcome_counts_once() -> None:
 
 @pytest.mark.parametrize("late", [0, AFTER])
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_both_ways_lead_to_the_same_bids_and_the_same_state(feedback: str, late: int) -> None:
+def test_both_ways_lead_to_the_same_bids_and_the_same_state(feedback: Feedback, late: int) -> None:
     usual, longer = bidder(feedback, late), bidder(feedback, late)
     rng = np.random.default_rng(1)
     for value, price in rng.uniform(0.3, [10, 6], size=(150, 2)).tolist():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from crossbandit import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.auctions import FEEDBACK
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import DamagedTokenError, InvalidLossesError, LearnedBeforeError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.rounds import shown_by
@@ -48,7 +49,7 @@ def literal(
 )
 @settings(max_examples=300, deadline=None)
 def test_what_is_shown_is_the_definition(
-    feedback: str, ties: str, amount: float, number: float
+    feedback: Feedback, ties: Ties, amount: float, number: float
 ) -> None:
     reached = amount >= number if ties == "win" else amount > number
     kind, index, played = shown_by(LAWS[feedback, ties], amount, reached=reached, number=number)
@@ -65,7 +66,7 @@ def at_risk(own: FirstPriceBidder) -> Any:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
-def test_the_test_counts_those_at_risk_after_corrections_too(feedback: str) -> None:
+def test_the_test_counts_those_at_risk_after_corrections_too(feedback: Feedback) -> None:
     own = FirstPriceBidder(bids=9, value_range=(0, 8), feedback=feedback, seed=1)
     generator = np.random.default_rng(3)
     told = {"after-loss": (False,), "after-win": (True,), "always": (True, False)}[feedback]

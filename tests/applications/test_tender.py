@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from crossbandit.applications import FirstPriceBidder, TenderBidder
+from crossbandit.core.types import Feedback
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 from crossbandit.logs import AuctionLog
 
@@ -31,7 +32,9 @@ def settle(bidder: TenderBidder, bid: Any, cost: float, other: float) -> float:
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
 @pytest.mark.parametrize("markup", [0.5, 1.0, 3.0])
-def test_bids_are_those_of_an_auction_mirrored_at_the_cost(feedback: str, markup: float) -> None:
+def test_bids_are_those_of_an_auction_mirrored_at_the_cost(
+    feedback: Feedback, markup: float
+) -> None:
     bidder = TenderBidder(max_markup=markup, feedback=feedback, seed=1)
     other = FirstPriceBidder(feedback=feedback, seed=1)
     for cost, price in tenders(300):

@@ -53,7 +53,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     bidder = FirstPriceBidder(bids=11, value_range=(0, 10), seed=1)
     bidder.save(tmp_path / "mine.bidder")
     options = ["--propensity-column", "q", "--class-column", "site", "--time-column", "when"]
-    shadings = ["--shading", "0.5", "--shading", "0.7", "--shading", "0.25"]
+    shadings = ["--fractions", "0.5,0.7,0.25"]
     log = str(tmp_path / "log.csv")
     bidders = ["--bidder", str(tmp_path / "mine.bidder")]
     text = run(log, *COLUMNS, *options, *shadings, *bidders, "--out", str(out))
@@ -70,7 +70,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     # The same numbers as in Python, on the log in the order of time.
     roles = {"bid": "bid", "won": "won", "propensity": "q"}
     read = read_censored(AuctionLog(data, columns=roles, classes=["site"]))
-    expected = evaluate(read.log, shadings=[0.25, 0.5, 0.7], bidders={"mine": bidder})
+    expected = evaluate(read.log, fractions=[0.25, 0.5, 0.7], bidders={"mine": bidder})
     first = max(expected.results[1:], key=lambda one: one.best.value)
     assert expected.results[0].kind == "own"
     assert f"Of these strategies, {first.strategy} would have earned most: " in text
@@ -82,7 +82,7 @@ def test_a_log_is_evaluated_and_written(tmp_path: Path, monkeypatch: pytest.Monk
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "What the numbers assume" in page
     assert "The propensities are right" in page
-    assert "--shading 0.25" in page
+    assert "--fractions 0.5,0.7,0.25" in page
     assert str(tmp_path) not in page
 
 
@@ -147,7 +147,7 @@ def test_all_prices_known_needs_no_column_of_wins() -> None:
     read = read_censored(AuctionLog(data, columns={"bid": "bid"}))
     assert read.log.feedback == "always"
     assert read.log.won.tolist() == (data["bid"] >= 2.0).tolist()
-    result = evaluate(read.log, shadings=[0.4])
+    result = evaluate(read.log, fractions=[0.4])
     assert all(one.known.share == 1 for one in result.results)
     assert "all numbers are exact" in result.notes[0]
 

@@ -85,7 +85,7 @@ def test_the_page_repeats_the_command_without_paths(first: tuple[Path, Result], 
 
 @pytest.mark.usefixtures("empty_figures")
 def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
-    options = ["--feedback", "won-lost", "--algorithm", "sz-context", "--ties", "lose"]
+    options = ["--feedback", "won-lost", "--algorithm", "schneider-zimmert", "--ties", "lose"]
     more = ["--reserve", "1", "--highest-value", "12", "--limit", "800", "--seed", "3"]
     more += ["--fractions", "0.3,0.625"]
     columns = ["--value-column", "VALUE", "--price-column", "3", "--bids", "geometric:9:0.1:6"]
@@ -96,7 +96,7 @@ def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     expected = replay(
         AuctionLog(log, highest_value=12, limit=800),
         rules=ReplayRules(feedback="won-lost", ties="lose", reserve=1, bids=bids),
-        strategies=["sz-context", "best responses", *fractions],
+        strategies=["schneider-zimmert", "best responses", *fractions],
         seeds=[3],
     )
     written = pd.read_csv(tmp_path / "o" / "table.csv")
@@ -104,7 +104,7 @@ def test_options_reach_the_replay(log: Path, tmp_path: Path) -> None:
     assert {"30 % of value", "62.5 % of value"} <= set(written["strategy"])
     page = (tmp_path / "o" / "index.html").read_text(encoding="utf-8")
     assert "reserve 1, equal bids lose" in page
-    assert "--algorithm sz-context" in page
+    assert "--algorithm schneider-zimmert" in page
 
 
 OWN = """

@@ -133,7 +133,6 @@ def test_replays_of_the_whole_and_of_parts_have_folders_of_their_own(
     ("options", "message"),
     [
         (("--backend", "dask"), "--backend and --address are for the parts of a log"),
-        (("--currency", "EUR"), "is not read as notices of an exchange, so --currency"),
         (("--price-loss", "79"), "is not read as notices of an exchange, so --price-loss"),
         (("--format", "jsonl"), "is not of the format 'jsonl', but of 'csv'"),
         (("--timezone", "Mars"), "must be the name of a time zone"),

@@ -16,7 +16,7 @@ name = "rings"
 name = "alphas"
 seeds = "0..1"
 horizon = 200
-algorithms = ["sz-context", { name = "cross-graph", eta = [0.01, 0.1] }]
+algorithms = ["schneider-zimmert", { name = "cross-graph", eta = [0.01, 0.1] }]
 environments = [{ name = "paper-benchmark", alpha = [1, 4], contexts = 20 }]
 """
 KINDS = {

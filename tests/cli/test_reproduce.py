@@ -32,7 +32,7 @@ name = "small"
 name = "horizon"
 seeds = "200..201"
 horizon = 2000
-algorithms = ["cross-graph", "sz-context", "obpc-graph", "obpc-exp3"]
+algorithms = ["cross-graph", "schneider-zimmert", "per-context-graph", "per-context-exp3"]
 environments = [{ name = "paper-benchmark", alpha = 4, table_seed = 0 }]
 """
 
@@ -60,7 +60,7 @@ def test_quick_from_nothing_to_the_page(first: tuple[Path, Result]) -> None:
     assert result.exit_code == 0, result.output
     assert {path.name for path in folder.iterdir()} >= WRITTEN
     assert f"Open {folder / 'index.html'}" in result.output
-    for line in ("cross-graph: log-log slope in T", "sz-context is flat across α"):
+    for line in ("Ours: log-log slope in T", "SZ-Context is flat across α"):
         assert line in result.output
     assert result.output.count("│ met ") == 7
     assert result.output.count("│ not judged ") == 1  # entries need all seeds
@@ -156,7 +156,7 @@ paper = "Somebody (2020)"
 name = "strong"
 seeds = "0..3"
 horizon = [200, 800]
-algorithms = ["obpc-exp3", "exp3-ix"]
+algorithms = ["per-context-exp3", "exp3-ix"]
 environments = [{ name = "lower-bound", graph = { name = "singletons", arms = 4 } }]
 [[part]]
 name = "weak"
@@ -167,7 +167,7 @@ environments = [{ name = "lower-bound", graph = { name = "revealing-action", arm
 [[claim]]
 says = "it grows"
 part = "strong"
-algorithm = "obpc-exp3"
+algorithm = "per-context-exp3"
 growth = LIMITS
 """
 

@@ -159,7 +159,7 @@ def test_an_address_that_no_node_could_use_is_refused(tmp_path: Path) -> None:
     from crossbandit.service import Node, open_store
 
     for url in ("shop.example.org", "ftp://shop:1", "http://", "http://shop:x", "http://shop?a=1"):
-        with pytest.raises(InvalidParameterError, match="'url' parameter of serve must be an addr"):
+        with pytest.raises(InvalidParameterError, match="--url must be an addr"):
             serve(url=url, port=0)
         with pytest.raises(InvalidParameterError, match="'url' parameter of Node must be an addr"):
             Node(open_store(tmp_path / "s.db"), url=url)

@@ -45,7 +45,9 @@ def test_list_has_a_line_for_each(kind: str, registered: Callable[[], dict[str, 
 
 
 def test_list_shows_parameters_and_defaults() -> None:
-    assert "sz-context(eta=None, gamma=None, epoch_length=None)" in call("list", "algorithms")
+    assert "schneider-zimmert(eta=None, gamma=None, epoch_length=None)" in call(
+        "list", "algorithms"
+    )
     assert "paper-benchmark(horizon, alpha=None," in call("list", "environments")
     assert "threshold(arms, reveals='higher')  " in call("list", "graphs")
 
@@ -58,7 +60,7 @@ from crossbandit.algorithms import PerContextExp3, register
 @register
 @dataclass(frozen=True, kw_only=True)
 class Own(PerContextExp3):
-    \"\"\"Plays like obpc-exp3.\"\"\"
+    \"\"\"Plays like per-context-exp3.\"\"\"
 
     id: ClassVar[str] = "own"
 """
@@ -77,7 +79,7 @@ def test_list_knows_what_a_module_registers(tmp_path: Path) -> None:
 def test_a_changed_module_is_a_sentence_also_when_quiet(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(
-        SMALL.replace('"small"', '"small"\nmodules = ["own.py"]').replace("obpc-exp3", "own")
+        SMALL.replace('"small"', '"small"\nmodules = ["own.py"]').replace("per-context-exp3", "own")
     )
     (tmp_path / "own.py").write_text(OWN)
     command = ("run", path, "--out", tmp_path / "out", "--jobs", 1, "--quiet")

@@ -24,13 +24,13 @@ def verify(*arguments: object, columns: int = 140) -> Result:
 
 
 def test_statements_are_checked_and_written(tmp_path: Path) -> None:
-    result = verify("--quick", "--only", "Lemma 13, proof", "--out", tmp_path)
+    result = verify("--quick", "--only", "Proposition 2: bound", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "1 of 1 checks passed; 1 holds only in a corrected form." in result.output
+    assert "1 of 1 checks passed." in result.output
     assert f"Open {tmp_path / 'index.html'}" in result.output
     assert f"Cores: {fingerprint()}." in result.output
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "crossbandit verify --quick --only &#34;Lemma 13, proof&#34;" in page
+    assert "crossbandit verify --quick --only &#34;Proposition 2: bound&#34;" in page
     assert fingerprint() in page
     assert (tmp_path / "statements.csv").read_text(encoding="utf-8").count("\n") == 2
 
@@ -48,7 +48,7 @@ def test_machine_code_of_another_source_fails_even_if_no_statement_needs_it(
         "verify",
         "--quick",
         "--only",
-        "Lemma 13, proof",
+        "Proposition 2: bound",
     ]
     settings = {**os.environ, "PYTHONPATH": str(tmp_path), INTERPRETED: ""}
     core = tmp_path / "crossbandit" / "laws" / "price_core.py"
@@ -110,7 +110,6 @@ OUTCOMES = [
         instances=2,
         worst="x",
         passed=True,
-        as_written=False,
         note="K = [2] breaks it.",
     ),
     CheckResult(
@@ -151,9 +150,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
 def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: int) -> None:
     result = verify("--out", tmp_path, columns=columns)
     assert result.exit_code == 1
-    for word in ("Lemma 1", "1,000", "failed", "corrected", "measured"):
+    for word in ("Lemma 1", "1,000", "failed", "measured"):
         assert word in result.output
-    last = "4 of 5 checks passed, 1 failed; 1 holds only in a corrected form."
+    last = "4 of 5 checks passed, 1 failed."
     assert last in result.output.splitlines()
     assert "Machine-checked in proofs/: 3 of 6 lines." in result.output.splitlines()
     assert "ftrl_shift" in result.output
@@ -186,7 +185,7 @@ def test_progress_is_told_where_there_is_no_terminal(tmp_path: Path) -> None:
 
 def test_options_reach_the_checks(asked: list[dict[str, object]], tmp_path: Path) -> None:
     verify("--out", tmp_path)
-    verify("--quick", "--rate", "--jobs", 3, "--out", tmp_path)
+    verify("--quick", "--only", "the rate in", "--jobs", 3, "--out", tmp_path)
     assert [one["effort"] for one in asked] == [Effort.FULL, Effort.QUICK]
     assert [one["jobs"] for one in asked] == [None, 3]
     assert asked[0]["only"] == ""
@@ -202,12 +201,6 @@ def test_a_foreign_folder_is_left_alone(asked: list[dict[str, object]], tmp_path
     assert isinstance(refused.exception, ResultsError)
     assert "'thesis.tex'" in str(refused.exception)
     assert len(asked) == 2
-
-
-def test_the_rate_and_some_statements_exclude_each_other(asked: list[dict[str, object]]) -> None:
-    result = verify("--rate", "--only", "Lemma 9")
-    assert isinstance(result.exception, InvalidParameterError)
-    assert asked == []
 
 
 def test_an_unknown_statement_is_a_sentence() -> None:
@@ -231,7 +224,6 @@ def test_another_algorithm_is_checked_by_its_declaration(tmp_path: Path) -> None
         (["--algorithm", "exp9"], "There is no algorithm 'exp9'"),
         (["--algorithm", "{"], "--algorithm must be an id, such as exp3-ix, or a JSON object"),
         (["--algorithm", "ucb-n"], "an algorithm that declares its estimator. Got UcbN"),
-        (["--algorithm", "exp3-ix", "--rate"], "--rate checks the rate of cross-graph"),
     ],
 )
 def test_an_algorithm_that_cannot_be_checked_is_refused(

@@ -66,7 +66,7 @@ MASKED: dict[str, Callable[[], object]] = {
     "coefficients": lambda: from_coefficients(LOSSES.reshape(8, 3, 2), G, [[1, 0], [0, 1]]),
     "a context": lambda: CrossGraphAdaptive().start(Problem(G, features=2), seed=0).act(ROWS[1]),
     "a context of a masked number": lambda: (
-        CrossGraphAdaptive().start(Problem(G, features=2), seed=0).act([1.0, np.ma.masked])
+        CrossGraphAdaptive().start(Problem(G, features=2), seed=0).act([1.0, np.ma.masked])  # type: ignore[arg-type]
     ),
 }
 

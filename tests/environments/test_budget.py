@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Run, simulate
 from crossbandit.algorithms import Algorithm
+from crossbandit.core.types import SteadyPacing
 from crossbandit.environments import first_price_budget
 from crossbandit.environments.applied import FirstPriceBudget
 from crossbandit.errors import InvalidParameterError
@@ -29,7 +30,9 @@ def played(environment: FirstPriceBudget, algorithm: Algorithm, **options: Any) 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: str(one.id))
 @pytest.mark.parametrize("pacing", ["even", "asap"])
-def test_the_compiled_and_the_plain_loop_play_the_same(algorithm: Algorithm, pacing: str) -> None:
+def test_the_compiled_and_the_plain_loop_play_the_same(
+    algorithm: Algorithm, pacing: SteadyPacing
+) -> None:
     environment = first_price_budget(700, budget=0.03, pacing=pacing, bids=11)
     run, plain = played(environment, algorithm), played(environment, algorithm, compiled=False)
     np.testing.assert_array_equal(run.arms, plain.arms)
@@ -39,7 +42,7 @@ def test_the_compiled_and_the_plain_loop_play_the_same(algorithm: Algorithm, pac
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda one: str(one.id))
 @pytest.mark.parametrize("pacing", ["even", "asap"])
-def test_the_budget_is_never_exceeded(algorithm: Algorithm, pacing: str) -> None:
+def test_the_budget_is_never_exceeded(algorithm: Algorithm, pacing: SteadyPacing) -> None:
     environment = first_price_budget(3_000, budget=0.01, pacing=pacing, bids=11)
     run = played(environment, algorithm)
     paid = spend(environment, run.arms)

@@ -313,7 +313,7 @@ name = "golden"
 [[part]]
 seeds = "1..2"
 horizon = 100
-algorithms = ["cross-graph", "obpc-exp3"]
+algorithms = ["cross-graph", "per-context-exp3"]
 environments = [{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 }]
 """
 

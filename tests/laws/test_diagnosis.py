@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from crossbandit.core.types import Feedback
 from crossbandit.errors import CheckpointError, InvalidParameterError
 from crossbandit.laws import Diagnosis, GuardedLaw, IndependenceTest, OutcomeLaw
 from crossbandit.laws.rounds import shown_to
@@ -14,7 +15,7 @@ from crossbandit.laws.rounds import shown_to
 GRID = np.linspace(0.0, 1.0, 21)
 
 
-def diagnosed(feedback: str, slope: float, seed: int, rounds: int = 4_000) -> Diagnosis:
+def diagnosed(feedback: Feedback, slope: float, seed: int, rounds: int = 4_000) -> Diagnosis:
     generator = np.random.default_rng(seed)
     values = generator.random(rounds)
     prices = slope * values + 0.5 * generator.random(rounds)
@@ -30,14 +31,14 @@ def diagnosed(feedback: str, slope: float, seed: int, rounds: int = 4_000) -> Di
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_independence_is_not_rejected(feedback: str) -> None:
+def test_independence_is_not_rejected(feedback: Feedback) -> None:
     # Each false alarm has a probability of about 1 %: more than one of 20 has less than 2 %.
     alarms = sum(diagnosed(feedback, 0.0, seed).depends for seed in range(20))
     assert alarms <= 1
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always"])
-def test_dependence_is_found(feedback: str) -> None:
+def test_dependence_is_found(feedback: Feedback) -> None:
     found = diagnosed(feedback, 0.5, 1)
     assert found.depends
     assert found.gain > 0.01
@@ -45,7 +46,12 @@ def test_dependence_is_found(feedback: str) -> None:
 
 
 def by_site(
-    feedback: str, seed: int, *, on_value: float = 0.0, on_site: float = 0.0, rounds: int = 4_000
+    feedback: Feedback,
+    seed: int,
+    *,
+    on_value: float = 0.0,
+    on_site: float = 0.0,
+    rounds: int = 4_000,
 ) -> Diagnosis:
     """Two sites that differ in values; prices depend on values and sites as far as is asked for."""
     generator = np.random.default_rng(seed)
@@ -61,7 +67,7 @@ def by_site(
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_prices_by_class_are_not_prices_by_value(feedback: str) -> None:
+def test_prices_by_class_are_not_prices_by_value(feedback: Feedback) -> None:
     # Each false alarm has a probability of about 1 %: more than one of 12 has less than 1 %.
     found = [by_site(feedback, seed, on_site=0.3) for seed in range(12)]
     assert sum(one.depends for one in found) <= 1
@@ -73,14 +79,14 @@ def test_prices_by_class_are_not_prices_by_value(feedback: str) -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_prices_by_value_are_not_prices_by_class(feedback: str) -> None:
+def test_prices_by_value_are_not_prices_by_class(feedback: Feedback) -> None:
     found = [by_site(feedback, seed, on_value=0.5) for seed in range(12)]
     assert all(one.depends for one in found)
     assert sum(one.depends_on_class for one in found) <= 1
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_both_are_found(feedback: str) -> None:
+def test_both_are_found(feedback: Feedback) -> None:
     rounds = 8_000 if feedback == "won-lost" else 4_000
     found = by_site(feedback, 0, on_value=0.5, on_site=0.25, rounds=rounds)
     assert found.depends
@@ -197,7 +203,7 @@ def test_only_first_price_auctions_are_guarded() -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_guarded_rounds_one_by_one_are_the_same(feedback: str) -> None:
+def test_guarded_rounds_one_by_one_are_the_same(feedback: Feedback) -> None:
     generator = np.random.default_rng(0)
     values, prices = generator.random(800), 0.6 * generator.random(800)
     whole, single = (

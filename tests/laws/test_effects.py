@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from crossbandit.core.types import Feedback
 from crossbandit.errors import CheckpointError, InvalidContextError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.laws.levels import key_of, short
@@ -28,7 +29,9 @@ def rounds(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, dict[str,
     return rng.uniform(0.2, 1.0, count), prices, columns
 
 
-def law_of(feedback: str = "always", names: tuple[str, ...] = NAMES, **given: Any) -> OutcomeLaw:
+def law_of(
+    feedback: Feedback = "always", names: tuple[str, ...] = NAMES, **given: Any
+) -> OutcomeLaw:
     return OutcomeLaw(GRID, (0, 1), classes=names, feedback=feedback, seed=1, **given)
 
 
@@ -46,7 +49,7 @@ def labels_of(columns: dict[str, np.ndarray], i: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_the_law_is_that_of_the_definition(feedback: str) -> None:
+def test_the_law_is_that_of_the_definition(feedback: Feedback) -> None:
     _, prices, columns = rounds(420)
     law, reference = law_of(feedback), Effects(9, 3, feedback)
     cells, mirrored = law.cells(prices), feedback == "after-win"
@@ -84,7 +87,7 @@ def test_the_law_is_that_of_the_definition(feedback: str) -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_features_that_matter_are_used_and_others_cost_nothing(feedback: str) -> None:
+def test_features_that_matter_are_used_and_others_cost_nothing(feedback: Feedback) -> None:
     rng = np.random.default_rng(5)
     values, prices, columns = rounds(12_000, seed=2)
     useless = {f"u{i}": rng.integers(0, 5 + 40 * i, 12_000) for i in range(4)}
@@ -139,7 +142,7 @@ def test_a_million_levels_take_no_more_memory() -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_a_law_with_features_survives_a_file_and_a_correction(feedback: str) -> None:
+def test_a_law_with_features_survives_a_file_and_a_correction(feedback: Feedback) -> None:
     values, prices, columns = rounds(700)
     law = law_of(feedback)
     law.play(values, prices, classes=columns)
@@ -175,7 +178,7 @@ def test_impossible_effects_are_refused(name: str, change: Any) -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_merging_and_another_grid_keep_what_features_have_shown(feedback: str) -> None:
+def test_merging_and_another_grid_keep_what_features_have_shown(feedback: Feedback) -> None:
     values, prices, columns = rounds(8_000)
     played = np.random.default_rng(0).integers(1, 9, 8_000)
     whole, one, two = (law_of(feedback) for _ in range(3))

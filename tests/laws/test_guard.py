@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from crossbandit.core.types import Feedback
 from crossbandit.laws import GuardedLaw, OutcomeLaw
 from crossbandit.laws.guard_core import GuardCore
 from crossbandit.laws.state import GuardState
@@ -25,7 +26,7 @@ def _state() -> GuardState:
     )
 
 
-def _core(state: GuardState, feedback: str = "after-loss") -> GuardCore:
+def _core(state: GuardState, feedback: Feedback = "after-loss") -> GuardCore:
     return GuardCore(OutcomeLaw(AMOUNTS, (0, TOP), feedback=feedback).core, state, TOP)
 
 
@@ -50,7 +51,7 @@ def test_weights_are_those_of_the_definition() -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_what_is_shown_counts_as_often_as_it_is_not(feedback: str) -> None:
+def test_what_is_shown_counts_as_often_as_it_is_not(feedback: Feedback) -> None:
     start = _state()
     core = _core(start, feedback)
     _, _, weight = _decide(core)

@@ -6,10 +6,12 @@ import itertools
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pytest
+
+from crossbandit.core.types import Feedback
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +26,7 @@ import numpy as np
 np.savez(sys.argv[1], **played())
 """
 AUCTIONS, BY_ONE = 400, 170
-FEEDBACK = ("after-loss", "after-win", "always", "won-lost")
+FEEDBACK: tuple[Feedback, ...] = get_args(Feedback)
 
 
 def played() -> dict[str, Any]:
@@ -51,7 +53,7 @@ def played() -> dict[str, Any]:
     return found
 
 
-def _without_grid(feedback: str, values: Any, prices: Any) -> dict[str, Any]:
+def _without_grid(feedback: Feedback, values: Any, prices: Any) -> dict[str, Any]:
     from crossbandit.laws import OutcomeLaw
 
     law = OutcomeLaw(classes=("site",), feedback=feedback, seed=2)
@@ -65,7 +67,7 @@ def _without_grid(feedback: str, values: Any, prices: Any) -> dict[str, Any]:
 
 
 def _log(
-    name: str, grid: Any, values: Any, prices: Any, setting: tuple[str, bool, bool]
+    name: str, grid: Any, values: Any, prices: Any, setting: tuple[Feedback, bool, bool]
 ) -> dict[str, Any]:
     from crossbandit.laws import GuardedLaw, OutcomeLaw
     from crossbandit.limits import Budget, Pacer, ReturnOnSpend
@@ -81,7 +83,7 @@ def _log(
 
 
 def _one_by_one(
-    name: str, grid: Any, values: Any, prices: Any, setting: tuple[str, bool, bool]
+    name: str, grid: Any, values: Any, prices: Any, setting: tuple[Feedback, bool, bool]
 ) -> dict[str, Any]:
     """Bid for two sites, so that features and the test of independence take part."""
     from crossbandit.applications import FirstPriceBidder

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import (
     CheckpointError,
     InvalidContextError,
@@ -101,7 +102,9 @@ _OUTCOMES = st.lists(
 )
 
 
-def taught(feedback: str, outcomes: list[tuple[float, int, int]], repeat: int = 1) -> OutcomeLaw:
+def taught(
+    feedback: Feedback, outcomes: list[tuple[float, int, int]], repeat: int = 1
+) -> OutcomeLaw:
     law = made(feedback=feedback)
     contexts, cells, played = (np.array(column) for column in zip(*outcomes, strict=True))
     numbers = np.append(GRID, 2.0)[np.tile(cells, repeat)]
@@ -113,7 +116,7 @@ def taught(feedback: str, outcomes: list[tuple[float, int, int]], repeat: int = 
 @settings(max_examples=40, deadline=None)
 @given(outcomes=_OUTCOMES, repeat=st.sampled_from([1, 30]), context=st.floats(0, 1))
 def test_laws_are_distributions(
-    feedback: str, outcomes: list[tuple[float, int, int]], repeat: int, context: float
+    feedback: Feedback, outcomes: list[tuple[float, int, int]], repeat: int, context: float
 ) -> None:
     view = taught(feedback, outcomes, repeat).law(context)
     assert (np.diff(view.chances) >= -1e-12).all()
@@ -127,7 +130,7 @@ def test_laws_are_distributions(
 @settings(max_examples=25, deadline=None)
 @given(outcomes=_OUTCOMES, order=st.randoms(use_true_random=False))
 def test_counts_do_not_depend_on_the_order(
-    feedback: str, outcomes: list[tuple[float, int, int]], order: Any
+    feedback: Feedback, outcomes: list[tuple[float, int, int]], order: Any
 ) -> None:
     shuffled = list(outcomes)
     order.shuffle(shuffled)
@@ -140,7 +143,7 @@ def test_counts_do_not_depend_on_the_order(
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_one_by_one_and_all_at_once_are_the_same_to_the_bit(feedback: str) -> None:
+def test_one_by_one_and_all_at_once_are_the_same_to_the_bit(feedback: Feedback) -> None:
     values, prices = auctions(1_500)
     whole, single = made(feedback=feedback), made(feedback=feedback)
     played = whole.play(values, prices)
@@ -179,7 +182,7 @@ def test_deciding_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_merging_is_learning_both(feedback: str) -> None:
+def test_merging_is_learning_both(feedback: Feedback) -> None:
     values, prices = auctions(3_000)
     played = 1 + np.arange(3_000) % 10  # 0 would mean not to bid
     half = slice(0, 1_500), slice(1_500, 3_000)
@@ -215,7 +218,7 @@ def test_another_grid_keeps_the_law() -> None:
 
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
-def test_the_same_grid_keeps_every_count(feedback: str) -> None:
+def test_the_same_grid_keeps_every_count(feedback: Feedback) -> None:
     values, prices = auctions(2_000)
     law = made(feedback=feedback)
     law.warm_up(values, prices, played=np.arange(2_000) % 11)
@@ -292,7 +295,7 @@ def test_a_newsvendor_orders_the_critical_quantile() -> None:
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_a_newsvendor_sells_whole_units(ties: str) -> None:
+def test_a_newsvendor_sells_whole_units(ties: Ties) -> None:
     """With demands on the grid, the order that would have earned most; not the one beside it."""
     orders = np.arange(11.0)
     demands = np.random.default_rng(0).binomial(10, 0.5, 4_000).astype(float)
@@ -464,7 +467,7 @@ def test_a_quantile_is_the_lowest_amount_that_reaches_it() -> None:
 
 
 @pytest.mark.parametrize("feedback", ["always", "after-win"])
-def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
+def test_the_best_order_is_found_by_trying_all(feedback: Feedback) -> None:
     rng = np.random.default_rng(4)
     amounts = np.array([0.0, 1.0, 1.5, 4.0, 6.0, 7.0])
     demands = np.append(amounts, 99.0)  # the last demand is beyond all amounts
@@ -482,7 +485,7 @@ def test_the_best_order_is_found_by_trying_all(feedback: str) -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: str) -> None:
+def test_a_log_that_was_played_teaches_what_playing_it_taught(feedback: Feedback) -> None:
     values, prices = auctions(600)
     played, told = made(feedback=feedback), made(feedback=feedback)
     amounts = played.play(values, prices)
@@ -527,7 +530,7 @@ def test_discounted_counts_stay_finite_in_long_runs() -> None:
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_whether_an_equal_number_is_reached_is_what_ties_say(ties: str) -> None:
+def test_whether_an_equal_number_is_reached_is_what_ties_say(ties: Ties) -> None:
     law = OutcomeLaw([0.0, 1.0, 2.0], (0, 2), feedback="always", ties=ties)
     wins = ties == "win"
     assert shown_by(law, 1.0, reached=wins, number=1.0) == (0, 1 if wins else 2, 1)

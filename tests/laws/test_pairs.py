@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from crossbandit.core.types import Feedback
 from crossbandit.errors import CheckpointError
 from crossbandit.laws import IndependenceTest, OutcomeLaw
 from crossbandit.laws.memory import bands_of
@@ -16,7 +17,7 @@ from crossbandit.laws.rounds import shown_to
 GRID = np.linspace(0.0, 1.0, 6)
 
 
-def started(feedback: str) -> IndependenceTest:
+def started(feedback: Feedback) -> IndependenceTest:
     """Return a test of 260 rounds in which class a has lower numbers than b; none waits at 0.5."""
     generator = np.random.default_rng(0)
     law = OutcomeLaw(GRID, (0, 1), classes=["site"], feedback=feedback, class_limit=8)
@@ -30,7 +31,7 @@ def started(feedback: str) -> IndependenceTest:
     return test
 
 
-def step(feedback: str, cells: tuple[int, int], played: tuple[int, int]) -> np.ndarray:
+def step(feedback: Feedback, cells: tuple[int, int], played: tuple[int, int]) -> np.ndarray:
     """Return what two rounds at 0.5, the first of class a, the second of b, add to the sums."""
     test = started(feedback)
     before = test.state.sums[1].copy()
@@ -42,7 +43,7 @@ def step(feedback: str, cells: tuple[int, int], played: tuple[int, int]) -> np.n
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_exchanging_the_numbers_of_a_pair_turns_its_step_round(feedback: str) -> None:
+def test_exchanging_the_numbers_of_a_pair_turns_its_step_round(feedback: Feedback) -> None:
     """Whatever the amounts: that is all that the test being valid needs.
 
     If only won or lost is told, the side of a column is computed in every round, so the first round

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crossbandit.core.streams import stream
+from crossbandit.core.types import Feedback
 from crossbandit.laws import OutcomeLaw
 from tests.reference.outcome_law import Reference
 
@@ -27,7 +28,7 @@ def _world(kind: str, rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _both(
-    kind: str, feedback: str, rounds: int, probing: float
+    kind: str, feedback: Feedback, rounds: int, probing: float
 ) -> tuple[OutcomeLaw, Reference, np.ndarray, np.ndarray]:
     """Let a law and its definition play the same rounds; what they play must be the same."""
     values, prices = _world(kind, rounds)
@@ -47,7 +48,7 @@ def _both(
 
 @pytest.mark.parametrize("kind", ["independent", "dependent", "trap"])
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_choices_are_those_of_the_definition(feedback: str, kind: str) -> None:
+def test_choices_are_those_of_the_definition(feedback: Feedback, kind: str) -> None:
     law, reference, _, _ = _both(kind, feedback, 3_000, 1.0)
     np.testing.assert_allclose(law.state.weights, reference.weights, rtol=1e-9)
     np.testing.assert_allclose(law.state.law[0], reference.node(0, 0, 0).law, rtol=1e-9)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from crossbandit.applications.bidding.bids import Bid
-    from crossbandit.core.types import Floats
+    from crossbandit.core.types import Feedback
+from crossbandit.core.types import Floats
 
 FEEDBACK = ("after-loss", "after-win", "always", "won-lost")
 AT = 1_700_006_400.0  # a midnight
@@ -114,7 +115,7 @@ def test_no_budget_is_exceeded_whatever_comes_when(
         {"budget": Budget(1e12, pacing="asap"), "target": ReturnOnSpend(1e-9, aim="surplus")},
     ],
 )
-def test_limits_that_never_bind_change_no_bid(feedback: str, limits: dict[str, Any]) -> None:
+def test_limits_that_never_bind_change_no_bid(feedback: Feedback, limits: dict[str, Any]) -> None:
     values, _ = market(1100)
     prices = (0.1 * np.exp(0.5 * np.random.default_rng(2).standard_normal(1100))).tolist()
     free, limited = (FirstPriceBidder(feedback=feedback, seed=1, **one) for one in ({}, limits))

@@ -392,4 +392,4 @@ def test_an_amount_is_a_budget_per_day() -> None:
         )
         assert [one.limit for one in bidder.limits] == [Budget(amount), Budget(9, per="hour")]
     with pytest.raises(InvalidParameterError, match="'target' parameter of FirstPriceBidder"):
-        FirstPriceBidder(value_range=(0, 1), target=500, seed=1)
+        FirstPriceBidder(value_range=(0, 1), target=500, seed=1)  # type: ignore[arg-type]

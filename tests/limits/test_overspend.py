@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from crossbandit.applications import FirstPriceBidder
+from crossbandit.core.types import Pacing
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend, SharedBudget
 from crossbandit.limits.state import SPENT
@@ -31,7 +32,7 @@ GRIDS = [np.linspace(0, 1, 12), np.array([0.0, 0.1, 0.2, 0.3, 0.7]), np.geomspac
 def some_limits(rng: random.Random) -> list[Limit]:
     """Draw one to three limits."""
     per = rng.choice([7, 20, "hour", timedelta(minutes=7), None])
-    pacing = "asap" if per is None else rng.choice(["even", "traffic", "asap"])
+    pacing: Pacing = "asap" if per is None else rng.choice(["even", "traffic", "asap"])
     worst = rng.choice([0.0, 0.0, 0.1, 0.5, 1.0])
     amount = rng.choice([0.3, 1.0, 1 / 3, 2.7, 50.0])
     limits: list[Limit] = [Budget(amount, per=per, pacing=pacing, worst_case=worst)]

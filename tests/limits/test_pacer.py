@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crossbandit.algorithms.learners.law_learner import LawLearner, Round
+from crossbandit.core.types import Feedback
 from crossbandit.errors import CheckpointError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
 from crossbandit.limits import Budget, CostPer, Lease, Limit, Pacer, ReturnOnSpend
@@ -115,7 +116,7 @@ def limited_choice(law: OutcomeLaw, value: float, worth: float, last: int) -> in
 
 
 @pytest.mark.parametrize("feedback", ["after-loss", "won-lost"])
-def test_the_compiled_log_is_the_steps_one_by_one(feedback: str) -> None:
+def test_the_compiled_log_is_the_steps_one_by_one(feedback: Feedback) -> None:
     values, prices = auctions(600)
     limits: list[Limit] = [Budget(8, per=250), ReturnOnSpend(3.0)]
     law = OutcomeLaw(GRID, (0, 1), feedback=feedback)

@@ -84,11 +84,11 @@ def test_a_time_zone_must_be_known(zone: Any) -> None:
 
 def test_choices_must_be_known() -> None:
     with pytest.raises(InvalidParameterError, match="'pacing' parameter of Budget"):
-        Budget(1, pacing="slow")
+        Budget(1, pacing="slow")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="'keep' parameter of CostPer"):
-        CostPer(1, keep="never")
+        CostPer(1, keep="never")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="'aim' parameter of ReturnOnSpend"):
-        ReturnOnSpend(1, aim="fame")
+        ReturnOnSpend(1, aim="fame")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="'worth' parameter of CostPer"):
         CostPer(1, worth=0)
     with pytest.raises(InvalidParameterError, match="'ends' parameter of Lease"):

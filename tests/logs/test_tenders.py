@@ -83,7 +83,7 @@ def test_an_evaluation_bounds_what_the_columns_say(frame: pd.DataFrame) -> None:
     columns = {**COLUMNS, "won": "won"}
     log = AuctionLog(hidden, columns=columns, lowest_wins=True, max_markup=0.5)
     bidder = TenderBidder.fit(log, seed=1)
-    result = evaluate(log, shadings=[0.6], bidders={"fitted": bidder})
+    result = evaluate(log, fractions=[0.6], bidders={"fitted": bidder})
     bids = 1.2 * frame["cost"]
     known = result["cost + 20 %"].known
     truth = (0.2 * frame["cost"])[wins(frame, bids)].sum()

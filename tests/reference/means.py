@@ -173,5 +173,5 @@ REFERENCES = {
     "ucb-n": Reference(run, arguments, {"exploration": 0.3, "cross_learning": False}),
     "ts-n": Reference(run, arguments, {"deviation": 0.2, "cross_learning": False}),
     "successive-elimination": Reference(run, arguments, {"delta": 0.9, "cross_learning": False}),
-    "linucb": Reference(run_linucb, linucb_arguments, {"width": 0.4}),
+    "lin-ucb": Reference(run_linucb, linucb_arguments, {"width": 0.4}),
 }

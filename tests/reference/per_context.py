@@ -54,6 +54,6 @@ def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
 
 
 REFERENCES = {
-    "obpc-graph": Reference(run_graph, arguments, {"eta": 0.4}),
-    "obpc-exp3": Reference(run_exp3, arguments, {"eta": 0.2}),
+    "per-context-graph": Reference(run_graph, arguments, {"eta": 0.4}),
+    "per-context-exp3": Reference(run_exp3, arguments, {"eta": 0.2}),
 }

@@ -44,5 +44,5 @@ def arguments(algorithm: Any, problem: Any, nu: Floats) -> dict[str, Any]:
 
 
 REFERENCES = {
-    "sz-context": Reference(run, arguments, {"eta": 0.3, "gamma": 0.02, "epoch_length": 4})
+    "schneider-zimmert": Reference(run, arguments, {"eta": 0.3, "gamma": 0.02, "epoch_length": 4})
 }

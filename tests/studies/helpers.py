@@ -16,7 +16,7 @@ name = "small"
 name = "one"
 seeds = "5..7"
 horizon = [60, 100]
-algorithms = ["cross-graph", "obpc-exp3"]
+algorithms = ["cross-graph", "per-context-exp3"]
 [[part.environments]]
 name = "paper-benchmark"
 radius = 1
@@ -24,7 +24,7 @@ arms = 5
 contexts = 7
 """
 
-# Algorithms that play like obpc-exp3, if they play at all.
+# Algorithms that play like per-context-exp3, if they play at all.
 MISCHIEF = '''
 """Algorithms that misbehave on the seed 6."""
 

@@ -11,6 +11,7 @@ import pytest
 
 from crossbandit import studies
 from crossbandit.core import backends
+from crossbandit.core.backends import BackendName
 from crossbandit.errors import BackendError, MissingPackageError
 from crossbandit.studies import Study
 from tests.studies.helpers import SMALL, content, crossbandit, mischief, small
@@ -29,7 +30,7 @@ if __name__ == "__main__":
 def test_a_cluster_gives_the_same_bits_though_a_worker_dies(backend: str, tmp_path: Path) -> None:
     deaths = tmp_path / "deaths"
     deaths.mkdir()
-    rules = f'{{ id = "deadly", folder = "{deaths}" }}, "cross-graph", "sz-context", "obpc-graph"'
+    rules = f'{{ id = "deadly", folder = "{deaths}" }}, "cross-graph", "exp3-ix", "elp"'
     path = mischief(tmp_path, rules)
     result = crossbandit(
         "run", path, "--out", tmp_path / "there", "--backend", backend, "--jobs", 2
@@ -72,7 +73,7 @@ def test_an_existing_cluster_is_used_by_its_address(scheduler: str, tmp_path: Pa
     [("dask", "tcp://127.0.0.1:9"), ("ray", "127.0.0.1:9"), ("ray", "ray://127.0.0.1:9")],
 )
 def test_a_cluster_that_does_not_answer(
-    backend: str, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: BackendName, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backends, "_CONNECT_SECONDS", 1)
     message = f"No .* answers at '{address}'"
@@ -82,7 +83,7 @@ def test_a_cluster_that_does_not_answer(
 
 @pytest.mark.parametrize(("backend", "module"), [("ray", "ray"), ("dask", "distributed")])
 def test_a_missing_extra_is_named(
-    backend: str, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: BackendName, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackageError, match=rf'pip install "crossbandit\[{backend}\]"'):

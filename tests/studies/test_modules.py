@@ -18,7 +18,7 @@ from crossbandit.studies import ChangedModulesWarning, Study
 from tests.studies.conftest import forget
 
 OWN = '''
-"""An algorithm that plays like obpc-exp3."""
+"""An algorithm that plays like per-context-exp3."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -46,7 +46,7 @@ modules = [{modules}]
 [[part]]
 seeds = [1, 2, 3]
 horizon = 60
-algorithms = ["own", "obpc-exp3"]
+algorithms = ["own", "per-context-exp3"]
 environments = [{{ name = "paper-benchmark", radius = 1, arms = 5, contexts = 7 }}]
 """
 

@@ -26,7 +26,7 @@ paper = "Somebody (2020)"
 name = "p"
 seeds = "0..4"
 horizon = [2500, 10000]
-algorithms = ["exp3-ix", "obpc-exp3"]
+algorithms = ["exp3-ix", "per-context-exp3"]
 environments = [{ name = "stochastic", graph = { name = "singletons", arms = 4 } }]
 
 [[claim]]
@@ -66,16 +66,16 @@ def test_growth_is_the_last_regret_divided_by_the_first(last: float, status: Sta
 
 
 def test_below_means_below_all_others_at_every_point() -> None:
-    regrets = {"exp3-ix": (100.0, 200.0), "obpc-exp3": (101.0, 200.0)}
-    found = claim('below = ["obpc-exp3"]', regrets)
+    regrets = {"exp3-ix": (100.0, 200.0), "per-context-exp3": (101.0, 200.0)}
+    found = claim('below = ["per-context-exp3"]', regrets)
     assert found.status is Status.NOT_MET
     assert found.measured == "lowest at 1 of 2 points; not at horizon = 10,000"
-    regrets["obpc-exp3"] = (101.0, 201.0)
-    assert claim('below = ["obpc-exp3"]', regrets).status is Status.MET
+    regrets["per-context-exp3"] = (101.0, 201.0)
+    assert claim('below = ["per-context-exp3"]', regrets).status is Status.MET
     # Regrets are 98 % to 102 % of these: the deviation of the first is smaller here, and larger
     # in the mean.
-    wide = {"exp3-ix": (100.0, 200.0), "obpc-exp3": (99.0, 199.0)}
-    assert claim('below = ["obpc-exp3"]\nof = "deviation"', wide).status is Status.NOT_MET
+    wide = {"exp3-ix": (100.0, 200.0), "per-context-exp3": (99.0, 199.0)}
+    assert claim('below = ["per-context-exp3"]\nof = "deviation"', wide).status is Status.NOT_MET
 
 
 def test_a_statistic_other_than_the_mean() -> None:
@@ -91,7 +91,7 @@ def test_what_lacks_runs_or_is_not_positive_is_not_judged() -> None:
     negative = claim("slope = [0.4, 0.6]", {"exp3-ix": (-1.0, 200.0)})
     assert negative.status is Status.NOT_JUDGED
     assert negative.measured.endswith("1.00 is not above 0")
-    other = claim('below = ["obpc-exp3"]', {"exp3-ix": (100.0, 200.0)})
+    other = claim('below = ["per-context-exp3"]', {"exp3-ix": (100.0, 200.0)})
     assert other.status is Status.NOT_JUDGED
 
 

@@ -111,7 +111,7 @@ def test_running_again_computes_nothing(tmp_path: Path) -> None:
     [
         ("5..7", "5..8", 4),
         ("[60, 100]", "[60, 80, 100]", 6),
-        ('"obpc-exp3"', '"obpc-exp3", "sz-context"', 6),
+        ('"per-context-exp3"', '"per-context-exp3", "schneider-zimmert"', 6),
         ("radius = 1", "radius = [1, 2]", 12),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_longer_study_extends_a_shorter_one(
 
 def test_a_label_may_change_and_a_cell_may_be_in_two_parts(tmp_path: Path) -> None:
     studies.run(small(), tmp_path, jobs=1)
-    labelled = SMALL.replace('"obpc-exp3"', '{ id = "obpc-exp3", label = "Exp3" }')
+    labelled = SMALL.replace('"per-context-exp3"', '{ id = "per-context-exp3", label = "Exp3" }')
     assert studies.run(Study.from_toml(labelled), tmp_path, jobs=1).computed == 0
     assert set(studies.load(tmp_path)["algorithm_name"]) == {"cross-graph", "Exp3"}
     assert len(studies.load(tmp_path)) == 12
@@ -160,7 +160,7 @@ name = "mixed"
 [[part]]
 seeds = 1
 horizon = 50
-algorithms = [{ id = "cross-graph", eta = 0.1 }, "sz-context"]
+algorithms = [{ id = "cross-graph", eta = 0.1 }, "schneider-zimmert"]
 [[part.environments]]
 name = "paper-benchmark"
 radius = 1
@@ -184,7 +184,7 @@ graph = { name = "ring", arms = 5, radius = 2 }
 
 def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
     flag = tmp_path / "mended"
-    path = mischief(tmp_path, f'{{ id = "raising", mended = "{flag}" }}, "obpc-exp3"')
+    path = mischief(tmp_path, f'{{ id = "raising", mended = "{flag}" }}, "per-context-exp3"')
     study = Study.from_toml(path)
     with pytest.warns(FailedCellsWarning, match=r"1 of 20 cells failed\. The first: RuntimeError"):
         summary = studies.run(study, tmp_path / "out", jobs=1)
@@ -206,7 +206,7 @@ def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
 
 def test_a_worker_that_dies_costs_only_a_repetition(tmp_path: Path) -> None:
     (tmp_path / "deaths").mkdir()
-    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}" }}, "obpc-exp3"'
+    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}" }}, "per-context-exp3"'
     summary = studies.run(Study.from_toml(mischief(tmp_path, rules)), tmp_path / "out", jobs=2)
     assert (summary.computed, summary.failed) == (20, 0)
     assert len(list((tmp_path / "deaths").iterdir())) == 1
@@ -214,7 +214,7 @@ def test_a_worker_that_dies_costs_only_a_repetition(tmp_path: Path) -> None:
 
 def test_a_cell_that_kills_its_worker_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "deaths").mkdir()
-    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}", times = 99 }}, "obpc-exp3"'
+    rules = f'{{ id = "deadly", folder = "{tmp_path / "deaths"}", times = 99 }}, "per-context-exp3"'
     study = Study.from_toml(mischief(tmp_path, rules))
     with pytest.warns(FailedCellsWarning, match="died 3 times"):
         summary = studies.run(study, tmp_path / "out", jobs=2)
@@ -235,7 +235,7 @@ def size(folder: Path) -> int:
 def test_a_study_with_workers_survives_kill_9(tmp_path: Path) -> None:
     """With workers, and from the command line; `test_kills` has many more kills."""
     jobs = 2
-    path = mischief(tmp_path, '{ id = "slow", seconds = 0.02 }, "obpc-exp3"', seeds="0..149")
+    path = mischief(tmp_path, '{ id = "slow", seconds = 0.02 }, "per-context-exp3"', seeds="0..149")
     out = tmp_path / "out"
     moments = random.Random(jobs)  # noqa: S311 - not for secrets
     kept: dict[tuple[str, str], object] = {}
@@ -473,7 +473,7 @@ def test_a_system_without_shared_memory_runs_in_one_process(
 
 def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameterError, match="'backend' parameter"):
-        studies.run(small(), tmp_path, backend="cloud")
+        studies.run(small(), tmp_path, backend="cloud")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameterError, match="'jobs' parameter"):
         studies.run(small(), tmp_path, jobs=0)
     with pytest.raises(InvalidParameterError, match="must be None with the local backend"):

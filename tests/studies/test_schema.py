@@ -55,7 +55,7 @@ def test_graphs_and_laws_are_tables_that_expand_too() -> None:
     study = Study.from_toml(
         PART
         + """
-algorithms = ["sz-context"]
+algorithms = ["schneider-zimmert"]
 [[part.environments]]
 name = "switching"
 graph = [{ name = "ring", arms = 5, radius = [1, 2] }, { name = "threshold", arms = 4 }]
@@ -76,7 +76,7 @@ def test_a_parameter_that_is_a_list_stays_one() -> None:
     study = Study.from_toml(
         PART
         + """
-algorithms = ["sz-context"]
+algorithms = ["schneider-zimmert"]
 [[part.environments]]
 name = "switching"
 graph = { name = "similarity", points = [0.0, 1.0, 5.0], distance = [1, 4] }
@@ -126,7 +126,8 @@ def test_the_same_content_has_the_same_key() -> None:
     written_otherwise = """
 study.name = "otherwise"
 [[part]]
-algorithms = [{ name = "obpc-exp3", label = "Exp3" }, { tuning = "experiment", id = "cross-graph" }]
+algorithms = [{ name = "per-context-exp3", label = "Exp3" },
+  { tuning = "experiment", id = "cross-graph" }]
 name = "renamed"
 seeds = [7, 6, 5]
 [[part.environments]]
@@ -148,7 +149,10 @@ name = "paper-benchmark"
         ("[60, 100]", "[61, 101]"),
         ("radius = 1", "radius = 2"),
         ("radius = 1", "radius = 1\ntable_seed = 1"),
-        ('"cross-graph", "obpc-exp3"', '{id = "cross-graph", eta = 0.1}, "sz-context"'),
+        (
+            '"cross-graph", "per-context-exp3"',
+            '{id = "cross-graph", eta = 0.1}, "schneider-zimmert"',
+        ),
     ],
 )
 def test_other_content_has_other_keys(old: str, new: str) -> None:
@@ -165,7 +169,7 @@ def test_keys_do_not_change_from_version_to_version() -> None:
 
 def test_with_algorithms_adds_to_every_part() -> None:
     study = small()
-    more = study.with_algorithms("cross-graph-known", "obpc-exp3")
+    more = study.with_algorithms("cross-graph-known", "per-context-exp3")
     added = more.cells[len(study.cells) :]
     assert {cell.algorithm_name for cell in added} == {"cross-graph-known"}
     assert len(added) == 6
@@ -338,7 +342,7 @@ def test_brackets_in_texts_and_comments_are_not_nesting() -> None:
 
 # ------------------------------------------------------------------------------- tables of losses
 
-PAPER_KEYS = "35c19ae4b0e5a0fe7d392f7a12660b42ae1babaaae57551e8bf60f8b994ef419"
+PAPER_KEYS = "ebdd1f6e3dfdef0022b11c07be7cc24b5bd7cf89ffaaa19faf1c5af6eee71fb0"
 ADAPTIVE_KEYS = "e7989e0d36a549d78add1c81d8c5db12bebf36c978d817f1ef3960a47b69f9f2"
 STOCHASTIC = """
 [study]
@@ -346,7 +350,7 @@ name = "s"
 [[part]]
 seeds = "0..3"
 horizon = 200
-algorithms = ["obpc-exp3", "cross-graph"]
+algorithms = ["per-context-exp3", "cross-graph"]
 environments = [{ name = "stochastic", graph = { name = "singletons", arms = 3 } }]
 """
 
@@ -362,7 +366,7 @@ def test_losses_that_are_random_by_nature_are_drawn_for_each_seed() -> None:
         if "table_seed" in parameters:
             given = "".join(f", {key} = {needed[key]}" for key in needed.keys() & parameters)
             entry = f'environments = [{{ name = "{name}"{given} }}]'
-            study = Study.from_toml(PART + f'algorithms = ["sz-context"]\n{entry}')
+            study = Study.from_toml(PART + f'algorithms = ["schneider-zimmert"]\n{entry}')
             expected = "seed" if has_random_losses(name) else 0
             assert described(study, "environment", "table_seed") == [(expected,)]
     assert not has_random_losses("paper-benchmark")
@@ -405,7 +409,7 @@ def test_a_table_for_all_seeds_may_be_asked_for() -> None:
 
 
 def test_the_addresses_of_the_papers_cells_have_not_changed() -> None:
-    """The hash of all keys, as they were before a table could be drawn for each seed."""
+    """The hash of all keys, as they are since 0.3.0."""
     keys = "".join(sorted(cell.key for cell in shipped("paper").cells))
     assert sha256(keys.encode()).hexdigest() == PAPER_KEYS
     adaptive = "".join(sorted(cell.key for cell in shipped("adaptive").cells))

@@ -152,6 +152,16 @@ def test_versions_that_are_mixed_are_said(results: Path) -> None:
         studies.run(small(), results.parent, jobs=1)
 
 
+def test_parameters_that_an_algorithm_lacks_are_not_recorded() -> None:
+    from crossbandit import SchneiderZimmert, environments
+    from crossbandit.studies.execute import chosen_parameters
+
+    environment = environments.paper_benchmark(1_000, alpha=4)
+    chosen = chosen_parameters(SchneiderZimmert(), environment)
+    assert set(chosen) == {"eta", "gamma", "epoch_length"}
+    assert chosen_parameters(SchneiderZimmert(eta=0.5), environment)["eta"] == 0.5
+
+
 def test_a_cell_has_its_provenance_and_its_parameters(original: Path) -> None:
     import numpy as np
 
@@ -187,7 +197,7 @@ def test_failures_are_exported_with_their_traceback(tmp_path: Path) -> None:
 
 def test_a_label_that_looks_like_a_formula_is_escaped_in_csv(tmp_path: Path) -> None:
     label = "=HYPERLINK(1)"
-    text = SMALL.replace('"obpc-exp3"', f'{{ id = "obpc-exp3", label = "{label}" }}')
+    text = SMALL.replace('"per-context-exp3"', f'{{ id = "per-context-exp3", label = "{label}" }}')
     studies.run(studies.Study.from_toml(text), tmp_path, jobs=1)
     exported = studies.export(tmp_path, to="csv").read_text()
     assert f"'{label}" in exported

@@ -30,6 +30,7 @@ from crossbandit.algorithms.learners.feedback import neighbors
 from crossbandit.algorithms.learners.learner import AlgorithmT, CoreLearner, Learner
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS
 from crossbandit.algorithms.tuning import (
+    Rule,
     TunedAlgorithm,
     core_problem,
     epoch_length,
@@ -131,7 +132,7 @@ class CrossGraph(EpochAlgorithm):
 
     id: ClassVar[str] = "cross-graph"
 
-    tuning: str = "experiment"
+    tuning: Rule = "experiment"
 
     def start(self, problem: Problem, *, seed: Seed) -> EpochLearner:
         self.require_playable(problem)
@@ -336,7 +337,7 @@ class SchneiderZimmert(TunedAlgorithm[EpochParameters]):
     True
     """
 
-    id: ClassVar[str] = "sz-context"
+    id: ClassVar[str] = "schneider-zimmert"
     parameters_type: ClassVar[type[EpochParameters]] = EpochParameters
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph

@@ -44,6 +44,7 @@ class AdaptiveLearner(CoreLearner["CrossGraphAdaptive"]):
     the running means of what is played.
     """
 
+    listed = "learning_rate"
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
     changed_by_play = ("played", "masses", "counted", "gap")
 

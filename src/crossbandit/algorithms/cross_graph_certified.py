@@ -29,6 +29,7 @@ _SAMPLED = 4.0  # blocks whose chains go on only to measure what the others cut 
 class CertifiedLearner(CoreLearner["CrossGraphCertified"]):
     """A running certified learner."""
 
+    listed = "certificate learning_rate"
     needs_all_feedback = False  # losses are measured against their mean: a missing one is average
 
     def __init__(self, algorithm: CrossGraphCertified, problem: Problem, seed: Seed) -> None:

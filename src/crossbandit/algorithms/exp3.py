@@ -918,7 +918,7 @@ class PerContextExp3(PerContextAlgorithm):
     0.1177
     """
 
-    id: ClassVar[str] = "obpc-exp3"
+    id: ClassVar[str] = "per-context-exp3"
     needs_observability: ClassVar[str] = "none"
     needs_own_loss: ClassVar[bool] = True
     graph_kinds: ClassVar[tuple[str, ...]] = tuple(GRAPH_KINDS)  # any: it ignores the graph
@@ -951,7 +951,7 @@ class PerContextGraph(PerContextAlgorithm):
     array([0.33333333, 0.33333333, 0.33333333])
     """
 
-    id: ClassVar[str] = "obpc-graph"
+    id: ClassVar[str] = "per-context-graph"
 
 
 # --- graphs that are never revealed ---------------------------------------------------------------

@@ -310,7 +310,7 @@ class LinUcb(CheckedAlgorithm):
     1
     """
 
-    id: ClassVar[str] = "linucb"
+    id: ClassVar[str] = "lin-ucb"
     needs_observability: ClassVar[str] = "weak"
     stochastic_only: ClassVar[bool] = True
     needs_memory: ClassVar[bool] = False

@@ -11,7 +11,17 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    cast,
+    get_args,
+)
 
 from crossbandit.algorithms.epoch_core import EpochParameters
 from crossbandit.algorithms.learners.algorithm import Algorithm
@@ -30,7 +40,8 @@ if TYPE_CHECKING:
 
 ParametersT = TypeVar("ParametersT")
 
-RULES = ("experiment", "theorem", "proved")
+Rule = Literal["experiment", "theorem", "proved"]
+RULES: tuple[Rule, ...] = get_args(Rule)
 
 # A parameter of one of these names has the same check in all algorithms.
 _CHECKS: dict[str, Callable[[str, str, object], Any]] = {
@@ -174,7 +185,7 @@ _NEAR = 2.0
 _FACTORABLE = 10**12
 
 
-def tuned(rule: str, problem: Problem) -> EpochParameters:
+def tuned(rule: Rule, problem: Problem) -> EpochParameters:
     """Return the parameters of a rule.
 
     Args:

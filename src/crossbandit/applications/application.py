@@ -12,7 +12,8 @@ from crossbandit import algorithms
 from crossbandit.algorithms.learners.algorithm import as_algorithm, from_json
 from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.core import record
-from crossbandit.core.notebook import card, counted
+from crossbandit.core.notebook import Listed, card, counted
+from crossbandit.core.streams import takes_rng
 from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 
@@ -31,7 +32,7 @@ _SNAPSHOT = "crossbandit-application-snapshot"
 _VERSION = 3
 
 
-class Application(ABC):
+class Application(Listed, ABC):
     """A learner behind an interface in the terms of one domain.
 
     All applications have the same shape. The constructor takes everything by keyword: the arms, the
@@ -55,10 +56,17 @@ class Application(ABC):
             decides.
     """
 
+    listed = "from_bytes learner load merge pending policy rounds save snapshot to_bytes token_key"
     kind: ClassVar[str]
     later: ClassVar[frozenset[str]] = frozenset()  # arrays that files of earlier versions lack
     fixed: ClassVar[tuple[str, ...]] = ()
     learner: Any  # a Learner or a LawLearner; the application knows which
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let its constructor take `rng` for `seed`."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", takes_rng(cls.__init__))  # noqa: B010 - mypy allows no other way
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

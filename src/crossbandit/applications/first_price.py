@@ -14,7 +14,7 @@ import numpy as np
 
 from crossbandit.algorithms import Decision
 from crossbandit.algorithms.learners.law_learner import Round, Shown
-from crossbandit.algorithms.learners.missing import MISSING
+from crossbandit.algorithms.learners.missing import MISSING, Missing
 from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import action_of, required_action
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
@@ -38,6 +38,7 @@ from crossbandit.applications.money import (
     span,
     tick_of,
 )
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import as_array, boolean, choice, number, reject
 from crossbandit.errors import (
     CrossbanditWarning,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from crossbandit.laws import LawView
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Limit
+    from crossbandit.limits.settings import BudgetLike, TargetLike
 
 _CURVE_POINTS, _PICTURE_POINTS = 101, 41
 _BIDS = ("bids", "low", "high")  # of a curve
@@ -154,6 +156,10 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
     array([2., 4.])
     """
 
+    listed = (
+        "bid bid_many bids campaign campaigns explain feedback fit max_bid observe possible_values "
+        "price_law rules settle settle_many shading_curve tick_size value_range warm_up"
+    )
     kind: ClassVar[str] = "first-price-bidder"
     words: ClassVar[tuple[str, str, str]] = ("prices", "values", "bidding by value")
     reserved: ClassVar[set[str]] = {
@@ -175,17 +181,17 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         *,
         bids: int | npt.ArrayLike | None = None,
         value_range: tuple[Money, Money] | None = None,
-        feedback: str = "after-loss",
+        feedback: Feedback = "after-loss",
         reserve: float = 0.0,
-        ties: str = "win",
+        ties: Ties = "win",
         at_most_value: bool = True,
         classes: Sequence[str] = (),
         guarded: bool = False,
         tick_size: Money | None = None,
         max_bid: Money | None = None,
-        missing: str = "refuse",
-        budget: Any = None,
-        target: Any = None,
+        missing: Missing = "refuse",
+        budget: BudgetLike | Sequence[BudgetLike] | None = None,
+        target: TargetLike | Sequence[TargetLike] | None = None,
         campaigns: Mapping[str, Mapping[str, Any]] | None = None,
         expires: timedelta | float | None = None,
         max_jump: timedelta | float | None = MAX_JUMP,
@@ -880,7 +886,13 @@ class FirstPriceBidder(Limited, HiddenNumberApplication):
         sets = self._accounts.sets.items()
         return {name: Campaign(self, name, one) for name, one in sets if name is not None}
 
-    def campaign(self, name: str, *, budget: Any = None, target: Any = None) -> Campaign:
+    def campaign(
+        self,
+        name: str,
+        *,
+        budget: BudgetLike | Sequence[BudgetLike] | None = None,
+        target: TargetLike | Sequence[TargetLike] | None = None,
+    ) -> Campaign:
         """Add a campaign to a bidder that was made with `campaigns`.
 
         It begins with what the others have learned, and has limits of its own. A campaign that has

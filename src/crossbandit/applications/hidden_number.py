@@ -13,6 +13,7 @@ from crossbandit.algorithms.learners.shell import only_decides
 from crossbandit.applications.action import rows_of
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.applications.money import flag_of
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import reject, verbatim
 from crossbandit.errors import DecisionError, InvalidContextError, InvalidParameterError
 from crossbandit.laws import OutcomeLaw
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
     from crossbandit.algorithms import Algorithm
     from crossbandit.algorithms.learners.law_learner import Payment, Shown
-    from crossbandit.algorithms.learners.missing import MissingOutcomes
+    from crossbandit.algorithms.learners.missing import Missing, MissingOutcomes
     from crossbandit.algorithms.learners.problem import Problem
     from crossbandit.applications.money import AmountRules
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
     from crossbandit.laws import Diagnosis, LawView
     from crossbandit.laws.levels import Label
+    from crossbandit.laws.memory import Payoff
 
 LAW = "law"  # the algorithm that is no feedback graph
 _EXPECTED = "None, 'law', or an Algorithm such as CrossGraph() or its id"
@@ -42,11 +44,11 @@ class LawForm(NamedTuple):
     """How an application learns by the law of its hidden number; see `OutcomeLaw`."""
 
     context_range: tuple[float, float] | None  # None if the law lays its own grid
-    feedback: str
-    payoff: str
-    ties: str
+    feedback: Feedback
+    payoff: Payoff
+    ties: Ties
     guarded: bool = False
-    missing: str = "refuse"
+    missing: Missing = "refuse"
 
 
 class HiddenNumberApplication(Application):
@@ -63,6 +65,7 @@ class HiddenNumberApplication(Application):
         answers: The words for an action whose amount reached the number, and for one that did not.
     """
 
+    listed = "classes diagnosis guarded missing missing_outcomes take_counts"
     fixed: ClassVar[tuple[str, ...]] = ("_grid", "_horizon")
     rules: AmountRules
     classes: tuple[str, ...]

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from crossbandit.algorithms.learners.problem import Problem, required_graph
+from crossbandit.algorithms.learners.problem import Problem
 from crossbandit.applications.action import pending_decision
 from crossbandit.applications.application import Application, start_learner
 from crossbandit.core.validation import as_array, reject, verbatim
 from crossbandit.errors import InvalidInputError, InvalidLossesError
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.graphs.graph import as_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Learner
     from crossbandit.algorithms.learners.decisions import Decision
@@ -81,7 +84,7 @@ class LabeledArms(Application):
 
     def _start(
         self,
-        graph: FeedbackGraph | dict[str, Any],
+        graph: FeedbackGraph | npt.ArrayLike | dict[str, Any],
         features: Any,
         horizon: int | None,
         algorithm: Algorithm | None,
@@ -89,13 +92,11 @@ class LabeledArms(Application):
     ) -> None:
         """Start the learner; the last step of a constructor. The graph may be in its JSON form."""
         owner = type(self).__name__
+        arms = len(self._arms)
         # A graph is made of its JSON form only if it has the right size: a file may claim any.
-        arms = graph.get("arms") if isinstance(graph, dict) else required_graph(owner, graph).arms
-        if arms != len(self._arms):
-            expected = f"a FeedbackGraph of the {len(self._arms)} arms"
-            reject(owner, "graph", expected, verbatim(f"one of {arms} arms"))
-        shown = FeedbackGraph.from_json(graph) if isinstance(graph, dict) else graph
-        problem = Problem(shown, features=features, horizon=horizon)
+        if isinstance(graph, dict) and graph.get("arms") == arms:
+            graph = FeedbackGraph.from_json(graph)
+        problem = Problem(as_graph(owner, graph, arms), features=features, horizon=horizon)
         self.learner = start_learner(owner, algorithm, problem, seed)
 
     def settings(self) -> dict[str, Any]:

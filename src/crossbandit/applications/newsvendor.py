@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
 
 
+SalesFeedback = Literal["sales", "demand"]
 # What is seen of the demand, and what an order then reveals.
-SALES_FEEDBACK = {
+SALES_FEEDBACK: dict[SalesFeedback, str] = {
     "sales": "only sales are seen: an order reveals itself and all smaller orders",
     "demand": "all customers are counted: an order reveals all orders",
 }
@@ -79,7 +80,7 @@ class NewsvendorRules(AmountRules):
     def scale(self) -> float:
         return self.most + self.cost_range[1] * float(self.amounts[-1])
 
-    def graph(self, feedback: str) -> FeedbackGraph:
+    def graph(self, feedback: SalesFeedback) -> FeedbackGraph:
         """Return what an order reveals under one of the kinds of `SALES_FEEDBACK`.
 
         After an order of q that sold s = min(q, d), it is known what a smaller order q' would have
@@ -169,6 +170,7 @@ class Newsvendor(HiddenNumberApplication):
     array([18., 15.])
     """
 
+    listed = "demand_law feedback order orders rules settle"
     kind: ClassVar[str] = "newsvendor"
     words: ClassVar[tuple[str, str, str]] = ("demands", "prices", "ordering by price")
     reserved: ClassVar[set[str]] = {"price", "cost"}
@@ -181,7 +183,7 @@ class Newsvendor(HiddenNumberApplication):
         orders: npt.ArrayLike,
         price_range: tuple[float, float],
         cost_range: tuple[float, float],
-        feedback: str = "sales",
+        feedback: SalesFeedback = "sales",
         classes: Sequence[str] = (),
         horizon: int | None = None,
         algorithm: Algorithm | str | None = None,

@@ -116,6 +116,7 @@ class Recommender(LabeledArms):
     (array([1., 0., 0.]), array([0., 1., 0.]))
     """
 
+    listed = "items rating_range segments settle show"
     kind: ClassVar[str] = "recommender"
     outcome: ClassVar[str] = "ratings"
 
@@ -126,7 +127,7 @@ class Recommender(LabeledArms):
         segments: Mapping[str, npt.ArrayLike],
         similarity: float,
         rating_range: tuple[float, float] = (0.0, 1.0),
-        graph: FeedbackGraph | dict[str, Any] | None = None,
+        graph: FeedbackGraph | npt.ArrayLike | dict[str, Any] | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | None = None,
         seed: Seed,

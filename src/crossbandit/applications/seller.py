@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import InitVar, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.action import Action, required_action
 from crossbandit.applications.hidden_number import HiddenNumberApplication, LawForm
 from crossbandit.applications.money import AmountRules, amount_of, check_margin, flag_of, grid, span
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import boolean, choice
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 
 # When buyers tell what they would have paid, and what a price then reveals.
-REPORTS = {
+Reports = Literal["never", "after-sale", "after-refusal", "always"]
+REPORTS: dict[Reports, str] = {
     "never": "only sold or not is seen: a price reveals itself",
     "after-sale": "buyers who have bought tell: a price reveals itself and all higher prices",
     "after-refusal": "buyers who refuse tell: a price reveals itself and all lower prices",
@@ -152,7 +154,7 @@ class Offer(Action):
 
 
 # The feedback of the law. Its number is the willingness to pay: prices above it reach it.
-_LAW_FEEDBACK = {
+_LAW_FEEDBACK: dict[Reports, Feedback] = {
     "never": "won-lost",
     "after-sale": "after-loss",
     "after-refusal": "after-win",
@@ -199,6 +201,7 @@ class PostedPriceSeller(HiddenNumberApplication):
     6
     """
 
+    listed = "price prices reports rules settle willingness_law"
     kind: ClassVar[str] = "posted-price-seller"
     words: ClassVar[tuple[str, str, str]] = ("valuations", "costs", "pricing by cost")
     reserved: ClassVar[set[str]] = {"cost"}
@@ -210,7 +213,7 @@ class PostedPriceSeller(HiddenNumberApplication):
         *,
         prices: npt.ArrayLike,
         cost_range: tuple[float, float],
-        reports: str = "never",
+        reports: Reports = "never",
         at_least_cost: bool = True,
         classes: Sequence[str] = (),
         horizon: int | None = None,

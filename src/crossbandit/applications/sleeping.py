@@ -17,6 +17,8 @@ from crossbandit.graphs import singletons
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy.typing as npt
+
     from crossbandit.algorithms import Algorithm
     from crossbandit.core.streams import Seed
     from crossbandit.core.types import Booleans, Floats
@@ -67,6 +69,7 @@ class SleepingArms(LabeledArms):
     (array([0., 0., 1.]), array([0., 1., 0.]))
     """
 
+    listed = "arms choose loss_range settle"
     kind: ClassVar[str] = "sleeping-arms"
     outcome: ClassVar[str] = "losses"
 
@@ -75,7 +78,7 @@ class SleepingArms(LabeledArms):
         *,
         arms: Iterable[str],
         loss_range: tuple[float, float] = (0.0, 1.0),
-        graph: FeedbackGraph | dict[str, Any] | None = None,
+        graph: FeedbackGraph | npt.ArrayLike | dict[str, Any] | None = None,
         horizon: int | None = None,
         algorithm: Algorithm | None = None,
         seed: Seed,

@@ -90,6 +90,7 @@ class SpamFilter(Application):
     (True, True)
     """
 
+    listed = "decide delivers mailboxes settle"
     kind: ClassVar[str] = "spam-filter"
     learner: Learner
 

@@ -22,6 +22,7 @@ from crossbandit.applications.bidding.bids import Bid, Bids
 from crossbandit.applications.bidding.logs import Observed
 from crossbandit.applications.first_price import FirstPriceBidder
 from crossbandit.applications.money import amount_of, in_tick, tick_of
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import as_array, because_of, number, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm
+    from crossbandit.algorithms.learners.missing import Missing
     from crossbandit.applications.bidding.logs import FitsBidders
     from crossbandit.applications.bidding.spending import Time
     from crossbandit.applications.bidding.views import Explanation, ShadingCurve
@@ -87,6 +89,7 @@ class TenderBidder(FirstPriceBidder):
 
     kind: ClassVar[str] = "tender-bidder"
     words: ClassVar[tuple[str, str, str]] = ("competing bids", "costs", "bidding by cost")
+    listed = "max_markup"
     reserved: ClassVar[set[str]] = FirstPriceBidder.reserved | {"cost"}
     fixed: ClassVar[tuple[str, ...]] = (*FirstPriceBidder.fixed, "_tick")
 
@@ -94,11 +97,11 @@ class TenderBidder(FirstPriceBidder):
         self,
         *,
         max_markup: float = 1.0,
-        feedback: str = "after-loss",
-        ties: str = "win",
+        feedback: Feedback = "after-loss",
+        ties: Ties = "win",
         classes: Sequence[str] = (),
         tick_size: Money | None = None,
-        missing: str = "refuse",
+        missing: Missing = "refuse",
         algorithm: Algorithm | str | None = None,
         seed: Seed,
         **limits: object,

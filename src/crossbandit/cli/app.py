@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import crossbandit
 from crossbandit.cli.logs import evaluate, make_log, replay
@@ -23,7 +24,30 @@ from crossbandit.cli.study import (
 from crossbandit.cli.terminal import allow_any_encoding, notify
 from crossbandit.cli.verify import verify
 
+if TYPE_CHECKING:
+    from click import Context, Option
+
+
+class _PlainHelp:
+    """What has a `--help` that is shown as a flag, which takes nothing."""
+
+    def get_help_option(self, ctx: Context) -> Option | None:
+        found: Option | None = super().get_help_option(ctx)  # type: ignore[misc]
+        if found is not None:
+            found.metavar = ""
+        return found
+
+
+class _Command(_PlainHelp, TyperCommand):  # type: ignore[misc]
+    pass
+
+
+class _Group(_PlainHelp, TyperGroup):  # type: ignore[misc]
+    pass
+
+
 app = typer.Typer(
+    cls=_Group,
     help="Bandits in which one play teaches more than its own payoff.",
     no_args_is_help=True,
     add_completion=False,
@@ -33,7 +57,7 @@ app = typer.Typer(
 COMMANDS: dict[str, dict[Callable[..., None], str]] = {
     "Auctions": {
         replay: "replay log.csv --feedback after-loss --bid-column our_bid",
-        evaluate: "evaluate log.csv --bid-column our_bid --won-column won --shading 0.6",
+        evaluate: "evaluate log.csv --bid-column our_bid --won-column won --fractions 0.6",
         make_log: "make-log log.csv --auctions 100000 --correlation 0.5 --seed 1",
         serve: "serve bidders.toml --store bidders.db --port 8000",
     },
@@ -50,10 +74,14 @@ COMMANDS: dict[str, dict[Callable[..., None], str]] = {
         verify: "verify --quick",
     },
 }
+
 for _group, _commands in COMMANDS.items():
     for _command, _example in _commands.items():
         app.command(
-            _example.split()[0], rich_help_panel=_group, epilog=f"Example: crossbandit {_example}"
+            _example.split()[0],
+            cls=_Command,
+            rich_help_panel=_group,
+            epilog=f"Example: crossbandit {_example}",
         )(_command)
 
 
@@ -68,7 +96,11 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=_print_version
+            "--version",
+            metavar="",
+            help="Print the version.",
+            is_eager=True,
+            callback=_print_version,
         ),
     ] = False,
 ) -> None:

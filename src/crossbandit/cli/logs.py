@@ -31,7 +31,7 @@ _NOT_REPEATED = {"logs", "out", "quiet", "jobs", "backend", "address"}
 
 @dataclass(frozen=True, kw_only=True)
 class LimitOptions:
-    """The options that ask for limits.
+    """Budgets and targets.
 
     Attributes:
         budget (AMOUNT/PERIOD): What every strategy may spend in each period, such as 500/day.
@@ -131,7 +131,7 @@ Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """The options that all commands that read logs have.
+    """The log.
 
     Attributes:
         logs (LOG...): CSV, JSON lines or Parquet files, folders, patterns, or - for the standard
@@ -155,7 +155,8 @@ class LogOptions:
             says; or as in the log, for evaluate; otherwise win]
         value_unit: Unit of the values. All amounts become units of money for one impression.
         price_unit: Unit of prices, bids and reserves; likewise.
-        currency (CODE): Currency to keep, if notices have several.
+        currency (CODE): Currency of the amounts, such as USD; if notices have several, the one to
+            keep.
         price_loss (CODE): A code of losses that are about the price; may be repeated. [default: as
             the format says]
         lowest_wins: The lowest bid wins and is paid, as in tenders: values are costs, prices the
@@ -277,7 +278,7 @@ _GEOMETRIC = "geometric:"
 
 @dataclass(frozen=True, kw_only=True)
 class PlayOptions:
-    """Who plays, and by which rules.
+    """Strategies and rules.
 
     Attributes:
         feedback: Who is told the highest competing bid. [default: as notices in the log show;
@@ -302,7 +303,7 @@ class PlayOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How often learners play, and where.
+    """Runs and results.
 
     Attributes:
         fractions (LIST): Fixed fractions of the value to bid, as in 0.3,0.5. [default: 0.1 to 0.95]
@@ -373,7 +374,7 @@ def replay(
             "strategies": [
                 *(play.algorithm or ["learners"]),
                 "best responses",
-                *(["fractions"] if run.fractions is None else parse_fractions(run.fractions)),
+                *(["fractions"] if run.fractions is None else shadings(run.fractions)),
             ],
             "seeds": range(run.seed, run.seed + run.seeds),
             "jobs": run.jobs,
@@ -446,21 +447,25 @@ def parse_bids(text: str) -> int | str | list[float] | Floats:
         raise InvalidParameterError(f"--bids must be {expected}. Got {text!r}.") from None
 
 
-def parse_fractions(text: str) -> list[Shading]:
-    """Return the strategies that `--fractions` lists, and the truthful one.
+def parse_fractions(text: str) -> list[float]:
+    """Return what `--fractions` lists, ascending.
 
-    >>> [strategy.name for strategy in parse_fractions("0.5,0.25")]
-    ['25 % of value', '50 % of value', 'truthful']
+    >>> parse_fractions("0.5,0.25")
+    [0.25, 0.5]
     """
-    from crossbandit.logs.replay import Shading
-
     try:
-        fractions = [float(fraction) for fraction in text.split(",")]
+        return sorted({float(fraction) for fraction in text.split(",")})
     except ValueError:
         raise InvalidParameterError(
             f"--fractions must be a list of numbers such as 0.3,0.5,0.7. Got {text!r}."
         ) from None
-    return [Shading(fraction) for fraction in (*sorted(set(fractions)), 1.0)]
+
+
+def shadings(text: str) -> list[Shading]:
+    """Return the strategies that `--fractions` lists, and the truthful one."""
+    from crossbandit.logs.replay import Shading
+
+    return [Shading(fraction) for fraction in (*parse_fractions(text), 1.0)]
 
 
 def _print_replay(result: Replay) -> None:
@@ -504,13 +509,13 @@ def _print_parts(results: ReplaySet) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluateOptions:
-    """What is evaluated, and how.
+    """Strategies and results.
 
     Attributes:
         propensity_column (COLUMN): Column with the probability of your bid: a name, or a number
             from 1.
         bidder (FILE): A saved FirstPriceBidder; may be repeated.
-        shading: A fraction of the value to bid; may be repeated. [default: 0.1 to 0.9]
+        fractions (LIST): Fixed fractions of the value to bid, as in 0.3,0.5. [default: 0.1 to 0.9]
         random_bids: Bids were drawn at random from a few; estimate how likely each was.
         bands: Number of bands of values. [default: as many as useful]
         out: Folder of the results.
@@ -519,7 +524,7 @@ class EvaluateOptions:
 
     propensity_column: str | None = None
     bidder: list[Path] | None = None
-    shading: list[float] | None = None
+    fractions: str | None = None
     random_bids: bool = False
     bands: terminal.Count | None = None
     out: Path = Path("results/evaluation")
@@ -536,7 +541,7 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
         from crossbandit.applications import FirstPriceBidder, TenderBidder
         from crossbandit.core.report import check_folder
         from crossbandit.logs.evaluate import evaluate
-        from crossbandit.logs.evaluate.evaluation import SHADINGS, in_tenders
+        from crossbandit.logs.evaluate.evaluation import FRACTIONS, in_tenders
         from crossbandit.logs.evaluate.log import open_censored
         from crossbandit.logs.evaluate.page import WRITTEN, write
         from crossbandit.logs.tenders import check_tenders
@@ -551,7 +556,7 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
         read = open_censored(auctions, reserve=log.reserve, ties=log.ties)
         result = evaluate(
             read.log,
-            shadings=SHADINGS if what.shading is None else what.shading,
+            fractions=FRACTIONS if what.fractions is None else parse_fractions(what.fractions),
             bidders=bidders,
             bands=what.bands,
             random_bids=what.random_bids,
@@ -559,17 +564,18 @@ def evaluate(context: typer.Context, log: LogOptions, what: EvaluateOptions) -> 
         result = in_tenders(result, auctions)
     with terminal.stopping(f"Stopped. The results in {what.out} may be incomplete."):
         command = command_line(context, log.logs)
-        paths = write(result, what.out, read=read, log=log.name, command=command)
+        named = {"log": log.name, "command": command, "currency": log.currency or ""}
+        paths = write(result, what.out, read=read, **named)
         if not what.quiet:
-            _print_evaluation(result, read)
+            _print_evaluation(result, read, log.currency or "")
             terminal.say_paths(paths)
 
 
-def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
+def _print_evaluation(result: Evaluation, read: ReadLog[object], currency: str) -> None:
     from crossbandit.core.report.terminal import show
     from crossbandit.logs.evaluate.page import answer, by_propensities, earned
 
-    terminal.say(answer(result))
+    terminal.say(answer(result, currency))
     show(*filter(None, (earned(result), by_propensities(result))))
     sound = [
         result.say(str(one)) for one in result.checks if not one.doubtful
@@ -584,7 +590,7 @@ def _print_evaluation(result: Evaluation, read: ReadLog[object]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MadeLogOptions:
-    """What a synthetic log is like.
+    """The log.
 
     Attributes:
         auctions: Number of auctions.

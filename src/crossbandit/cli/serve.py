@@ -43,7 +43,7 @@ class LineFormat(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ServeOptions:
-    """Which bidders are served and where, who may do what, and how the log is written.
+    """Options.
 
     Attributes:
         bidders (BIDDERS.toml): File that describes bidders. Without a file, those in the store are

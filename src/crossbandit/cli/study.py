@@ -80,7 +80,7 @@ def run(
         folder = Path("results") / plan.name if out is None else out
         with plain_warnings(), studies.display(quiet=quiet) as progress:
             summary = studies.run(
-                plan, folder, jobs=jobs, backend=backend, address=address, progress=progress
+                plan, folder, jobs=jobs, backend=backend.value, address=address, progress=progress
             )
     if not quiet:
         kept = f", {summary.kept} kept from before" if summary.kept else ""

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from crossbandit.cli import INTERRUPTED
+from crossbandit.errors import InvalidParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
 
     from crossbandit.logs import Fault
 
+_REJECTED = re.compile(r"The '(\w+)' parameter of (\w+) must")
+# The options whose names are not those of the parameters that they set.
+_OPTIONS = {
+    ("Budget", "amount"): "budget",
+    ("CostPer", "amount"): "target_cost",
+    ("ReturnOnSpend", "ratio"): "target_roi",
+    ("Shading", "fraction"): "fractions",
+}
+_BARE = sys.flags.optimize > 1
+_NO_TEXTS = "Python was started with -OO, which removes the texts of this help. Leave it out."
 _EXTRAS = "__metadata__"  # of an annotated type
 
 
@@ -112,9 +123,17 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
             group: kind(**{name: given.pop(name) for name in names if name in given})
             for group, (kind, names) in groups.items()
         }
-        command(**made, **given)
+        try:
+            command(**made, **given)
+        except InvalidParameterError as error:
+            found = _REJECTED.match(str(error))
+            name = _OPTIONS.get((found[2], found[1]), found[1]) if found else ""
+            if name not in {one.name.rstrip("_") for one in parameters}:
+                raise
+            option = f"--{name.replace('_', '-')}"
+            raise InvalidParameterError(_REJECTED.sub(f"{option} must", str(error))) from error
 
-    run.__doc__ = cleandoc(command.__doc__ or "").partition("\n\nArgs:")[0]
+    run.__doc__ = cleandoc(command.__doc__ or _NO_TEXTS).partition("\n\nArgs:")[0]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
@@ -133,6 +152,10 @@ def _parameters(owner: Any) -> Iterator[Parameter]:
             bounds: dict[str, Any] = (*found, Within())[0]._asdict()
             takes = "" if annotation is bool else takes
             said = {"metavar": takes, "help": words.replace("[", "\\["), **bounds}
+            if is_dataclass(owner) and one.kind is Parameter.KEYWORD_ONLY:
+                said["rich_help_panel"] = (
+                    owner.__doc__ if owner.__doc__ and not _BARE else "Options"
+                ).partition(".")[0]
             name = f"--{one.name.rstrip('_').replace('_', '-')}"
             is_option = one.kind is Parameter.KEYWORD_ONLY
             annotation = Annotated[

@@ -25,27 +25,26 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.verify.theory import CheckResult
 
-_RATE = "the rate in"
 _VERDICTS = {
     "passed": "[green]passed[/]",
-    "corrected": "[yellow]corrected[/]",
     "measured": "[dim]measured[/]",
     "failed": "[bold red]failed[/]",
+    "could not run": "[bold red]could not run[/]",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyOptions:
-    """What is checked, and how.
+    """Options.
 
     Attributes:
         quick: Check fewer instances and shorter runs: less than a minute.
-        only (TEXT): Check only some statements, such as "Lemma 13".
+        only (TEXT): Check only some statements, such as "Equation 2", or "the rate": regret over T,
+            alpha and M.
         algorithm (ID): Check another algorithm against the estimator that it declares: an id, or
             the JSON form. [default: cross-graph, against the paper]
         module (FILE.py): A Python file or module that registers more of them. Its code is run. May
             be repeated.
-        rate: Check only the rate of Theorem 1: regret over T, alpha and M.
         jobs: Number of workers. [default: all cores]
         out: Folder of the page.
         quiet: Print only errors and failed checks.
@@ -55,7 +54,6 @@ class VerifyOptions:
     only: str = ""
     algorithm: str = ""
     module: list[str] | None = None
-    rate: bool = False
     jobs: Count | None = None
     out: Path = Path("results/verify")
     quiet: bool = False
@@ -75,16 +73,6 @@ def verify(what: VerifyOptions) -> None:
     from crossbandit.verify.theory.verify import WRITTEN, write
 
     building.load_all()  # which refuses machine code of other sources
-    if what.rate and what.only:
-        raise InvalidParameterError(
-            f"--rate and --only exclude each other. Got --rate and --only {what.only!r}. Give one "
-            "of the two."
-        )
-    if what.rate and what.algorithm:
-        raise InvalidParameterError(
-            "--rate checks the rate of cross-graph, so it excludes --algorithm. Got --algorithm "
-            f"{what.algorithm!r}. Give one of the two."
-        )
     if what.module:
         load_modules(what.module)
     subject = algorithms.from_json(_json_form(what.algorithm)) if what.algorithm else None
@@ -102,7 +90,7 @@ def verify(what: VerifyOptions) -> None:
         results = theory.verify(
             subject=subject,
             effort=effort,
-            only=_RATE if what.rate else what.only,
+            only=what.only,
             jobs=what.jobs,
             progress=None if what.quiet else tell,
         )
@@ -132,7 +120,7 @@ def _facts(subject: Algorithm | None, what: VerifyOptions) -> Iterator[tuple[str
     import crossbandit
     from crossbandit.core.building import fingerprint
 
-    extra = " --rate" if what.rate else f' --only "{what.only}"' if what.only else ""
+    extra = f' --only "{what.only}"' if what.only else ""
     named = "" if subject is None else f" --algorithm '{json.dumps(subject.to_json())}'"
     yield "Command", f"crossbandit verify{' --quick' if what.quick else ''}{named}{extra}"
     yield "Version", f"Crossbandit {crossbandit.__version__}"
@@ -145,20 +133,19 @@ def _print(
 ) -> None:
     from crossbandit.core.building import fingerprint
     from crossbandit.verify.theory.statements import PROVED_BOUND
-    from crossbandit.verify.theory.verify import tally
+    from crossbandit.verify.theory.verify import tally, worst_first
 
     console = Console()
-    shown = [result for result in results if not (quiet and result.passed)]
+    shown = [result for result in worst_first(results) if not (quiet and result.passed)]
     if shown and declared:
         say(declared)
     for result in shown:
         _print_block(console, result)
-    failed = [result for result in results if not result.passed and result.note]
-    _print_notes(console, "Failed:", failed)
+    for heading, verdict in (("Failed:", "failed"), ("Could not run:", "could not run")):
+        said = [result for result in results if result.verdict == verdict and result.note]
+        _print_notes(console, heading, said)
     if quiet:
         return
-    corrected = [result for result in results if not result.as_written]
-    _print_notes(console, "False as written; a correction was checked:", corrected)
     measured = [result for result in results if not result.judged]
     _print_notes(console, "Measured, not judged:", measured)
     bounds = [result for result in results if result.statement == PROVED_BOUND]

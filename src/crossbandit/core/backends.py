@@ -20,7 +20,7 @@ import warnings
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from crossbandit.core.extras import require
 from crossbandit.core.validation import choice, integer
@@ -78,7 +78,8 @@ def interrupts_blocked() -> Iterator[None]:
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
-BACKENDS = ("local", "ray", "dask")
+BackendName = Literal["local", "ray", "dask"]
+BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
 
 _CONNECT_SECONDS = 20
 

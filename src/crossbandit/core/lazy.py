@@ -49,7 +49,8 @@ class LazyPackage(ModuleType):
         from difflib import get_close_matches
 
         known = {one.lower().replace("_", ""): one for one in dir(self)}
-        near = get_close_matches(name.lower().replace("_", ""), known, n=1)
+        wanted = name.lower().replace("_", "")
+        near = get_close_matches(wanted, known, n=1) or [one for one in known if wanted in one]
         return f"{words}. Did you mean {known[near[0]]!r}?" if near else words
 
     def __dir__(self) -> list[str]:

@@ -1,11 +1,11 @@
-"""The HTML of objects in a notebook: a few facts and a small picture, without another package.
+"""What a notebook shows of objects: names, facts and a small picture, without another package.
 
 Text and axes have the colour of the notebook's text, so they are visible on white and on black.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,22 @@ if TYPE_CHECKING:
 BLUE, GRAY = "#2b8cd6", "#7f8a96"  # both are visible on white and on black
 _WIDTH, _HEIGHT, _MARGIN = 320.0, 150.0, 18.0
 _POINTS = 200
+
+
+class Listed:
+    """An object of which `dir` lists what its user needs, so that a notebook suggests nothing else.
+
+    Each class says in `listed` what it adds. All names are listed of a class of the user's own.
+    """
+
+    listed: ClassVar[str] = ""
+
+    def __dir__(self) -> list[str]:
+        """Return the names that a user needs, and private ones."""
+        if not type(self).__module__.startswith("crossbandit."):
+            return list(super().__dir__())
+        shown = {name for one in type(self).__mro__ for name in vars(one).get("listed", "").split()}
+        return [name for name in super().__dir__() if name in shown or name.startswith("_")]
 
 
 class Line(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from crossbandit.core.lazy import load_all
@@ -18,10 +19,17 @@ class Registry:
         kind: What the things are, for messages: "graph", "environment", "algorithm".
         package: The package that has those of this library; it is loaded before a name is looked
             up. None if it has been loaded.
+        former: The names of today by those of earlier versions, which old files still have.
     """
 
-    def __init__(self, kind: str, package: str | None = None) -> None:
+    def __init__(
+        self,
+        kind: str,
+        package: str | None = None,
+        former: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.kind = kind
+        self._former = former
         self._unloaded = package
         self._builders: dict[str, Callable[..., Any]] = {}
 
@@ -63,6 +71,8 @@ class Registry:
         Raises:
             InvalidParameterError: There is no such name; the message lists the registered ones.
         """
+        if isinstance(name, str):
+            name = self._former.get(name, name)
         if not isinstance(name, str) or name not in self._builders:
             self._load()
         if not isinstance(name, str) or name not in self._builders:

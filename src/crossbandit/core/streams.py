@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import numbers
 import zlib
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +20,25 @@ if TYPE_CHECKING:
     from crossbandit.core.types import Floats
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def takes_rng(call: _Call) -> _Call:
+    """Let a function take its seed by the name `rng`, too, as SciPy and scikit-image call it.
+
+    >>> takes_rng(lambda *, seed: seed)(rng=7)
+    7
+    """
+
+    @wraps(call)
+    def named(*args: Any, **options: Any) -> Any:
+        if "rng" in options:
+            if "seed" in options:
+                reject(call.__qualname__, "rng", "left out if seed is given", options["rng"])
+            options["seed"] = options.pop("rng")
+        return call(*args, **options)
+
+    return cast("_Call", named)
 
 
 def stream(seed: Seed, name: str) -> np.random.Generator:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ MAX_SIZE = 10**8  # the most arms, for example: several arrays of this size take
 _SMALLEST_RATE = 1e-100  # quotients of two rates, summed over any horizon, stay finite
 _LONGEST_SHOWN = 500
 _Error = TypeVar("_Error", bound=CrossbanditError)
+_Word = TypeVar("_Word", bound=str)
 
 
 def because_of(rows: Iterable[int], error: _Error) -> _Error:
@@ -195,7 +196,7 @@ def share(owner: str, name: str, value: object) -> float:
     return positive(owner, name, number(owner, name, value, above=0, below=1))
 
 
-def choice(owner: str, name: str, value: object, choices: Collection[str]) -> str:
+def choice(owner: str, name: str, value: object, choices: Collection[_Word]) -> _Word:
     """Return `value` if it is one of `choices`.
 
     Args:
@@ -209,7 +210,7 @@ def choice(owner: str, name: str, value: object, choices: Collection[str]) -> st
     """
     if not isinstance(value, str) or value not in choices:
         reject(owner, name, "one of " + ", ".join(map(repr, choices)), value)
-    return value
+    return cast("_Word", value)
 
 
 def boolean(

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from crossbandit.algorithms.learners.problem import Problem, set_fields
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
-from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules
+from crossbandit.applications.newsvendor import SALES_FEEDBACK, NewsvendorRules, SalesFeedback
 from crossbandit.applications.recommender import similar_items
 from crossbandit.applications.seller import REPORTS, SellerRules
 from crossbandit.applications.spam_filter import mail_rows
 from crossbandit.core.blocks import LossBlock, PacedRounds
 from crossbandit.core.streams import stream, uniforms
-from crossbandit.core.types import Booleans, Floats, Integers
+from crossbandit.core.types import Booleans, Feedback, Floats, Integers, SteadyPacing
 from crossbandit.core.validation import MAX_SIZE, choice, integer, number, reject, verbatim
 from crossbandit.environments import environment as base
 from crossbandit.graphs import FeedbackGraph, apple_tasting
@@ -48,7 +48,9 @@ class FirstPrice(base.BlockEnvironment):
     horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
     bids: int = 100
     prices: str = "stationary"
-    feedback: str = field(default="after-loss", metadata=base.checked(choice, choices=FEEDBACK))
+    feedback: Feedback = field(
+        default="after-loss", metadata=base.checked(choice, choices=FEEDBACK)
+    )
     at_most_value: bool = True
     table_seed: int = field(default=0, metadata=base.checked(integer, at_least=0, at_most=None))
     rules: AuctionRules = field(init=False, repr=False)
@@ -133,7 +135,9 @@ class FirstPriceBudget(FirstPrice):
     """
 
     budget: float = field(default=0.05, metadata=base.checked(number, above=0))
-    pacing: str = field(default="even", metadata=base.checked(choice, choices=("even", "asap")))
+    pacing: SteadyPacing = field(
+        default="even", metadata=base.checked(choice, choices=get_args(SteadyPacing))
+    )
     levels: int | None = None
     owner = "first_price_budget"
     price_kinds = ("stationary", "drifting", "uniform")
@@ -380,7 +384,9 @@ class NewsvendorEnvironment(base.BlockEnvironment):
 
     horizon: int = field(kw_only=False, metadata=base.checked(integer, at_least=1))
     orders: int = 41
-    feedback: str = field(default="sales", metadata=base.checked(choice, choices=SALES_FEEDBACK))
+    feedback: SalesFeedback = field(
+        default="sales", metadata=base.checked(choice, choices=SALES_FEEDBACK)
+    )
     demand: float = field(default=15.0, metadata=base.checked(number, above=0))
     season: float = field(default=0.3, metadata=base.checked(number, at_least=0, at_most=1))
     period: int = field(default=365, metadata=base.checked(integer, at_least=1))

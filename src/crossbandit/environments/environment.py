@@ -18,7 +18,6 @@ from crossbandit import errors
 from crossbandit.algorithms.learners.problem import (
     Problem,
     probabilities,
-    required_graph,
     set_fields,
 )
 from crossbandit.core.blocks import GraphBlock, LossBlock, block_of_rows, joined, read_only
@@ -28,6 +27,7 @@ from crossbandit.core.registry import Registry
 from crossbandit.core.streams import stream
 from crossbandit.core.validation import MAX_SIZE, integer, number, reject, verbatim
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.graphs.graph import as_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -516,7 +516,7 @@ def checked(check: Callable[..., object], **bounds: Any) -> dict[str, Any]:
 def check_settings(owner: str, environment: Any) -> None:
     """Raise unless all fields of an environment are what they must be."""
     if hasattr(environment, "graph"):
-        required_graph(owner, environment.graph)
+        set_fields(environment, graph=as_graph(owner, environment.graph))
     for one in fields(environment):
         if "check" in one.metadata:
             one.metadata["check"](owner, one.name, getattr(environment, one.name))

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from crossbandit.algorithms.learners.problem import GRAPH_KINDS, Problem, required_graph, set_fields
+from crossbandit.algorithms.learners.problem import GRAPH_KINDS, GraphKind, Problem, set_fields
 from crossbandit.core.blocks import GraphBlock, LossBlock, graphs_of_matrices, joined
 from crossbandit.core.forms import ROUNDING, feature_table
 from crossbandit.core.losses import first_outside
@@ -41,6 +41,7 @@ from crossbandit.environments.environment import (
 )
 from crossbandit.errors import InvalidLossesError, InvalidParameterError
 from crossbandit.graphs import FeedbackGraph, paper_ring, singletons
+from crossbandit.graphs.graph import as_graph
 
 PERIOD = 2000
 AMPLITUDE = 0.1
@@ -291,7 +292,7 @@ class Stochastic(BlockEnvironment):
 
 @register("stochastic", random_losses=True)
 def stochastic(
-    graph: FeedbackGraph,
+    graph: FeedbackGraph | npt.ArrayLike,
     horizon: int,
     *,
     contexts: int = 10,
@@ -322,7 +323,8 @@ def stochastic(
     >>> environment.best_arms
     array([2, 2, 2])
     """
-    arms = required_graph("stochastic", graph).arms
+    graph = as_graph("stochastic", graph)
+    arms = graph.arms
     integer("stochastic", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
     integer("stochastic", "table_seed", table_seed, at_least=0, at_most=None)
     number("stochastic", "gap", gap, above=0, at_most=0.5)
@@ -368,7 +370,7 @@ def _means(phases: list[Any], arms: int) -> Floats:
 
 @register("misleading", random_losses=True)
 def misleading(
-    graph: FeedbackGraph,
+    graph: FeedbackGraph | npt.ArrayLike,
     horizon: int,
     *,
     contexts: int = 10,
@@ -414,7 +416,8 @@ def misleading(
     >>> bool(run.final_regret > 0.1 * 20_000)
     True
     """
-    arms = required_graph("misleading", graph).arms
+    graph = as_graph("misleading", graph)
+    arms = graph.arms
     integer("misleading", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
     integer("misleading", "table_seed", table_seed, at_least=0, at_most=None)
     if arms < 2:
@@ -491,7 +494,8 @@ def lower_bound(
     >>> environment.problem.graph.independent_set, environment.best_arms
     ((1, 2, 3, 4), array([3]))
     """
-    arms = required_graph("lower_bound", graph).arms
+    graph = as_graph("lower_bound", graph)
+    arms = graph.arms
     integer("lower_bound", "horizon", horizon, at_least=1)
     integer("lower_bound", "contexts", contexts, at_least=1, at_most=MAX_SIZE)
     integer("lower_bound", "table_seed", table_seed, at_least=0, at_most=None)
@@ -636,7 +640,7 @@ class LossTable(BlockEnvironment):
 
 def from_table(
     losses: npt.ArrayLike,
-    graph: FeedbackGraph,
+    graph: FeedbackGraph | npt.ArrayLike,
     context_distribution: npt.ArrayLike | ContextDistribution | None = None,
 ) -> LossTable:
     """Return the environment with the losses `losses[t, c, a]`.
@@ -654,7 +658,8 @@ def from_table(
     >>> from_table(losses, graphs.complete(3), [0.9, 0.1]).problem
     Problem(3 arms, 2 contexts, horizon 100)
     """
-    arms = required_graph("from_table", graph).arms
+    graph = as_graph("from_table", graph)
+    arms = graph.arms
     table = _given("from_table", "losses", losses, f"(rounds, contexts, {arms})", (2, arms))
     rows = np.array(table.transpose(0, 2, 1), order="C")
     rows.flags.writeable = False
@@ -672,7 +677,7 @@ def from_table(
 
 def from_coefficients(
     coefficients: npt.ArrayLike,
-    graph: FeedbackGraph,
+    graph: FeedbackGraph | npt.ArrayLike,
     contexts: npt.ArrayLike | ContextDistribution,
     context_distribution: npt.ArrayLike | ContextDistribution | None = None,
 ) -> LossTable:
@@ -701,7 +706,8 @@ def from_coefficients(
     Problem(3 arms, contexts of 2 features, horizon 3)
     """
     owner, name = "from_coefficients", "coefficients"
-    arms = required_graph(owner, graph).arms
+    graph = as_graph(owner, graph)
+    arms = graph.arms
     table: Any = None
     if not hasattr(contexts, "draw"):
         table = contexts
@@ -816,7 +822,7 @@ class ChangingGraph(BlockEnvironment):
     """
 
     def __init__(
-        self, environment: BlockEnvironment, rule: _GraphList | _RandomEdges, kind: str
+        self, environment: BlockEnvironment, rule: _GraphList | _RandomEdges, kind: GraphKind
     ) -> None:
         by_context = rule.by_context
         self.problem = environment.problem.with_graph(rule.certain, kind, by_context=by_context)
@@ -850,7 +856,7 @@ def cycling_graphs(
     graphs: Sequence[FeedbackGraph],
     *,
     period: int = 1,
-    kind: str = "informed",
+    kind: GraphKind = "informed",
 ) -> ChangingGraph:
     """Return an environment that uses the graphs of a list in turn.
 
@@ -874,7 +880,7 @@ def cycling_graphs(
 
 
 def context_graphs(
-    environment: BlockEnvironment, graphs: Sequence[FeedbackGraph], *, kind: str = "informed"
+    environment: BlockEnvironment, graphs: Sequence[FeedbackGraph], *, kind: GraphKind = "informed"
 ) -> ChangingGraph:
     """Return an environment in which each context has its own graph.
 
@@ -907,7 +913,7 @@ def random_edges(
     environment: BlockEnvironment,
     probabilities: npt.ArrayLike,
     *,
-    kind: str = "informed",
+    kind: GraphKind = "informed",
     table_seed: int = 0,
 ) -> ChangingGraph:
     """Return an environment with stochastic graphs: edges are drawn again in each round.
@@ -947,7 +953,7 @@ def random_graphs(
     contexts: int = 10,
     density: float = 0.3,
     self_loops: bool = True,
-    kind: str = "informed",
+    kind: GraphKind = "informed",
     gap: float = 0.1,
     late: float = 0.0,
     table_seed: int = 0,

@@ -15,7 +15,13 @@ from crossbandit.core.blocks import ArmRanges, GraphBlock, ranges_of_graph
 from crossbandit.core.extras import installed, pip_line, require
 from crossbandit.core.losses import range_masses
 from crossbandit.core.validation import choice, integer, reject, verbatim
-from crossbandit.errors import GraphNumberError, IndependenceNumberError, InvalidGraphError
+from crossbandit.errors import (
+    GraphNumberError,
+    IndependenceNumberError,
+    InvalidGraphError,
+    InvalidInputError,
+    InvalidParameterError,
+)
 from crossbandit.graphs import neighborhoods
 from crossbandit.graphs.neighborhoods import Bounds, Found, self_loops, sizes
 
@@ -44,6 +50,26 @@ class _Arms(NamedTuple):
     hidden: list[int]
     weak: list[int]
     seen_by_all_others: list[int]
+
+
+def as_graph(
+    owner: str,
+    graph: object,
+    arms: int | None = None,
+    *,
+    expected: str = "",
+    error: type[InvalidInputError] = InvalidParameterError,
+) -> FeedbackGraph:
+    """Return a graph that was given itself or as a matrix; raise unless it has `arms` arms."""
+    of = "" if arms is None else f" of {arms} arms"
+    expected = expected or f"a FeedbackGraph{of}, or its matrix of 0 and 1"
+    if isinstance(graph, np.ndarray | list | tuple):
+        graph = FeedbackGraph(graph)
+    if not isinstance(graph, FeedbackGraph):
+        reject(owner, "graph", expected, graph, error=error)
+    if arms not in {None, graph.arms}:
+        reject(owner, "graph", expected, verbatim(f"one of {graph.arms} arms"), error=error)
+    return graph
 
 
 def weak_arms(graph: FeedbackGraph) -> list[int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import mmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from crossbandit.core.record import Field, add, check, fill
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import array, reject
 from crossbandit.errors import CheckpointError
 from crossbandit.laws.effect_core import EffectCore, level_key
@@ -44,7 +45,8 @@ if TYPE_CHECKING:
 
     from crossbandit.core.types import Floats, Integers
 
-PAYOFFS = {
+Payoff = Literal["first-price", "posted-price", "newsvendor"]
+PAYOFFS: dict[Payoff, int] = {
     "first-price": FIRST_PRICE,
     "posted-price": POSTED_PRICE,
     "newsvendor": NEWSVENDOR,
@@ -70,8 +72,8 @@ def grid_of(owner: str, amounts: npt.ArrayLike) -> Floats:
 def law_rules(
     amounts: Floats,
     context_range: tuple[float, float],
-    feedback: str,
-    payoff: str,
+    feedback: Feedback,
+    payoff: Payoff,
     features: int,
     *,
     strict: bool,

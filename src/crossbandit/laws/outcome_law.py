@@ -9,6 +9,7 @@ import numpy as np
 
 from crossbandit.core.interrupts import interrupts_deferred
 from crossbandit.core.streams import stream
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.uniforms import Uniforms
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.laws import laying
@@ -16,6 +17,7 @@ from crossbandit.laws.law_core import LawCore, LawParts
 from crossbandit.laws.levels import Levels
 from crossbandit.laws.memory import (
     PAYOFFS,
+    Payoff,
     add_counts,
     copied,
     empty_state,
@@ -122,9 +124,9 @@ class OutcomeLaw(LawParts):
         context_range: tuple[float, float] | None = None,
         *,
         classes: Sequence[str] = (),
-        feedback: str = "after-loss",
-        payoff: str = "first-price",
-        ties: str = "win",
+        feedback: Feedback = "after-loss",
+        payoff: Payoff = "first-price",
+        ties: Ties = "win",
         class_limit: int = 4096,
         probing: float = 1.0,
         seed: Seed = 0,

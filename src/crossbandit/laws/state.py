@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from crossbandit.core.types import Feedback
+
 if TYPE_CHECKING:
     from crossbandit.core.types import Floats, Integers
 
 # After which outcomes the hidden number is told: if the amount did not reach it, if the amount
 # reached it, always, never.
 AFTER_LOSS, AFTER_WIN, ALWAYS, WON_LOST = range(4)
-FEEDBACK_CODES = {
+FEEDBACK_CODES: dict[Feedback, int] = {
     "after-loss": AFTER_LOSS,
     "after-win": AFTER_WIN,
     "always": ALWAYS,

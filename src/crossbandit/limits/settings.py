@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
+from crossbandit.core.types import Aim, Keep, Pacing, SteadyPacing
 from crossbandit.core.validation import choice, integer, number, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidParameterError
 from crossbandit.limits.state import EXACT
@@ -224,7 +225,7 @@ class Budget(JsonForm):
     words: ClassVar[str] = "The budget of"
     amount: float = field(metadata=_by(_money))
     per: Per = field(default="day", metadata=_by(_period))
-    pacing: str = field(default="traffic", metadata=_one_of("traffic", "even", "asap"))
+    pacing: Pacing = field(default="traffic", metadata=_one_of(*get_args(Pacing)))
     timezone: str = field(default="UTC", metadata=_by(_zone))
     worst_case: float = field(default=1.0, metadata=_by(_worst))
     begins: datetime | float | None = field(default=None, metadata=_by(_moment))
@@ -307,7 +308,7 @@ class Lease(JsonForm):
     amount: float = field(metadata=_by(_as_given(partial(number, above=0))))
     begins: float = field(metadata=_by(_as_given(partial(number, at_least=0))))
     ends: float  # checked below
-    pacing: str = field(default="even", metadata=_one_of("even", "asap"))
+    pacing: SteadyPacing = field(default="even", metadata=_one_of(*get_args(SteadyPacing)))
     most: float | None = field(default=None, metadata=_by(_worth))
     whole: float | None = field(default=None, metadata=_by(_worth))
 
@@ -381,8 +382,8 @@ class ReturnOnSpend(JsonForm):
     kind: ClassVar[str] = "return-on-spend"
     words: ClassVar[str] = "The return on spend of"
     ratio: float = field(metadata=_by(_positive))
-    keep: str = field(default="always", metadata=_one_of("always", "long-run"))
-    aim: str = field(default="value", metadata=_one_of("value", "surplus"))
+    keep: Keep = field(default="always", metadata=_one_of(*get_args(Keep)))
+    aim: Aim = field(default="value", metadata=_one_of(*get_args(Aim)))
     per: Per = field(default=None, metadata=_by(_period))
     timezone: str = field(default="UTC", metadata=_by(_zone))
 
@@ -418,8 +419,8 @@ class CostPer(JsonForm):
     words: ClassVar[str] = "The cost limit of"
     amount: float = field(metadata=_by(_positive))
     worth: float | None = field(default=None, metadata=_by(_worth))
-    keep: str = field(default="always", metadata=_one_of("always", "long-run"))
-    aim: str = field(default="value", metadata=_one_of("value", "surplus"))
+    keep: Keep = field(default="always", metadata=_one_of(*get_args(Keep)))
+    aim: Aim = field(default="value", metadata=_one_of(*get_args(Aim)))
     per: Per = field(default=None, metadata=_by(_period))
     timezone: str = field(default="UTC", metadata=_by(_zone))
 
@@ -431,6 +432,9 @@ class CostPer(JsonForm):
 Money = Budget | Lease
 Target = ReturnOnSpend | CostPer
 Limit = Budget | Lease | ReturnOnSpend | CostPer
+# What a user may give for limits: themselves, their JSON form, or a number for the budget of a day.
+BudgetLike = Budget | Lease | float | Decimal | Mapping[str, Any]
+TargetLike = ReturnOnSpend | CostPer | Mapping[str, Any]
 KINDS: dict[str, type[Limit]] = {one.kind: one for one in (Budget, Lease, ReturnOnSpend, CostPer)}
 
 

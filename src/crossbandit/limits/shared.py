@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from crossbandit.core import forks
 from crossbandit.core.steps import at_once
+from crossbandit.core.types import SteadyPacing
 from crossbandit.core.validation import number, reject
 from crossbandit.errors import InvalidParameterError
 from crossbandit.limits.periods import check_jump, jump_of, period_at, steady_time
@@ -117,7 +118,7 @@ class SharedBudget:
         amount: float,
         *,
         lasts: timedelta = _USUAL,
-        pacing: str = "even",
+        pacing: SteadyPacing = "even",
         at: object = None,
     ) -> Lease:
         """Return a slice that another process may spend.
@@ -312,7 +313,9 @@ class SharedBudget:
             reject(owner, "lasts", f"at most the period, {timedelta(seconds=ends - begins)}", lasts)
         return now
 
-    def _made(self, name: str, money: _Money, now: float, lasts: timedelta, pacing: str) -> Lease:
+    def _made(
+        self, name: str, money: _Money, now: float, lasts: timedelta, pacing: SteadyPacing
+    ) -> Lease:
         """Return a slice, and remember it. Amounts are floats, rounded down."""
         ends, budget = min(now + lasts.total_seconds(), self._ends), self.budget
         amount, most = map(money_up_to, money)

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from crossbandit.core.types import Ties
 from crossbandit.errors import LogError
 from crossbandit.logs import files
 
@@ -71,7 +72,7 @@ class Exchange:
     won_codes: tuple[str, ...] = ()  # the codes of a result that is a win
     price_codes: tuple[str, ...] = ()  # the codes of losses that a higher bid would have prevented
     reasons: Mapping[str, str] = field(default_factory=dict, repr=False)
-    ties: str = "win"
+    ties: Ties = "win"
     paid_is_price: bool = False
     marks: tuple[frozenset[str], ...] = ()
 

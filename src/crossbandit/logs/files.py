@@ -18,10 +18,11 @@ from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import duckdb
 
+from crossbandit.core.types import Ties
 from crossbandit.errors import LogError
 
 # --- columns -------------------------------------------------------------------------------------
@@ -90,7 +91,8 @@ _PARTS = {1e17: 1e9, 1e14: 1e6, 1e11: 1e3}
 _DIGITS = "(19|20)[0-9]{12}([0-9]{3})?"  # 20260105103000, perhaps with milliseconds
 
 # By what to multiply an amount in a unit of the log, to get units of money for one impression.
-UNITS = {
+Unit = Literal["units", "cents", "micros", "cpm", "cpm-cents", "cpm-micros"]
+UNITS: dict[Unit, float] = {
     "units": 1.0,
     "cents": 1e-2,
     "micros": 1e-6,
@@ -783,7 +785,7 @@ class OpenedSource(NamedTuple):
     class_places: dict[str, int]  # the indices of class columns by their names
     order: dict[str, int]  # the indices of the columns "by" and "sort_by", and of the "id"
     remarks: tuple[str, ...] = ()  # what was made of the lines
-    ties: str | None = None  # what the format says about a bid that equals the price
+    ties: Ties | None = None  # what the format says about a bid that equals the price
     identified: bool = False  # whether lines that repeat an auction are recognised by an id
 
     @property

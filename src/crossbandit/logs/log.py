@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 
+from crossbandit.core.types import Ties
 from crossbandit.core.validation import boolean, choice, integer, number, reject
 from crossbandit.errors import LogError
 from crossbandit.logs import files
@@ -329,12 +330,10 @@ def open_log(log: AuctionLog) -> files.OpenedSource:
     source = find_source(log.data, kind, partitions=log.partitions)
     form = find_format(log.format, source)
     if form is None:
-        options = {"currency": "--currency", "price_losses": "--price-loss"}
-        given = next((name for name in options if getattr(log, name) is not None), None)
-        if given:
+        if log.price_losses is not None:
             raise LogError(
-                f"{source.name} is not read as notices of an exchange, so {options[given]} "
-                f"({given}=... in Python) means nothing. Leave it out, or give the format: "
+                f"{source.name} is not read as notices of an exchange, so --price-loss "
+                "(price_losses=... in Python) means nothing. Leave it out, or give the format: "
                 f"{', '.join(EXCHANGES)}."
             )
         columns = source.columns
@@ -534,7 +533,8 @@ def _partition_keys(paths: Sequence[Path]) -> tuple[str, ...]:
 
 _VECTORS = 8  # how many vectors of 2,048 rows DuckDB returns at a time
 _STREAM = 8  # megabytes for rows that wait to be fetched: more than they need
-FORMATS = ("auto", *files.KINDS, *EXCHANGES)
+LogFormat = Literal["auto", "csv", "jsonl", "parquet", "openrtb", "google", "ipinyou", "prebid"]
+FORMATS: tuple[LogFormat, ...] = get_args(LogFormat)
 _AMOUNTS = ("price", "bid", "reserve")  # all in the unit `price_unit`
 
 
@@ -574,7 +574,8 @@ class AuctionLog:
         sort_by: A column of times or numbers by which the lines are sorted; None leaves them in
             their order.
         by: A column by which `split` separates the log.
-        currency: For notices of an exchange, which currency is kept, such as "EUR".
+        currency: The currency of the amounts, such as "EUR", for pages. Of notices of an exchange,
+            only those in this currency are kept.
         price_losses: For notices of an exchange, the codes of losses that a higher bid would have
             prevented; None for the usual ones.
         lowest_wins: Whether the lowest bid wins and is paid, as in tenders. The value is then what
@@ -595,14 +596,14 @@ class AuctionLog:
 
     data: Any = field(repr=False)
     _: KW_ONLY
-    format: str = "auto"
+    format: LogFormat = "auto"
     columns: Mapping[str, str | int] = field(default_factory=dict)
     classes: Sequence[str | int] = ()
     highest_value: float | None = None
     limit: int | None = None
     max_bad: int = 100
-    value_unit: str | None = None
-    price_unit: str | None = None
+    value_unit: files.Unit | None = None
+    price_unit: files.Unit | None = None
     timezone: str = "UTC"
     partitions: bool = False
     sort_by: str | int | None = None
@@ -616,7 +617,7 @@ class AuctionLog:
     class_places: dict[str, int] = field(init=False, repr=False)  # indices of class columns by name
     order: dict[str, int] = field(init=False, repr=False)  # columns by which rows are sorted
     remarks: tuple[str, ...] = field(init=False, repr=False)  # what was made of the lines
-    ties: str | None = field(init=False, repr=False)  # what the format says about equal bids
+    ties: Ties | None = field(init=False, repr=False)  # what the format says about equal bids
     identified: bool = field(init=False, repr=False)  # whether an id shows repeated auctions
     needs_price: bool = field(init=False, default=False, repr=False)  # see `with_prices`
 

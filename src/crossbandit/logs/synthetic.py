@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
@@ -34,7 +34,7 @@ def make_log(
     auctions: int,
     *,
     seed: int = 0,
-    laws: str = "realistic",
+    laws: Literal["realistic", "known"] = "realistic",
     correlation: float | None = None,
     sites: int = 0,
     overwrite: bool = False,

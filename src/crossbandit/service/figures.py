@@ -165,7 +165,7 @@ class Histogram:
 
 
 _LOOKED_AT = 64  # the number of recent auctions that are used
-_FRACTIONS = np.arange(1, 21) / 20  # of the value: the fixed shadings with which bids are compared
+_FRACTIONS = np.arange(1, 21) / 20  # of the value: the fixed fractions with which bids are compared
 _SURE = 0.2  # a comparison is shown if it is known so exactly, at least
 _LATE = 60.0  # seconds from which on it is said how late outcomes come
 

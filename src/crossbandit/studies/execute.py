@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from crossbandit.algorithms import Algorithm
-    from crossbandit.core.backends import Pool
+    from crossbandit.core.backends import BackendName, Pool
     from crossbandit.core.types import Integers
     from crossbandit.environments import Environment
+    from crossbandit.environments.simulation.run import RecordKind
     from crossbandit.studies.plan import Cell, Study
 
 
@@ -98,7 +99,7 @@ def _simulate(cell: Cell) -> CellResult:
     environment = _environment(cell.environment, cell.seed if draws_table_per_seed(data) else 0)
     algorithm = from_json(json.loads(cell.algorithm))
     horizon = horizon_of(environment)
-    record = "full" if horizon <= _FULL_ROUNDS else "thin"
+    record: RecordKind = "full" if horizon <= _FULL_ROUNDS else "thin"
     began = time.perf_counter()
     run = simulate(algorithm, environment, seed=cell.seed, record=record, show_progress=False)
     seconds = time.perf_counter() - began
@@ -131,8 +132,8 @@ def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[st
     >>> chosen_parameters(PerContextExp3(), environment)["eta"]
     0.698...
     """
-    given = {name: value for name, value in algorithm.to_json().items() if value is not None}
-    del given["id"]
+    own = algorithm.to_json()
+    given = {name: value for name, value in own.items() if name != "id" and value is not None}
     for method in ("parameters", "learning_rate"):
         rule = getattr(algorithm, method, None)
         if inspect.ismethod(rule) and list(inspect.signature(rule).parameters) == ["problem"]:
@@ -141,7 +142,8 @@ def chosen_parameters(algorithm: Algorithm, environment: Environment) -> dict[st
                 chosen = {"eta": chosen}
             chosen = chosen._asdict() if hasattr(chosen, "_asdict") else chosen
             if isinstance(chosen, Mapping):
-                given.update(chosen)
+                # A rule that several algorithms share returns 0 for what one of them lacks.
+                given |= {name: value for name, value in chosen.items() if name in own}
     return {name: _plain(value) for name, value in given.items()}
 
 
@@ -315,7 +317,7 @@ def run(
     directory: str | Path,
     *,
     jobs: int | None = None,
-    backend: str = "local",
+    backend: BackendName = "local",
     address: str | None = None,
     progress: Callable[[StudyProgress], None] | None = None,
 ) -> RunSummary:

@@ -91,7 +91,7 @@ class Study:
     ... [[part]]
     ... seeds = "0..4"
     ... horizon = 500
-    ... algorithms = ["cross-graph", "sz-context"]
+    ... algorithms = ["cross-graph", "schneider-zimmert"]
     ... environments = [{ name = "paper-benchmark", alpha = [1, 4] }]
     ... ''')
     >>> study

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.algorithms import registered
+from crossbandit.algorithms.learners.algorithm import FORMER_IDS
 from crossbandit.algorithms.papers import is_ours
 from crossbandit.core.report.statistics import (
     Estimate,
@@ -125,6 +126,7 @@ def _summary(runs: pd.DataFrame) -> Summary:
     tuned = json.loads(tuned) if isinstance(tuned, str) else tuned
     curves = np.array([np.asarray(curve, dtype=np.float64) for curve in runs["curve_regret"]])
     parameters = _parameters(first["algorithm"])
+    id_ = str(parameters.get("id"))
     rounds = np.asarray(first["curve_rounds"], dtype=np.float64)
     return Summary(
         part=str(first["part"]),
@@ -133,7 +135,7 @@ def _summary(runs: pd.DataFrame) -> Summary:
             **_parameters(first["environment"]),
             "horizon": int(first["horizon"]),
         },
-        algorithm=str(first["algorithm_name"]),
+        algorithm=FORMER_IDS.get(first["algorithm_name"], str(first["algorithm_name"])),
         parameters=parameters,
         tuned=dict(tuned) if isinstance(tuned, dict) else {},
         seeds=tuple(int(seed) for seed in runs["seed"]),
@@ -142,7 +144,7 @@ def _summary(runs: pd.DataFrame) -> Summary:
         rounds=rounds,
         curves=curves,
         least=_least(str(first["environment"]), int(first["horizon"])),
-        granted=_is_granted(str(first["environment"]), str(parameters.get("id"))),
+        granted=_is_granted(str(first["environment"]), FORMER_IDS.get(id_, id_)),
     )
 
 
@@ -408,7 +410,8 @@ def paper_sweep(published: paper.PublishedSweep, summaries: Sequence[Summary]) -
     for summary, label in sorted(pairs, key=lambda pair: places[paper_method(pair[0])]):
         value, method = summary.setting[published.variable], paper_method(summary)
         number = published.entries.get(value, {}).get(method or "")
-        entries.append(Entry(Setting(f"{value:,}", float(value)), method or label, summary, number))
+        name = paper.METHODS.get(method or "", label)
+        entries.append(Entry(Setting(f"{value:,}", float(value)), name, summary, number))
     return Sweep(
         id=published.part,
         title=published.title,

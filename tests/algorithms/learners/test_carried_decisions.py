@@ -105,7 +105,7 @@ def test_the_algorithms_that_need_memory_say_so() -> None:
         "exp3-edges",
         "exp3-ix",
         "exp3-set",
-        "sz-context",
+        "schneider-zimmert",
     }
 
 

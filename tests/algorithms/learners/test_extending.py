@@ -11,6 +11,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Decision, Learner, Problem, graphs
 from crossbandit.algorithms import Algorithm, PendingDecision, register
+from crossbandit.algorithms.tuning import Rule
 from crossbandit.core.types import Floats
 from crossbandit.errors import (
     CheckFailedError,
@@ -119,7 +120,7 @@ class Typed(Learner[CrossGraph]):
     def update(self, pending: PendingDecision, rows: Floats) -> None:
         del rows
         assert_type(self.algorithm.eta, float | None)
-        assert_type(self.algorithm.tuning, str)
+        assert_type(self.algorithm.tuning, Rule)
         assert_type(self.reveals(pending.arm), Sequence[int])
 
     def state(self) -> dict[str, Any]:

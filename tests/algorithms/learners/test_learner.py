@@ -428,7 +428,7 @@ MISTAKES: dict[str, tuple[type[CrossbanditError], str, Mistake]] = {
     "nothing": (
         InvalidLossesError,
         r"must be an array of numbers of shape \(., 4\). Got None",
-        lambda learner, d, _: learner.learn(d, None),
+        lambda learner, d, _: learner.learn(d, None),  # type: ignore[arg-type]
     ),
     "numbers in quotes": (
         InvalidLossesError,
@@ -651,7 +651,13 @@ def test_a_bad_feature_vector_is_refused(vector: Any) -> None:
 
 
 def test_every_algorithm_is_registered() -> None:
-    paper = {"cross-graph", "cross-graph-known", "sz-context", "obpc-graph", "obpc-exp3"}
+    paper = {
+        "cross-graph",
+        "cross-graph-known",
+        "schneider-zimmert",
+        "per-context-graph",
+        "per-context-exp3",
+    }
     ids = paper | {"cross-graph-adaptive"}
     assert ids <= registered().keys()
 

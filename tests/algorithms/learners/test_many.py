@@ -109,6 +109,7 @@ def test_a_decision_of_a_batch_is_like_any_other() -> None:
 
 def test_nothing_changes_if_one_of_many_is_wrong() -> None:
     learner, twin = (CrossGraphAdaptive().start(DENSE.problem, seed=0) for _ in range(2))
+    wrong: Any
     for wrong in ([0, 9], [0, None], [0, 1.5], "01", 7, None):
         with pytest.raises(InvalidContextError):
             learner.act_many(wrong)

@@ -180,6 +180,7 @@ def test_learners_that_must_remember_have_no_snapshot() -> None:
 
 def test_contexts_and_masks_are_checked() -> None:
     snapshot = CrossGraphAdaptive().start(DENSE.problem, seed=0).snapshot()
+    wrong: Any
     for wrong in (-1, 4, "a", None):
         with pytest.raises(CrossbanditError, match="'context'"):
             snapshot.act(wrong)

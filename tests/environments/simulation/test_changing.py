@@ -15,6 +15,7 @@ from crossbandit.algorithms import (
     SchneiderZimmert,
     load,
 )
+from crossbandit.algorithms.learners.problem import GraphKind
 from crossbandit.core.streams import stream
 from crossbandit.environments import (
     BlockEnvironment,
@@ -378,7 +379,7 @@ def test_weak_passes_the_checks_on_a_weak_graph() -> None:
 class Own(BlockEnvironment):
     """A user's environment: two graphs in turns, without a fast block of graphs."""
 
-    def __init__(self, kind: str = "informed", promised: FeedbackGraph | None = None) -> None:
+    def __init__(self, kind: GraphKind = "informed", promised: FeedbackGraph | None = None) -> None:
         whole = losses(60)
         certain = graphs.singletons(5) if promised is None else promised
         self.problem = whole.problem.with_graph(certain, kind)

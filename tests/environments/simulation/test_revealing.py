@@ -19,6 +19,7 @@ from crossbandit.algorithms import (
     PerContextGraph,
     SchneiderZimmert,
 )
+from crossbandit.algorithms.learners.problem import GraphKind
 from crossbandit.core.forms import Context, Readout
 from crossbandit.core.streams import Seed
 from crossbandit.core.types import Floats
@@ -139,7 +140,7 @@ STARTED: list[WritingLearner] = []
 
 
 @pytest.mark.parametrize("kind", ["fixed", "uninformed", "unknown"])
-def test_a_learner_cannot_change_the_losses_that_it_is_shown(kind: str) -> None:
+def test_a_learner_cannot_change_the_losses_that_it_is_shown(kind: GraphKind) -> None:
     environment: Any = SINGLETONS
     if kind != "fixed":
         environment = cycling_graphs(SINGLETONS, [graphs.singletons(4)], kind=kind)

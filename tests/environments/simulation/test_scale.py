@@ -125,7 +125,7 @@ def test_a_thin_record_says_what_it_did_not_keep() -> None:
     with pytest.raises(CrossbanditError, match="record='full'"):
         _ = run.arms
     with pytest.raises(InvalidParameterError, match="'record' parameter of simulate"):
-        simulate(CrossGraph(), paper_benchmark(100, alpha=4), seed=0, record="none")
+        simulate(CrossGraph(), paper_benchmark(100, alpha=4), seed=0, record="none")  # type: ignore[arg-type]
 
 
 def test_many_seeds_are_what_single_seeds_are() -> None:
@@ -240,7 +240,7 @@ def test_precision_is_for_tables() -> None:
     with pytest.raises(InvalidParameterError, match="'precision' parameter of Problem"):
         Problem(graphs.threshold(4), features=2, precision="float32")
     with pytest.raises(InvalidParameterError, match="'precision' parameter of Problem"):
-        Problem(graphs.threshold(4), contexts=2, precision="float16")
+        Problem(graphs.threshold(4), contexts=2, precision="float16")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("algorithm", [CrossGraph(), CrossGraphKnown(), PerContextExp3()], ids=str)

@@ -295,7 +295,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_a_terminal_is_shown_progress(environment: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     simulate(SchneiderZimmert(), environment, seed=0)
-    assert "sz-context" in terminal.getvalue()
+    assert "schneider-zimmert" in terminal.getvalue()
     assert "[####################] 60 of 60" in terminal.getvalue()
 
 

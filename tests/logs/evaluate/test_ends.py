@@ -98,7 +98,7 @@ def test_intervals_cover_between_few_fractions_of_the_value() -> None:
         values = rng.uniform(1, 10, 800)
         prices = np.where(rng.random(800) < 0.5, 1.5, 4.0) + rng.normal(0, 0.2, 800)
         bids = values * rng.choice([0.3, 0.5, 0.7], 800)
-        found = evaluate(censor(values, prices, bids, "won-lost"), shadings=tried)
+        found = evaluate(censor(values, prices, bids, "won-lost"), fractions=tried)
         for i, one in enumerate(found.results[-len(tried) :]):
             truth = earned(values, prices, tried[i] * values)
             covered[i] += one.best.low <= truth <= one.best.high
@@ -130,7 +130,7 @@ def test_intervals_cover_where_prices_are_few_shares_of_the_value(width: float) 
         log = censor(values, shares * values, values * rng.uniform(0.25, 0.95, 2_500), "won-lost")
         fractions = (0.39, 0.41, 0.57, 0.59, 0.61)
         for fraction, one in zip(
-            fractions, evaluate(log, shadings=fractions).results[-5:], strict=True
+            fractions, evaluate(log, fractions=fractions).results[-5:], strict=True
         ):
             truth = earned(values, shares * values, fraction * values)
             covered.append(one.best.low <= truth <= one.best.high)
@@ -149,7 +149,7 @@ def test_intervals_cover_between_few_fractions_where_prices_are_few_shares() -> 
         prices = values * (rng.choice([0.4, 0.6], 2_000) + rng.uniform(-0.005, 0.005, 2_000))
         bids = values * rng.choice([0.3, 0.45, 0.6, 0.7, 0.9], 2_000)
         fractions = (0.39, 0.41, 0.5, 0.59, 0.61)
-        found = evaluate(censor(values, prices, bids, "won-lost"), shadings=fractions)
+        found = evaluate(censor(values, prices, bids, "won-lost"), fractions=fractions)
         for fraction, one in zip(fractions, found.results[-5:], strict=True):
             truth = earned(values, prices, fraction * values)
             covered.append(one.best.low <= truth <= one.best.high)
@@ -193,7 +193,7 @@ def test_intervals_cover_in_small_logs_with_prices_on_a_lattice(feedback: str) -
         values = np.full(count, 10.0)
         log = censor(values, prices, bids, feedback)
         amounts = np.arange(1.0, 10.0)
-        found = [one.best for one in evaluate(log, shadings=amounts / 10).results[-9:]]
+        found = [one.best for one in evaluate(log, fractions=amounts / 10).results[-9:]]
         for i, (one, amount) in enumerate(zip(found, amounts, strict=True)):
             truth = earned(values, prices, np.full(count, amount))
             covered[i] += one.low - 1e-9 <= truth <= one.high + 1e-9
@@ -207,5 +207,5 @@ def test_a_log_without_bids_that_could_win_in_a_group() -> None:
     reserves = np.where(site, 100.0, 0.0)
     won = (bids >= prices) & (site == 0)
     log = CensoredLog(values, bids, won, classes={"site": site}, reserve=reserves)
-    found = evaluate(log, shadings=[0.5]).results[-1].best
+    found = evaluate(log, fractions=[0.5]).results[-1].best
     assert np.isfinite([found.low, found.value, found.high]).all()

@@ -57,7 +57,7 @@ def test_bounds_are_the_extremes_over_all_prices_that_fit(seed: int, feedback: s
 def test_the_log_s_own_bids_are_known_exactly() -> None:
     values, prices, bids = full_log(500, 1)
     for feedback in FEEDBACK:
-        result = evaluate(censor(values, prices, bids, feedback), shadings=[0.5]).results[0]
+        result = evaluate(censor(values, prices, bids, feedback), fractions=[0.5]).results[0]
         assert result.known.share == 1
         assert result.best.low == result.best.high == pytest.approx(earned(values, prices, bids))
 
@@ -247,7 +247,7 @@ def test_a_best_response_is_judged_by_prices_that_it_was_not_fitted_to() -> None
 def test_a_best_response_earns_what_is_said() -> None:
     values, prices, bids = full_log(6_000, 5)
     log = censor(values, prices, bids, "after-win")
-    result = evaluate(log, shadings=[0.3, 0.5])
+    result = evaluate(log, fractions=[0.3, 0.5])
     found = result["best response by band"]
     truth = earned(values, prices, best_response(make_groups(log)).bids)
     assert found.best.low <= truth <= found.best.high
@@ -339,7 +339,7 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
     rng = np.random.default_rng(1)
     values, prices = rng.uniform(4, 9, 600), rng.uniform(0, 6, 600)
     log = censor(values, prices, np.full(600, 3.0), "won-lost")
-    result = evaluate(log, shadings=[0.2, 0.9])
+    result = evaluate(log, fractions=[0.2, 0.9])
     assert any("All bids are 3" in note for note in result.notes)
     low = result["20 % of value"]
     assert low.best.low == pytest.approx(low.known.lower, abs=1e-6)
@@ -348,7 +348,7 @@ def test_bids_that_do_not_vary_leave_bounds_only() -> None:
 
 def test_extrapolation_is_flagged() -> None:
     values, prices, bids = full_log(1_500, 8)
-    result = evaluate(censor(values, prices, bids, "after-loss"), shadings=[0.1, 0.5])
+    result = evaluate(censor(values, prices, bids, "after-loss"), fractions=[0.1, 0.5])
     assert result["10 % of value"].open_share > 0.3
     assert any(
         "near or beyond the outermost bids" in note and "10 % of value (" in note
@@ -360,21 +360,21 @@ def test_extrapolation_is_flagged() -> None:
 
 def test_strategies_without_matching_bids_have_no_estimate_by_propensities() -> None:
     log, values, _ = random_log(600, 3)
-    result = evaluate(log, shadings=[0.5, 0.6])
+    result = evaluate(log, fractions=[0.5, 0.6])
     assert result["50 % of value"].estimate(INVERSE) is None
     assert result["60 % of value"].best.method == ROBUST
     assert any("too few of their bids were made" in note for note in result.notes)
     wrong = CensoredLog(values, log.bids, log.won, log.prices, np.full(600, 0.9))
-    notes = evaluate(wrong, shadings=[0.6]).notes
+    notes = evaluate(wrong, fractions=[0.6]).notes
     assert any("weights of 60 % of value have the mean 0.5" in note for note in notes)
 
 
 def test_random_bids_have_estimated_propensities() -> None:
     log, values, prices = random_log(4_000, 2, correlation=0.5)
     without = CensoredLog(values, log.bids, log.won, log.prices)
-    assert evaluate(without, shadings=[0.6])["60 % of value"].estimate(INVERSE) is None
-    found = evaluate(without, shadings=[0.6], random_bids=True)["60 % of value"].best
-    given_ones = evaluate(log, shadings=[0.6])["60 % of value"].best
+    assert evaluate(without, fractions=[0.6])["60 % of value"].estimate(INVERSE) is None
+    found = evaluate(without, fractions=[0.6], random_bids=True)["60 % of value"].best
+    given_ones = evaluate(log, fractions=[0.6])["60 % of value"].best
     assert found.method == ROBUST
     assert found.value == pytest.approx(given_ones.value, rel=0.02)
     assert found.low <= earned(values, prices, 0.6 * values) <= found.high
@@ -388,7 +388,7 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
     import json
 
     log, _, _ = random_log(600, 3)
-    result = evaluate(log, shadings=[0.6, 0.4])
+    result = evaluate(log, fractions=[0.6, 0.4])
     frame = result.table()
     assert frame["strategy"].tolist() == [one.strategy for one in result.results]
     data = json.loads(json.dumps(result.to_json()))
@@ -403,7 +403,7 @@ def test_tables_and_json_hold_the_same_numbers() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("bands", 0), ("shadings", [1.5]), ("bidders", {"a": 1}), ("random_bids", 1)],
+    [("bands", 0), ("fractions", [1.5]), ("bidders", {"a": 1}), ("random_bids", 1)],
 )
 def test_bad_input_is_named(name: str, value: object) -> None:
     log, _, _ = random_log(50, 3)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crossbandit.applications.bidding.auctions import AuctionRules
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.logs import AuctionLog
 from crossbandit.logs.evaluate import CensoredLog, evaluate, open_censored
@@ -29,7 +30,7 @@ AUCTION = st.tuples(
     st.sampled_from([0.0, 2.0, 2.5]),
 )
 def test_what_is_known_is_true_and_all_that_is(
-    rows: list[tuple[int, int, bool, int]], ties: str, reserve: float
+    rows: list[tuple[int, int, bool, int]], ties: Ties, reserve: float
 ) -> None:
     """Against a brute force over all prices that fit what was seen."""
     bids, prices, told, tried = (np.array(column) for column in zip(*rows, strict=True))
@@ -67,7 +68,7 @@ def test_what_is_known_is_true_and_all_that_is(
     ],
 )
 def test_the_feedback_is_seen_from_the_prices(
-    won: list[int], told: list[int], feedback: str
+    won: list[int], told: list[int], feedback: Feedback
 ) -> None:
     prices = np.where(told, np.where(won, 1.0, 3.0), np.nan)
     log = CensoredLog([5.0] * len(won), [2.0] * len(won), won, prices)  # type: ignore[arg-type]
@@ -153,7 +154,7 @@ def test_ties_both_ways_are_counted_and_leave_the_exact_part() -> None:
         assert [one.tolist() for one in found] == [known, wins], amount
     # What is told of the price is kept for estimates.
     assert log.price_high[:4].tolist() == [3.0, np.nextafter(3.0, 4.0), 2.0, 5.0]
-    result = evaluate(log, shadings=[4 / 9])
+    result = evaluate(log, fractions=[4 / 9])
     assert "in 1 auctions that you won and in 1 that you lost" in " ".join(result.notes)
     one = result["the log's own bids"]
     assert one.known.share == 1
@@ -178,11 +179,11 @@ def test_a_path_or_a_frame_stands_for_what_is_read_from_it(tmp_path: Path) -> No
     columns = {"bid": "mine", "won": "won"}
     opened = AuctionLog(path, columns=columns)
     read = open_censored(opened)
-    direct = evaluate(read.log, shadings=[0.4])
+    direct = evaluate(read.log, fractions=[0.4])
     for source in (path, str(path), opened):
-        found = evaluate(source, shadings=[0.4], columns=columns)
+        found = evaluate(source, fractions=[0.4], columns=columns)
         assert found.results == direct.results
         assert found.notes[0].startswith("1 of 501 lines was left out: ")
         assert "line 502" in found.notes[0]
         assert {*direct.notes, *read.notes} < {*found.notes}
-    assert evaluate(frame, shadings=[0.4], columns=columns).results == direct.results
+    assert evaluate(frame, fractions=[0.4], columns=columns).results == direct.results

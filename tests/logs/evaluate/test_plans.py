@@ -68,7 +68,7 @@ def test_where_there_are_many_values_the_policy_is_that_of_a_lower_one(
 def test_a_bidder_is_evaluated_as_it_is() -> None:
     log, bidder = log_with_sites(), trained()
     before = bidder.policy(5.0, site="a")
-    result = evaluate(log, shadings=[0.5], bidders={"mine": bidder})["mine"]
+    result = evaluate(log, fractions=[0.5], bidders={"mine": bidder})["mine"]
     assert result.kind == "bidder"
     assert result.known.lower <= result.best.value <= result.known.upper
     np.testing.assert_array_equal(bidder.policy(5.0, site="a"), before)

@@ -76,14 +76,14 @@ def test_values_of_zero_do_no_harm() -> None:
     values, prices, bids = world(1.0, 6)
     values[:100], bids[:100] = 0.0, 0.0
     log = censor(values, prices, bids, "after-loss")
-    result = evaluate(log, shadings=[0.5])["50 % of value"].best
+    result = evaluate(log, fractions=[0.5])["50 % of value"].best
     assert np.isfinite([result.value, result.low, result.high]).all()
 
 
 def test_the_evaluation_says_how_prices_were_scaled() -> None:
-    rising = evaluate(censor(*world(1.0, 7), "after-loss"), shadings=[0.5])
+    rising = evaluate(censor(*world(1.0, 7), "after-loss"), fractions=[0.5])
     assert any("rise with values, like values to the power of" in note for note in rising.notes)
-    level = evaluate(censor(*world(0.0, 7), "after-loss"), shadings=[0.5])
+    level = evaluate(censor(*world(0.0, 7), "after-loss"), fractions=[0.5])
     assert not any("power" in note for note in level.notes)
 
 

@@ -64,7 +64,7 @@ def test_a_log_on_disk_has_the_same_numbers(feedback: str) -> None:
     columns = {"columns": {"time": "when"}, "classes": ["site", "device"]}
     bidder = FirstPriceBidder(bids=21, value_range=(0, 40), classes=("site",), seed=1)
     memory, disk = both(data, **columns)
-    settings = {"shadings": [0.5, 0.7], "bidders": {"mine": bidder}}
+    settings = {"fractions": [0.5, 0.7], "bidders": {"mine": bidder}}
     one, other = (evaluate(log, **settings) for log in (memory, disk))  # type: ignore[arg-type]
     assert len(list(disk.pieces(None))) > 1
     assert one.notes == other.notes
@@ -84,7 +84,7 @@ def test_a_log_on_disk_has_the_same_numbers(feedback: str) -> None:
 def test_bids_drawn_at_random_have_the_same_propensities() -> None:
     memory, disk = both(frame(3_000, "won-lost", drawn=True))
     one, other = (
-        evaluate(log, shadings=[0.6], random_bids=True)["60 % of value"] for log in (memory, disk)
+        evaluate(log, fractions=[0.6], random_bids=True)["60 % of value"] for log in (memory, disk)
     )
     assert one.best.method == "doubly robust"
     for left, right in zip(one.estimates, other.estimates, strict=True):
@@ -120,7 +120,7 @@ def test_bids_rounded_to_cents_have_propensities(scale: float, given: bool) -> N
     bid = np.round(0.6 * values, 2)
     truth = np.where((bid >= prices) & (bid > 0), values - bid, 0.0).sum()
     for log in logs:
-        one = evaluate(log, shadings=[0.6], random_bids=not given)["60 % of value"]
+        one = evaluate(log, fractions=[0.6], random_bids=not given)["60 % of value"]
         assert one.best.method == "doubly robust"
         assert one.best.low < truth < one.best.high
         weighted = one.estimate("inverse propensity")
@@ -173,7 +173,7 @@ def test_rounded_amounts_have_the_same_numbers() -> None:
     data = data.assign(value=10 * data["value"], bid=bids, min_bid_to_win=prices)
     data["won"] = data["won"] & (bids >= prices)
     memory, disk = both(data)
-    one, other = (evaluate(log, shadings=[0.5]) for log in (memory, disk))
+    one, other = (evaluate(log, fractions=[0.5]) for log in (memory, disk))
     assert memory.outcomes.rounded
     assert memory.ties == disk.ties == "both"
     assert one.notes == other.notes

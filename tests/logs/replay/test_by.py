@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from crossbandit.core.backends import BackendName
 from crossbandit.core.report.data import Table
 from crossbandit.core.report.terminal import show
 from crossbandit.errors import InvalidParameterError, LogError
@@ -187,7 +188,7 @@ def test_a_few_missing_prices_are_bad_lines_and_many_are_refused() -> None:
 
 
 @pytest.mark.parametrize("backend", ["dask", "ray"])
-def test_a_cluster_gives_the_same_numbers(log: Path, backend: str) -> None:
+def test_a_cluster_gives_the_same_numbers(log: Path, backend: BackendName) -> None:
     """A real cluster of two workers on this machine."""
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[backend])
     settings = {**SETTINGS, "strategies": ["best responses", Shading(0.5)]}

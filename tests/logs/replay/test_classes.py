@@ -12,6 +12,7 @@ import pytest
 
 from crossbandit import Problem
 from crossbandit.applications.bidding.auctions import AuctionRules
+from crossbandit.core.types import Feedback
 from crossbandit.errors import InvalidParameterError, LogError
 from crossbandit.laws import Diagnosis, OutcomeLaw
 from crossbandit.limits import Budget, Limit
@@ -153,7 +154,7 @@ def test_the_best_policy_per_class_is_the_best_one() -> None:
 
 
 def _law_bids(
-    feedback: str, chunks: int, *, reserve: float = 0.0, guarded: bool = False
+    feedback: Feedback, chunks: int, *, reserve: float = 0.0, guarded: bool = False
 ) -> tuple[np.ndarray[Any, Any], OutcomeLaw]:
     frame = frame_with_sites(auctions=3_000)
     rules = AuctionRules(bids=21, highest_value=10.0, reserve=reserve)
@@ -171,7 +172,7 @@ def _law_bids(
 
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "always", "won-lost"])
-def test_the_price_law_bids_alike_in_chunks_of_any_size(feedback: str, guarded: bool) -> None:
+def test_the_price_law_bids_alike_in_chunks_of_any_size(feedback: Feedback, guarded: bool) -> None:
     whole, law = _law_bids(feedback, 1, guarded=guarded)
     parts, again = _law_bids(feedback, 7, guarded=guarded)
     np.testing.assert_array_equal(whole, parts)

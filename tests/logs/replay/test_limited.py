@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 
 from crossbandit import Problem
 from crossbandit.applications.bidding.auctions import AuctionRules
+from crossbandit.core.types import Ties
 from crossbandit.errors import CrossbanditError, LogError
 from crossbandit.limits import Budget, CostPer, Limit, ReturnOnSpend
 from crossbandit.logs import Auctions
@@ -146,7 +147,7 @@ def small_log(count: int = 12) -> pd.DataFrame:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("ratio", [None, 2.5])
-def test_the_knapsack_is_that_of_a_linear_program(ties: str, ratio: float | None) -> None:
+def test_the_knapsack_is_that_of_a_linear_program(ties: Ties, ratio: float | None) -> None:
     frame = small_log(30)
     limits: list[Limit] = [Budget(0.5, per=10)]
     limits += [] if ratio is None else [ReturnOnSpend(ratio, aim="surplus")]

@@ -8,6 +8,7 @@ import pytest
 
 from crossbandit.algorithms import CrossGraphAdaptive
 from crossbandit.applications import FirstPriceBidder, geometric_bids
+from crossbandit.core.types import Ties
 from crossbandit.errors import InvalidInputError, InvalidParameterError, LogError
 from crossbandit.logs.replay import (
     AuctionLog,
@@ -207,7 +208,7 @@ def with_reserves(log: Path) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
-def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: str) -> None:
+def test_reserves_and_own_bids_count_as_by_hand(log: Path, ties: Ties) -> None:
     frame = with_reserves(log)
     values, prices, own, floors = frame.to_numpy().T
     grid = np.arange(0, 10.5, 0.5)
@@ -310,14 +311,14 @@ def test_an_algorithm_that_cannot_is_left_out_or_refused(log: Path) -> None:
     with pytest.raises(InvalidInputError, match="at least"):
         replay(three, seeds=1, strategies=["cross-graph"])
     for name, why in (
-        ("obpc-graph", "continuous contexts"),
+        ("per-context-graph", "continuous contexts"),
         ("cross-graph-known", "context distribution"),
     ):
         with pytest.raises(InvalidInputError, match=why) as refused:
             replay(log, strategies=[name])
         able = str(refused.value).partition("Algorithms that can: ")[2].rstrip(".").split(", ")
-        assert {"cross-graph", "cross-graph-adaptive", "sz-context"} <= set(able)
-        assert not {"obpc-graph", "obpc-exp3", "cross-graph-known"} & set(able)
+        assert {"cross-graph", "cross-graph-adaptive", "schneider-zimmert"} <= set(able)
+        assert not {"per-context-graph", "per-context-exp3", "cross-graph-known"} & set(able)
     with pytest.raises(InvalidParameterError, match="Did you mean 'cross-graph'"):
         replay(log, strategies=["cross-grapf"])
 
@@ -651,10 +652,10 @@ class Half(Strategy):
 
 def test_strategies_are_objects_or_names(log: Path) -> None:
     short = AuctionLog(log, limit=500)
-    wanted: list[Any] = [Half(), "sz-context", Shading(0.5), "shading 0.5", "best response"]
+    wanted: list[Any] = [Half(), "schneider-zimmert", Shading(0.5), "shading 0.5", "best response"]
     result = replay(short, strategies=wanted, seeds=1)
     names = [outcome.strategy for outcome in result.outcomes if outcome.kind != "oracle"]
-    assert names == ["sz-context", "half", "best response", "50 % of value"]
+    assert names == ["schneider-zimmert", "half", "best response", "50 % of value"]
     half, shading = result.outcome("half"), result.outcome("50 % of value")
     assert half.surplus.tolist() == shading.surplus.tolist()
     with pytest.raises(InvalidParameterError, match="strategies with different names"):

@@ -8,7 +8,7 @@ import pytest
 
 from crossbandit import CrossGraph, CrossGraphAdaptive, Problem, SchneiderZimmert
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
-from crossbandit.core.types import Floats
+from crossbandit.core.types import Feedback, Floats, Ties
 from crossbandit.logs import AuctionLog, Auctions
 from crossbandit.logs.replay import Chunk, Shading, Strategy
 from crossbandit.logs.replay.strategies import (
@@ -37,11 +37,11 @@ def auctions(seed: int = 0) -> Auctions:
     return Auctions(values, prices)
 
 
-def rules_of(ties: str = "win", reserve: float = 0.0) -> AuctionRules:
+def rules_of(ties: Ties = "win", reserve: float = 0.0) -> AuctionRules:
     return AuctionRules(bids=21, highest_value=10, ties=ties, reserve=reserve)
 
 
-def problem_of(rules: AuctionRules, feedback: str) -> Problem:
+def problem_of(rules: AuctionRules, feedback: Feedback) -> Problem:
     return Problem(rules.graph(feedback), features=2, horizon=ROUNDS)
 
 
@@ -55,7 +55,7 @@ def earned(rules: AuctionRules, strategy: Strategy, log: Auctions) -> float:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 1.5, 1.7, 11.0])
-def test_a_cell_is_the_lowest_bid_that_wins(ties: str, reserve: float) -> None:
+def test_a_cell_is_the_lowest_bid_that_wins(ties: Ties, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     log.prices[:5] = 0.0  # nobody else has bid
     wins = rules.wins(rules.amounts, log.prices[:, None])
@@ -65,7 +65,7 @@ def test_a_cell_is_the_lowest_bid_that_wins(ties: str, reserve: float) -> None:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 1.5])
-def test_a_reserve_of_each_auction_counts_beside_the_price(ties: str, reserve: float) -> None:
+def test_a_reserve_of_each_auction_counts_beside_the_price(ties: Ties, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     rng = np.random.default_rng(2)
     prices = rng.choice(np.arange(0, 6, 0.5), ROUNDS)  # all on the grid: ties abound
@@ -88,7 +88,7 @@ def test_a_log_without_reserves_keeps_its_prices() -> None:
     assert prices_to_beat(log, rules_of("lose")) is log.prices
 
 
-def unseen(rules: AuctionRules, log: Auctions, bids: Floats, feedback: str) -> Auctions:
+def unseen(rules: AuctionRules, log: Auctions, bids: Floats, feedback: Feedback) -> Auctions:
     """Return other prices under which these bids would have been told exactly the same."""
     rng = np.random.default_rng(9)
     won = rules.wins(bids, log.prices)
@@ -102,7 +102,7 @@ def unseen(rules: AuctionRules, log: Auctions, bids: Floats, feedback: str) -> A
     return Auctions(log.values, prices)
 
 
-def strategies(rules: AuctionRules, feedback: str) -> list[Strategy]:
+def strategies(rules: AuctionRules, feedback: Feedback) -> list[Strategy]:
     setting = ReplaySetting(rules, feedback, problem_of(rules, feedback))
     learners = (CrossGraphAdaptive(), CrossGraph(), SchneiderZimmert())
     return [
@@ -113,7 +113,7 @@ def strategies(rules: AuctionRules, feedback: str) -> list[Strategy]:
 
 @pytest.mark.parametrize("feedback", ["after-loss", "after-win", "won-lost"])
 @pytest.mark.parametrize("which", range(4))
-def test_what_was_not_told_changes_no_bid(feedback: str, which: int) -> None:
+def test_what_was_not_told_changes_no_bid(feedback: Feedback, which: int) -> None:
     rules, log = rules_of(), auctions()
     bids = strategies(rules, feedback)[which].bids(chunk(rules, log))
     other = unseen(rules, log, bids, feedback)
@@ -126,7 +126,7 @@ def test_what_was_not_told_changes_no_bid(feedback: str, which: int) -> None:
 
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("which", range(4))
-def test_no_bid_is_above_the_value_or_knows_what_comes(feedback: str, which: int) -> None:
+def test_no_bid_is_above_the_value_or_knows_what_comes(feedback: Feedback, which: int) -> None:
     rules, log = rules_of(), auctions()
     bids = strategies(rules, feedback)[which].bids(chunk(rules, log))
     assert (bids <= log.values).all()
@@ -176,7 +176,7 @@ def test_shading_and_truth() -> None:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 1.7])
-def test_the_best_fixed_policy_is_found_by_trying_everything(ties: str, reserve: float) -> None:
+def test_the_best_fixed_policy_is_found_by_trying_everything(ties: Ties, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     policy = BestPolicy(rules, collect_hindsight([log], rules, even_edges(rules)).wins[None])
     wins = rules.wins(rules.amounts, log.prices[:, None]).sum(axis=0)
@@ -191,7 +191,7 @@ def even_edges(rules: AuctionRules) -> Floats:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 1.7])
-def test_the_policy_per_band_is_found_by_trying_everything(ties: str, reserve: float) -> None:
+def test_the_policy_per_band_is_found_by_trying_everything(ties: Ties, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     edges = np.array([1.0, 2.5, 7.0])
     hindsight = collect_hindsight([log.part(0, 700), log.part(700)], rules, edges)
@@ -219,7 +219,7 @@ def test_bands_have_the_same_sum_of_values(spread: float) -> None:
 
 
 @pytest.mark.parametrize("feedback", ["after-win", "always", "won-lost"])
-def test_a_best_response_starts_from_one_auction_with_a_price_anywhere(feedback: str) -> None:
+def test_a_best_response_starts_from_one_auction_with_a_price_anywhere(feedback: Feedback) -> None:
     # Bids 1, 2, 3 win with chances 0.4, 0.6, 0.8: at 3.9, they earn 1.16, 1.14, 0.72.
     rules = AuctionRules(bids=[0.0, 1.0, 2.0, 3.0], highest_value=5)
     strategy = BestResponse(rules, feedback, "", "")
@@ -295,7 +295,7 @@ def test_a_band_without_auctions_bids_as_the_best_fixed_policy() -> None:
 
 @pytest.mark.parametrize("ties", ["win", "lose"])
 @pytest.mark.parametrize("reserve", [0.0, 1.7])
-def test_nobody_earns_more_than_perfect_knowledge(ties: str, reserve: float) -> None:
+def test_nobody_earns_more_than_perfect_knowledge(ties: Ties, reserve: float) -> None:
     rules, log = rules_of(ties, reserve), auctions()
     least = np.maximum(log.prices, reserve)
     possible = np.maximum(log.values - least, 0).sum()
@@ -314,7 +314,7 @@ def test_nobody_earns_more_than_perfect_knowledge(ties: str, reserve: float) -> 
     # Where a bid shows no higher bids, one that only ever exploits may stay too low.
     [("after-loss", 0.995), ("always", 0.995), ("after-win", 0.9), ("won-lost", 0.9)],
 )
-def test_a_best_response_comes_close_to_the_best_policy(feedback: str, share: float) -> None:
+def test_a_best_response_comes_close_to_the_best_policy(feedback: Feedback, share: float) -> None:
     rng = np.random.default_rng(5)
     rules = rules_of()
     log = Auctions(rng.uniform(0, 10, 20_000), 10 * rng.beta(2, 4, 20_000))

@@ -19,7 +19,7 @@ def test_the_papers_sweeps_have_lines_and_a_square_root(sweeps: tuple[Sweep, ...
     figure = draw_figure([sweep_chart(sweep) for sweep in sweeps])
     for axes, regret, smallest in zip(figure.axes, (202.87, 267.61), (2000.0, 1.0), strict=True):
         assert axes.get_xscale() == axes.get_yscale() == "log"
-        assert {text.get_text() for text in axes.texts} >= {"cross-graph", REFERENCE}
+        assert {text.get_text() for text in axes.texts} >= {"Ours", REFERENCE}
         reference = next(line for line in axes.lines if line.is_dashed())
         x, y = (np.asarray(values, dtype=float) for values in reference.get_data())
         assert x[0] == smallest

@@ -6,14 +6,14 @@ from crossbandit.studies.page import compose
 from tests.studies.page.frames import Change, as_published, changed, unchanged
 
 NAMES = (
-    "Every table entry is the paper's",
-    "cross-graph has the lowest regret at every point",
-    "cross-graph: log-log slope in T",
-    "cross-graph: log-log slope in α",
-    "sz-context: log-log slope in T",
-    "sz-context is flat across α",
-    "cross-graph grows from α = 1 to α = 8",
-    "The gap to sz-context narrows as graphs get sparser",
+    "Every table entry agrees with the paper's",
+    "Ours has the lowest regret at every point",
+    "Ours: log-log slope in T",
+    "Ours: log-log slope in α",
+    "SZ-Context: log-log slope in T",
+    "SZ-Context is flat across α",
+    "Ours grows from α = 1 to α = 8",
+    "The gap to SZ-Context narrows as graphs get sparser",
 )
 
 
@@ -68,7 +68,7 @@ def test_an_entry_may_differ_by_both_half_widths_where_that_is_more() -> None:
 
 def test_the_worst_entry_is_named() -> None:
     claim = claims(changed("graph", 3, paper.GRAPH, 2500.0))[NAMES[0]]
-    assert claim.measured == "39 of 40 entries; furthest: obpc-graph at α = 3, +8.4 %"
+    assert claim.measured == "39 of 40 entries; furthest: OBPC-Graph at α = 3, +8.4 %"
 
 
 @pytest.mark.parametrize(

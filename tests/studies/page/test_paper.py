@@ -22,7 +22,7 @@ ALPHA = r"""
 4 & 473.49 (5.88)  & 723.53 (9.65) & 2419.22 (11.05) & 2590.00 (9.91)\\
 8 & 694.40 (10.27) & 723.53 (9.65) & 2570.83 (10.66) & 2590.00 (9.91)\\
 """
-COLUMNS = ("cross-graph", "sz-context", "obpc-graph", "obpc-exp3")
+COLUMNS = ("cross-graph", "schneider-zimmert", "per-context-graph", "per-context-exp3")
 
 
 def read(rows: str) -> dict[int, dict[str, tuple[float, float]]]:
@@ -59,7 +59,7 @@ def test_what_is_fixed_and_the_seeds_are_the_papers() -> None:
     [
         (paper.SLOPE_IN_HORIZON, 0.53, 0.50, 0.58, HORIZON, "cross-graph"),
         (paper.SLOPE_IN_ALPHA, 0.45, 0.40, 0.50, ALPHA, "cross-graph"),
-        (paper.CONTEXT_SLOPE_IN_HORIZON, 0.57, 0.53, 0.61, HORIZON, "sz-context"),
+        (paper.CONTEXT_SLOPE_IN_HORIZON, 0.57, 0.53, 0.61, HORIZON, "schneider-zimmert"),
     ],
 )
 def test_slopes_are_the_papers_and_follow_from_its_tables(

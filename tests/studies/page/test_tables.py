@@ -33,7 +33,7 @@ def generic(*rows: tuple[str, int, int, float]) -> tuple[Sweep, ...]:
 def test_markdown_of_the_papers_tables() -> None:
     report = compose(as_published(changed("horizon", 2000, paper.OURS, 200.0)), command="")
     lines = markdown(*report.sweeps).splitlines()
-    assert lines[4] == "| T |  | cross-graph | sz-context | obpc-graph | obpc-exp3 |"
+    assert lines[4] == "| T |  | Ours | SZ-Context | OBPC-Graph | OBPC-Exp3 |"
     assert lines[6].startswith(f"| 2,000 | here | **200.00 ± {HALF_WIDTH:.2f}** | 300.10 ± ")
     assert lines[7] == (
         "|  | paper | 202.87 ± 6.36 | 300.10 ± 5.12 | 531.41 ± 7.73 | 546.86 ± 8.89 |"
@@ -131,7 +131,7 @@ def test_csv_is_exact_and_complete() -> None:
     assert len(rows) == 40
     assert tuple(rows[0]) == tables.COLUMNS
     by_key = {(r["table"], r["setting"], r["method"]): r for r in rows}
-    entry = by_key["graph", "8", "sz-context"]
+    entry = by_key["graph", "8", "SZ-Context"]
     assert float(entry["regret"]) == pytest.approx(723.53, abs=1e-12)
     assert float(entry["half_width"]) == pytest.approx(HALF_WIDTH)
     assert (entry["paper_regret"], entry["paper_half_width"]) == ("723.53", "9.65")
@@ -152,7 +152,7 @@ def test_latex() -> None:
     report = compose(as_published(changed("graph", 1, paper.OURS, 260.0)), command="")
     text = latex(report.sweeps[1])
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
-    assert r"\(\alpha\) &  & cross-graph & sz-context & obpc-graph & obpc-exp3 \\" in text
+    assert r"\(\alpha\) &  & Ours & SZ-Context & OBPC-Graph & OBPC-Exp3 \\" in text
     assert rf"1 & here & \textbf{{260.00 ({HALF_WIDTH:.2f})}} & " in text
     assert r" & paper & 267.61 (4.63) & 723.53 (9.65) & 1796.83 (14.25) & 2590.00 (9.91) \\" in text
     assert r" & difference & \(-\)2.8 \% & 0.0 \%" in text
@@ -239,14 +239,14 @@ def test_an_added_algorithm_has_a_column_without_a_paper() -> None:
 
 def test_the_caption_names_who_is_shown_more_than_the_graph_reveals() -> None:
     (sweep, *_) = compose(as_published(), command="").sweeps
-    names = "sz-context and obpc-exp3"
+    names = "SZ-Context and OBPC-Exp3"
     said = f"{names} are given the loss of the arm played, also if it has no self-loop."
     assert said in tables.caption(sweep)
     (own,) = generic(("a", 50, 0, 1.0), ("a", 100, 0, 2.0))
     assert "self-loop" not in tables.caption(own)
-    (one,) = generic(("sz-context", 50, 0, 1.0), ("sz-context", 100, 0, 2.0))
-    assert "sz-context is given the loss of the arm played" in tables.caption(one)
-    rows = [row("p", {"horizon": t}, "sz-context", 0, 1.0) for t in (50, 100)]
+    (one,) = generic(("schneider-zimmert", 50, 0, 1.0), ("schneider-zimmert", 100, 0, 2.0))
+    assert "schneider-zimmert is given the loss of the arm played" in tables.caption(one)
+    rows = [row("p", {"horizon": t}, "schneider-zimmert", 0, 1.0) for t in (50, 100)]
     for one_row, t in zip(rows, (50, 100), strict=True):
         complete = {"name": "stochastic", "graph": {"name": "complete", "arms": 3}, "horizon": t}
         one_row["environment"] = json.dumps({**complete, "contexts": 2, "gap": 0.1})

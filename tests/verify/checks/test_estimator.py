@@ -39,7 +39,7 @@ def test_also_on_a_graph_that_differs_from_its_transpose(algorithm: Algorithm) -
 def test_those_that_keep_no_weighted_losses_declare_nothing() -> None:
     """Nor does FTRL with another regulariser, whose policies are no exponential weights."""
     others = {one.id for one in EVERY_ALGORITHM} - {one.id for one in DECLARED}
-    stochastic = {"linucb", "successive-elimination", "ts-n", "ucb-n"}
+    stochastic = {"lin-ucb", "successive-elimination", "ts-n", "ucb-n"}
     assert others == {"cross-graph-certified", "q-ftrl", "tsallis-inf", *stochastic}
 
 

@@ -40,7 +40,8 @@ def result(statement: str, **changes: object) -> CheckResult:
 RESULTS = [
     result("Lemma 1 (A & B)", figure=FIGURE),
     result("Lemma 2", passed=False, note="It's <false>"),
-    result("Lemma 3", as_written=False, figure=LAYERS),
+    result("Lemma 3", figure=LAYERS),
+    result("Lemma 5", passed=False, ran=False, note="OverflowError"),
     result("Lemma 4", judged=False, note="The paper says nothing here."),
 ]
 FACTS = [("Command", "crossbandit verify")]
@@ -52,21 +53,22 @@ def page() -> str:
 
 
 def test_the_lead_counts_what_was_judged(page: str) -> None:
-    assert "2 of 3 checks passed, 1 failed; 1 holds only in a corrected form." in page
+    assert "2 of 4 checks passed, 1 failed, 1 could not run." in page
 
 
 def test_every_line_has_its_verdict_and_is_escaped(page: str) -> None:
     body = page.partition("<tbody>")[2].partition("</tbody>")[0]
     rows = body.split("<tr>")[1:]
     assert [row.split('class="status ')[1].split("<")[0] for row in rows] == [
-        'met">passed',
         'not-met">failed',
-        'not-judged">corrected',
+        'not-met">could not run',
+        'met">passed',
+        'met">passed',
         'not-judged">measured',
     ]
-    assert "Lemma 1 (A &amp; B)" in rows[0]
-    assert "1,234 instances" in rows[0]
-    assert "It\N{RIGHT SINGLE QUOTATION MARK}s &lt;false&gt;" in rows[1]
+    assert "Lemma 1 (A &amp; B)" in rows[2]
+    assert "1,234 instances" in rows[2]
+    assert "It\N{RIGHT SINGLE QUOTATION MARK}s &lt;false&gt;" in rows[0]
 
 
 def test_every_figure_has_a_place_and_its_data(page: str) -> None:
@@ -95,6 +97,6 @@ def test_files_are_written_the_same_each_time(tmp_path: Path) -> None:
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     with first[1].open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["passed"] for row in rows] == ["True", "False", "True", "True"]
-    assert [row["judged"] for row in rows] == ["True", "True", "True", "False"]
+    assert [row["passed"] for row in rows] == ["True", "False", "True", "False", "True"]
+    assert [row["judged"] for row in rows] == ["True", "True", "True", "True", "False"]
     assert rows[1]["note"] == "It's <false>"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from crossbandit.algorithms.learners.problem import GRAPH_KINDS, Problem
 from crossbandit.core.registry import Registry
+from crossbandit.core.streams import takes_rng
 from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidGraphError, InvalidParameterError
 
@@ -50,6 +51,12 @@ class Algorithm(ABC):
     stochastic_only: ClassVar[bool] = False
     needs_own_loss: ClassVar[bool] = False
     needs_memory: ClassVar[bool] = True
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let `start` take `rng` for `seed`."""
+        super().__init_subclass__(**options)
+        if "start" in vars(cls):
+            setattr(cls, "start", takes_rng(cls.start))  # noqa: B010 - mypy allows no other way
 
     @abstractmethod
     def start(self, problem: Problem, *, seed: Seed) -> Learner[Any]:
@@ -234,7 +241,14 @@ class Algorithm(ABC):
         return {"id": self.id, **asdict(self)}
 
 
-_ALGORITHMS = Registry("algorithm", "crossbandit.algorithms")
+# An id is the name of its class in small letters. These were others before version 0.3.
+FORMER_IDS = {
+    "linucb": "lin-ucb",
+    "obpc-exp3": "per-context-exp3",
+    "obpc-graph": "per-context-graph",
+    "sz-context": "schneider-zimmert",
+}
+_ALGORITHMS = Registry("algorithm", "crossbandit.algorithms", FORMER_IDS)
 registered = _ALGORITHMS.registered
 _Registered = TypeVar("_Registered", bound=type[Algorithm])
 

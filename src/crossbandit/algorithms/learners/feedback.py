@@ -17,12 +17,13 @@ from crossbandit.errors import (
     InvalidGraphError,
     InvalidLossesError,
 )
-from crossbandit.graphs import FeedbackGraph
+from crossbandit.graphs.graph import as_graph
 
 if TYPE_CHECKING:
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.core.forms import LossForm
+    from crossbandit.graphs import FeedbackGraph
 
 _FLOAT = np.dtype(np.float64)
 
@@ -45,12 +46,8 @@ def checked_graph(
             got = verbatim(f"one for a problem whose graph {when}")
             reject(call, "graph", "left out here", got, error=InvalidGraphError)
         return None
-    if not isinstance(graph, FeedbackGraph):
-        expected = f"the FeedbackGraph of the round: the problem's graphs are {kind}"
-        reject(call, "graph", expected, graph, error=InvalidGraphError)
-    if graph.arms != arms:
-        got = verbatim(f"one of {graph.arms} arms")
-        reject(call, "graph", f"a FeedbackGraph of {arms} arms", got, error=InvalidGraphError)
+    expected = f"the FeedbackGraph of the round, of {arms} arms: the problem's graphs are {kind}"
+    graph = as_graph(call, graph, arms, expected=expected, error=InvalidGraphError)
     algorithm.require_graph(graph, kind)
     return graph
 

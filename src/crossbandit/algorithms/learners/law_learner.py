@@ -194,6 +194,7 @@ class LawLearner(LawShell, Shell):
     """
 
     # `deciding` guards scratch, random numbers and counters, and is held for microseconds.
+    listed = "expects guard law merge pending round"
     locks: ClassVar[tuple[str | None, ...]] = ("learning", None, "deciding")
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "law", "guard", "decision", "clock", "round", "declined", "total"),

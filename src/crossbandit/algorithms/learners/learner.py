@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
 
     AlgorithmT = TypeVar("AlgorithmT", bound=Algorithm, default=Any)
     # The arrays of a state with copies of what they were, and counts.
+    GraphLike = FeedbackGraph | npt.ArrayLike
+    LossesLike = npt.ArrayLike | Mapping[int, npt.ArrayLike]  # rows in order, or by arm
     _Before = tuple[list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], tuple[int, int]]
 else:
     from typing import TypeVar
@@ -147,6 +149,11 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             arrays, `merge` can add them.
     """
 
+    listed = (
+        "act act_many algorithm expects graph graph_kind learn learn_many learned_from max_pending "
+        "merge "
+        "pending problem revealed reveals round save snapshot state tuned"
+    )
     locks: ClassVar[tuple[str | None, ...]] = (None, None, "_lock")  # its owner's come first
     kept: ClassVar[tuple[str, ...]] = (
         *("id", "_key", "core", "generator", "learned_from", "round", "_max_pending", "_pending"),
@@ -196,7 +203,12 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
 
     # --- what its user calls -------------------------------------------------------------------
 
-    def act(self, context: Any, available: Any = None, graph: Any = None) -> Decision:
+    def act(
+        self,
+        context: npt.ArrayLike,
+        available: npt.ArrayLike | None = None,
+        graph: GraphLike | None = None,
+    ) -> Decision:
         """Choose an arm.
 
         Args:
@@ -228,7 +240,12 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             self.record(pending, probability)
         return pending
 
-    def learn(self, decision: Decision | bytes | str, losses: Any, graph: Any = None) -> None:
+    def learn(
+        self,
+        decision: Decision | bytes | str,
+        losses: LossesLike,
+        graph: GraphLike | None = None,
+    ) -> None:
         """Learn from the losses that a decision revealed.
 
         Args:
@@ -257,8 +274,8 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         self,
         steps: Sequence[Step],
         decision: Decision | bytes | str,
-        losses: Any,
-        graph: Any = None,
+        losses: LossesLike,
+        graph: GraphLike | None = None,
     ) -> None:
         """Do what `learn` does, and make other changes in the same step, which cannot be parted.
 
@@ -298,7 +315,9 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         with self._lock:
             self._expected(decision)
 
-    def act_many(self, contexts: Any, available: Any = None) -> Sequence[Decision]:
+    def act_many(
+        self, contexts: npt.ArrayLike, available: npt.ArrayLike | None = None
+    ) -> Sequence[Decision]:
         """Choose an arm in each of many contexts, as `act` would one after the other.
 
         If the algorithm has a core, this is usually one call of machine code.
@@ -326,7 +345,11 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
         with self._lock:
             return [self.act(plain, mask) for (plain, _), mask in zip(read, masks, strict=True)]
 
-    def learn_many(self, decisions: Sequence[Decision | bytes | str], losses: Any) -> None:
+    def learn_many(
+        self,
+        decisions: Sequence[Decision | bytes | str],
+        losses: npt.ArrayLike | Sequence[LossesLike],
+    ) -> None:
         """Learn from the losses that many decisions revealed, as `learn` would one by one.
 
         If the algorithm has a core, this is usually one call of machine code.
@@ -342,7 +365,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             InvalidLossesError: Losses are not valid. The learner is then unchanged.
         """
         plain = type(decisions) is list and isinstance(losses, list | tuple | np.ndarray)
-        alike = plain and len(decisions) == len(losses)
+        alike = plain and len(decisions) == len(cast("Any", losses))
         if not (alike and self.learn_many_usual(decisions, losses)):
             self.learn_many_with(lambda _: (), decisions, losses)
 
@@ -375,7 +398,7 @@ class Learner(GraphShell, Shell, ABC, Generic[AlgorithmT]):
             rows = rows_of_many(self.problem.form, pending, revealed, losses)
             self._learn_all(pending, rows, also)
 
-    def policy(self, context: Any, available: Any = None) -> Floats:
+    def policy(self, context: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Floats:
         """Return the distribution from which `act` would draw now. Changes nothing.
 
         Args:

@@ -10,7 +10,7 @@ import math
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -174,7 +174,8 @@ def _warn(shares: Floats) -> None:
 # ------------------------------------------------------------------------ outcomes of a law
 
 COHORT = 512  # the number of consecutive decisions of one decider in a cohort; see `watched`
-MISSING = ("refuse", "warn", "accept")
+Missing = Literal["refuse", "warn", "accept"]
+MISSING: tuple[Missing, ...] = get_args(Missing)
 _EVERY = 16  # the least number of outcomes between two checks
 _GROWTH = 16  # or one such part of all outcomes that are kept
 _KEPT = 64  # the number of cohorts that are kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from crossbandit.core.forms import DenseForm, LinearForm, LossForm
 from crossbandit.core.validation import array, boolean, choice, integer, reject, verbatim
 from crossbandit.errors import InvalidParameterError
 from crossbandit.graphs import FeedbackGraph
+from crossbandit.graphs.graph import as_graph
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 PROBABILITY_TOLERANCE = 1e-9
 
+Precision = Literal["float64", "float32"]
+GraphKind = Literal["fixed", "informed", "uninformed", "unknown"]
 # What a learner knows of the graph, and when. The words are used in messages.
-GRAPH_KINDS = {
+GRAPH_KINDS: dict[str, str] = {
     "fixed": "the same in all rounds",
     "informed": "given to act before each round",
     "uninformed": "revealed to learn after each round",
@@ -37,9 +40,9 @@ class Problem:
     context. With `features`, losses are *linear* in the features of a context.
 
     Args:
-        graph: The feedback graph, of at least 2 arms. If `graph_kind` is not "fixed": the edges
-            that every round has, as far as they are known in advance. A graph without edges
-            promises nothing.
+        graph: The feedback graph, or its matrix of 0 and 1, of at least 2 arms. If `graph_kind` is
+            not "fixed": the edges that every round has, as far as they are known in advance. A
+            graph without edges promises nothing.
         contexts: The number of contexts. A context is then a number from 0.
         features: The number of features; a context is then a feature vector. Or a table of shape
             (contexts, features), or (contexts, arms, features) if features differ between arms; a
@@ -74,16 +77,16 @@ class Problem:
     contexts: int | None = None
     features: int | npt.ArrayLike | None = None
     horizon: int | None = None
-    precision: str = "float64"
+    precision: Precision = "float64"
     context_distribution: npt.ArrayLike | None = None
     context_sample: npt.ArrayLike | None = None
-    graph_kind: str = "fixed"
+    graph_kind: GraphKind = "fixed"
     graph_by_context: bool = False
     grants_own_loss: bool = True
     form: LossForm = field(init=False)
 
     def __post_init__(self) -> None:
-        required_graph("Problem", self.graph)
+        set_fields(self, graph=as_graph("Problem", self.graph))
         if self.graph.arms < 2:
             got = verbatim(f"{self.graph.arms} arm, which leaves nothing to decide")
             reject("Problem", "graph", "a FeedbackGraph of at least 2 arms", got)
@@ -162,7 +165,7 @@ class Problem:
         return self._replace(context_sample=vectors)
 
     def with_graph(
-        self, graph: FeedbackGraph, graph_kind: str | None = None, *, by_context: bool = False
+        self, graph: FeedbackGraph, graph_kind: GraphKind | None = None, *, by_context: bool = False
     ) -> Problem:
         """Return this problem with another graph.
 
@@ -230,13 +233,6 @@ class Problem:
 
 def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def required_graph(owner: str, graph: object) -> FeedbackGraph:
-    """Return `graph`; raise if it is not a FeedbackGraph."""
-    if not isinstance(graph, FeedbackGraph):
-        reject(owner, "graph", "a FeedbackGraph", graph)
-    return graph
 
 
 def probabilities(owner: str, name: str, values: npt.ArrayLike, count: int | None) -> Floats:

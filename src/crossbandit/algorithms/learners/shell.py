@@ -9,13 +9,14 @@ from crossbandit.algorithms.learners.seen_core import ShellCore
 from crossbandit.algorithms.learners.tokens import checked_key
 from crossbandit.core import forks
 from crossbandit.core.locks import Lock
+from crossbandit.core.notebook import Listed
 from crossbandit.errors import InvalidParameterError
 
 GRAPH_FILE, LAW_FILE = "crossbandit-learner", "crossbandit-law"  # the formats of files
 LAST_ROUND = 2**62
 
 
-class Shell(ShellCore):
+class Shell(Listed, ShellCore):
     """What decides, and perhaps learns, for any number of threads.
 
     Attributes:
@@ -28,6 +29,7 @@ class Shell(ShellCore):
         id: The id that its decisions carry as their decider.
     """
 
+    listed = "id policy to_bytes token_key"
     locks: ClassVar[tuple[str | None, ...]]
     kept: ClassVar[tuple[str, ...]] = ("id", "_key")
     learns: bool = False

@@ -23,6 +23,8 @@ from crossbandit.core.streams import stream
 from crossbandit.errors import IMPOSSIBLE_CONTENT, CheckpointError, InvalidParameterError
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from crossbandit.algorithms.learners.algorithm import Algorithm
     from crossbandit.algorithms.learners.decisions import Decision
     from crossbandit.algorithms.learners.learner import Learner
@@ -60,6 +62,7 @@ class Snapshot(Shell):
     >>> learner.learn(worker.act(0).token, [[0.5], [0.25]])
     """
 
+    listed = "act act_many algorithm from_bytes problem round"
     locks: ClassVar[tuple[str | None, ...]] = ("_lock",)
     _lock: Lock
 
@@ -146,7 +149,7 @@ class Snapshot(Shell):
         """The number of rounds that the learner had played."""
         return self._round
 
-    def act(self, context: Any, available: Any = None) -> Decision:
+    def act(self, context: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Decision:
         """Choose an arm.
 
         Args:
@@ -167,7 +170,9 @@ class Snapshot(Shell):
                     return self._own(made)
         return self._act(*self._decider._read(context, available))
 
-    def act_many(self, contexts: Any, available: Any = None) -> list[Decision]:
+    def act_many(
+        self, contexts: npt.ArrayLike, available: npt.ArrayLike | None = None
+    ) -> list[Decision]:
         """Choose an arm in each of many contexts, as `act` would one after the other.
 
         Args:
@@ -204,7 +209,7 @@ class Snapshot(Shell):
         self._counter += 1
         return made
 
-    def policy(self, context: Any, available: Any = None) -> Floats:
+    def policy(self, context: npt.ArrayLike, available: npt.ArrayLike | None = None) -> Floats:
         """Return the distribution from which `act` draws.
 
         Args:

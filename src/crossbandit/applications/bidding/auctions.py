@@ -13,6 +13,7 @@ from crossbandit import graphs
 from crossbandit.applications.bidding.bid_core import write_auctions
 from crossbandit.applications.money import MOST_BIDS, AmountRules, bid_grid
 from crossbandit.core.blocks import block_of_rows
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import array, boolean, choice, integer, number, reject
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _fitted(values: Floats, counts: Floats, count: int) -> Floats:
 
 
 # When the highest competing bid is told, and what a bid then reveals.
-FEEDBACK = {
+FEEDBACK: dict[Feedback, str] = {
     "after-loss": "the competing bid is told to losers: a bid reveals itself and all higher bids",
     "after-win": "the competing bid is told to the winner: a bid reveals itself and all lower bids",
     "always": "the competing bid is told to everyone: a bid reveals all bids",
@@ -178,7 +179,7 @@ class AuctionRules(AmountRules):
     bids: npt.ArrayLike
     highest_value: float
     reserve: float = 0.0
-    ties: str = "win"
+    ties: Ties = "win"
     at_most_value: bool = True
     owner: InitVar[str] = "AuctionRules"  # the name for error messages
 
@@ -211,7 +212,7 @@ class AuctionRules(AmountRules):
     def scale(self) -> float:
         return self.most + (0.0 if self.at_most_value else float(self.amounts[-1]))
 
-    def graph(self, feedback: str) -> FeedbackGraph:
+    def graph(self, feedback: Feedback) -> FeedbackGraph:
         """Return what a bid reveals under one of the kinds of `FEEDBACK`.
 
         For example "after-loss": after a loss at bid b, the price is told, so the outcome of every

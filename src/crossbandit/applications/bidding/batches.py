@@ -23,6 +23,7 @@ from crossbandit.applications.bidding.inputs import (
     price_of,
     rules_of,
 )
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import because_of, reject
 from crossbandit.errors import (
     CrossbanditError,
@@ -94,7 +95,7 @@ class Outcomes(NamedTuple):
 
 
 def outcomes_of(
-    rules: AuctionRules, feedback: str, bids: Bids, won: Any, told: Any, reserve: Any
+    rules: AuctionRules, feedback: Feedback, bids: Bids, won: Any, told: Any, reserve: Any
 ) -> Outcomes:
     """Return the outcomes of a batch, as `settle_many` is given them.
 
@@ -177,7 +178,7 @@ def by_decider(bids: Bids, shown: Booleans) -> tuple[list[Made], npt.NDArray[np.
 
 
 def unless_known(
-    learner: Learner, rules: AuctionRules, feedback: str, decisions: list[Any]
+    learner: Learner, rules: AuctionRules, feedback: Feedback, decisions: list[Any]
 ) -> list[Any]:
     """Learn from decisions not to bid, if that needs nothing but what is known: that they lose."""
     if False in TOLD_AFTER[feedback] or not decisions:

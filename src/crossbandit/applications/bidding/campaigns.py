@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from crossbandit.core.locks import Lock
+from crossbandit.core.notebook import Listed
 from crossbandit.core.validation import reject
 from crossbandit.errors import InvalidContextError, InvalidParameterError
 from crossbandit.laws.levels import checked_label, key_of
@@ -25,19 +26,21 @@ if TYPE_CHECKING:
     from crossbandit.laws.levels import Label
     from crossbandit.limits import Lease, LimitStatus
     from crossbandit.limits.periods import LeaseUse
+    from crossbandit.limits.settings import BudgetLike, TargetLike
 
 CAMPAIGN = "campaign"  # the class by which a law knows the campaign of an auction
 _LIMITS = ("budget", "target")
 _STATE = "limits."
 
 
-class Limited:
+class Limited(Listed):
     """What may have limits of its own: a bidder, or a campaign of one.
 
     Attributes:
         learner: What it learns by.
     """
 
+    listed = "change_limits limits pause renew resume"
     learner: Any
 
     @property
@@ -50,7 +53,12 @@ class Limited:
         """The state of budgets and targets: spent, reserved, left, planned, slack, multiplier."""
         return () if self.spending is None else self.spending.status()
 
-    def change_limits(self, *, budget: Any = None, target: Any = None) -> None:
+    def change_limits(
+        self,
+        *,
+        budget: BudgetLike | Sequence[BudgetLike] | None = None,
+        target: TargetLike | Sequence[TargetLike] | None = None,
+    ) -> None:
         """Change budgets or targets while the bidder runs.
 
         What was spent and what is reserved count on, and what is left is planned for the rest of
@@ -132,6 +140,8 @@ class Campaign(Limited):
         name: Its name.
         spending: What keeps its limits; None if it has none.
     """
+
+    listed = "bid bid_many name"
 
     def __init__(self, bidder: FirstPriceBidder, name: str, spending: Spending | None) -> None:
         self.name, self.learner = name, bidder.learner

@@ -10,6 +10,7 @@ import numpy as np
 
 from crossbandit.applications.bidding.auctions import FEEDBACK, AuctionRules
 from crossbandit.applications.money import amount_of, flag_of, in_tick
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import as_array, reject, verbatim
 from crossbandit.errors import InvalidContextError, InvalidInputError, InvalidLossesError
 from crossbandit.laws.levels import checked_label
@@ -83,7 +84,7 @@ def rules_of(rules: AuctionRules, bid: Bid, reserve: object) -> AuctionRules:
 
 
 def price_of(
-    rules: AuctionRules, feedback: str, amount: float, told: object, *, won: bool
+    rules: AuctionRules, feedback: Feedback, amount: float, told: object, *, won: bool
 ) -> float:
     """Return a competing bid for which all revealed bids win or lose as they would have.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from crossbandit.applications.bidding.inputs import numbers_to_reach
 from crossbandit.applications.money import flag_of
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import as_array, reject
 from crossbandit.errors import InvalidContextError, InvalidLossesError
 from crossbandit.laws.laying import UNBOUNDED
@@ -116,7 +117,7 @@ def _kept(log: LogOutcomes, law: OutcomeLaw) -> LogOutcomes:
 
 
 def _won(
-    feedback: str, rules: AuctionRules, bids: Floats, prices: Floats, given: Observed
+    feedback: Feedback, rules: AuctionRules, bids: Floats, prices: Floats, given: Observed
 ) -> Booleans:
     unknown = np.isnan(prices)
     wins = rules.wins(bids, np.where(unknown, np.inf, prices))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms import Algorithm
     from crossbandit.environments import Environment
 
+RecordKind = Literal["full", "thin"]
 THIN_POINTS = 1000
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from crossbandit.algorithms.learners.algorithm import as_algorithm
 from crossbandit.core.forms import ROUNDING, LinearForm
 from crossbandit.core.losses import first_outside
 from crossbandit.core.progress import progress
-from crossbandit.core.streams import Seed, fixed, stream
+from crossbandit.core.streams import Seed, fixed, stream, takes_rng
 from crossbandit.core.validation import choice, integer, reject
 from crossbandit.environments import BlockEnvironment, Environment
 from crossbandit.environments.environment import horizon_of, is_adaptive, longest_batch
@@ -24,7 +24,7 @@ from crossbandit.environments.simulation.players import (
     compiled_player,
     plain_player,
 )
-from crossbandit.environments.simulation.run import FullRecorder, Run, ThinRecorder
+from crossbandit.environments.simulation.run import FullRecorder, RecordKind, Run, ThinRecorder
 from crossbandit.errors import InvalidContextError, InvalidLossesError, InvalidParameterError
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ _FIRST_BATCH = 256
 _BATCH_SECONDS = 0.1
 
 
+@takes_rng
 def simulate(
     algorithm: Algorithm | str,
     environment: Environment,
@@ -54,7 +55,7 @@ def simulate(
     seed: Seed,
     compiled: bool | None = None,
     factored: bool | None = None,
-    record: str = "full",
+    record: RecordKind = "full",
     show_progress: bool | None = None,
 ) -> Run:
     """Run an algorithm on an environment from the first round to the horizon.
@@ -102,12 +103,12 @@ class Options(NamedTuple):
 
     compiled: bool | None = None
     factored: bool | None = None
-    record: str = "full"
+    record: RecordKind = "full"
     show_progress: bool | None = False
 
 
 def required_algorithm(
-    owner: str, given: Algorithm | str, environment: object, record: str
+    owner: str, given: Algorithm | str, environment: object, record: RecordKind
 ) -> Algorithm:
     """Check what all simulations are given; return the algorithm."""
     expected = 'an Algorithm, such as CrossGraph(), or the name of one, such as "cross-graph"'
@@ -115,7 +116,7 @@ def required_algorithm(
     if not isinstance(environment, Environment):
         expected = "an Environment: something with problem, context_distribution and losses"
         reject(owner, "environment", expected, environment)
-    choice(owner, "record", record, ("full", "thin"))
+    choice(owner, "record", record, get_args(RecordKind))
     if algorithm.stochastic_only and is_adaptive(environment):
         raise InvalidParameterError(
             f"{type(algorithm).__name__} is for stochastic losses (stochastic_only). Got "
@@ -284,13 +285,14 @@ def _player(
     return plain_player(environment, learner, tell)
 
 
+@takes_rng
 def simulate_many(
     algorithm: Algorithm | str,
     environment: Environment,
     seeds: Iterable[Seed],
     *,
     jobs: int | None = None,
-    record: str = "full",
+    record: RecordKind = "full",
     show_progress: bool | None = None,
 ) -> list[Run]:
     """Simulate once for each seed, each time as `simulate` would.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,10 @@ from crossbandit.algorithms import Decision
 from crossbandit.core.report.statistics import student_quantile
 from crossbandit.core.types import Booleans, Floats, Integers
 from crossbandit.core.validation import array, reject
-from crossbandit.graphs import FeedbackGraph
+from crossbandit.graphs.graph import as_graph
+
+if TYPE_CHECKING:
+    from crossbandit.graphs import FeedbackGraph
 
 _BLOCKS = 20  # blocks of time
 _PARTS = 32  # the sums of blocks begin at this many points of each block
@@ -121,7 +124,7 @@ def evaluate_policy(
     arms: npt.ArrayLike,
     probabilities: npt.ArrayLike,
     outcomes: npt.ArrayLike,
-    graph: FeedbackGraph | None = None,
+    graph: FeedbackGraph | npt.ArrayLike | None = None,
     baseline: npt.ArrayLike | None = None,
 ) -> PolicyValue:
     """Estimate what a policy would have got, from the decisions of another one.
@@ -163,14 +166,10 @@ def evaluate_policy(
         reject(_OWNER, "policy", "an array (n, K) of probabilities", policy)
     _check_simplex("policy", target)
     count, size = target.shape
-    given: object = graph
-    if given is not None and not (isinstance(given, FeedbackGraph) and given.arms == size):
-        reject(_OWNER, "graph", f"None, or a FeedbackGraph with {size} arms", graph)
     played = _played(arms, count, size)
-    if graph is None:
-        adjacency = np.eye(size, dtype=bool)
-    else:
-        adjacency = np.asarray(graph.adjacency, dtype=bool)
+    adjacency = np.eye(size, dtype=bool)
+    if graph is not None:
+        adjacency = as_graph(_OWNER, graph, size).adjacency
     shown = adjacency[played]
     chances = _chances(probabilities, played, adjacency, shown, plain=graph is None)
     values = _outcomes(outcomes, played, shown, plain=graph is None)

@@ -265,7 +265,7 @@ class Plan:
 
 def shading(log: CensoredLog, fraction: float) -> Plan:
     """Return the plan to bid a fraction of the value."""
-    part = number("evaluate", "shadings", fraction, above=0, at_most=1)
+    part = number("evaluate", "fractions", fraction, above=0, at_most=1)
     name = f"{100 * part:.15g} % of value"
     bids = part * log.values
     # A bid that was made is used as it is, because 0.6 * 3 is not exactly 1.8.
@@ -696,7 +696,7 @@ def weight_sums(plan: Plan, groups: Groups, *, robust: bool) -> WeightSums:
 
 
 _FEWEST = 20.0  # the least number of unweighted auctions that weighted ones must be worth
-SHADINGS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+FRACTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _MUCH = 0.05  # share of the value of a strategy
 _ALIKE = 1e-6  # fractions of the value that spread less count as the same
 _KNOWN = {
@@ -710,7 +710,7 @@ _KNOWN = {
 def evaluate(
     log: CensoredLog | StoredLog | AuctionLog | str | os.PathLike[str] | pd.DataFrame | object,
     *,
-    shadings: Iterable[float] = SHADINGS,
+    fractions: Iterable[float] = FRACTIONS,
     bidders: Mapping[str, FirstPriceBidder] | None = None,
     bands: int | None = None,
     random_bids: bool = False,
@@ -726,7 +726,7 @@ def evaluate(
     Args:
         log: The auctions. An `AuctionLog`, a path or a data frame stands for what `open_censored`
             reads from it; what it noticed, such as bad lines, is among the notes then.
-        shadings: Fractions of the value to bid.
+        fractions: Fractions of the value to bid.
         bidders: Trained bidders by name. They are evaluated as they are. A bidder that was trained
             on this very log looks better than it is.
         bands: The number of bands of values of each class; None for as many as the log allows.
@@ -749,7 +749,7 @@ def evaluate(
     >>> values, prices = rng.uniform(0, 10, 2_000), rng.uniform(0, 6, 2_000)
     >>> bids = rng.uniform(0.3, 0.8, 2_000) * values
     >>> log = CensoredLog(values, bids, bids >= prices)
-    >>> result = evaluate(log, shadings=[0.5])["50 % of value"]
+    >>> result = evaluate(log, fractions=[0.5])["50 % of value"]
     >>> truth = np.where(0.5 * values >= prices, 0.5 * values, 0).sum()
     >>> bool(result.best.low < truth < result.best.high)
     True
@@ -759,7 +759,7 @@ def evaluate(
         check_tenders(opened, 0.0, (bidders or {}).values())
         read = open_censored(opened)
         found = evaluate(
-            read.log, shadings=shadings, bidders=bidders, bands=bands, random_bids=random_bids
+            read.log, fractions=fractions, bidders=bidders, bands=bands, random_bids=random_bids
         )
         notes = [*read.notes, *found.notes]
         if read.bad:
@@ -777,9 +777,9 @@ def evaluate(
         log = with_propensities(log)
     facts = log.facts
     power = find_power(facts)
-    fractions = sorted(set(shadings))
+    chosen = sorted(set(fractions))
     pieces = log.pieces(bands) if isinstance(log, StoredLog) else [make_groups(log, bands)]
-    sums = (_sums(piece.scaled(power), named, fractions) for piece in pieces)
+    sums = (_sums(piece.scaled(power), named, chosen) for piece in pieces)
     groups, trends, strategies = reduce(_added, sums)
     results = tuple(one.result() for one in strategies)
     checks = conclude(trends)

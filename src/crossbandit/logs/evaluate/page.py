@@ -130,9 +130,9 @@ def _chart(result: Evaluation) -> Chart:
     )
 
 
-def answer(result: Evaluation) -> str:
+def answer(result: Evaluation, currency: str = "") -> str:
     """Return which strategy would have earned most, and what was earned."""
-    digits = money_digits(result)
+    digits, unit = money_digits(result), f" {currency}" if currency else ""
     parts = []
     others = [one for one in result.results if one.kind != "own"]
     if others:
@@ -140,12 +140,13 @@ def answer(result: Evaluation) -> str:
         value, low, high = (
             number(one, digits) for one in (first.best.value, first.best.low, first.best.high)
         )
+        interval = "" if low == high else f" (95 % interval: {low} to {high})"
         parts.append(
-            f"Of these strategies, {first.strategy} would have earned most: {value} (95 % "
-            f"interval: {low} to {high})."
+            f"Of these strategies, {first.strategy} would have earned most: "
+            f"{value}{unit}{interval}."
         )
     parts += [
-        f"Your own bids earned {number(one.best.value, digits)}."
+        f"Your own bids earned {number(one.best.value, digits)}{unit}."
         for one in result.results
         if one.kind == "own"
     ]
@@ -161,7 +162,13 @@ def summary(result: Evaluation) -> str:
 
 
 def write(
-    result: Evaluation, folder: Path, *, read: ReadLog[object], log: str, command: str
+    result: Evaluation,
+    folder: Path,
+    *,
+    read: ReadLog[object],
+    log: str,
+    command: str,
+    currency: str = "",
 ) -> list[Path]:
     """Write an evaluation into a folder."""
     check_folder(folder, WRITTEN, "an evaluation")
@@ -169,7 +176,7 @@ def write(
     table = replace(earned(result), title=f"{log}, evaluated", caption=summary(result))
     sound = (result.say(str(one)) for one in result.checks if not one.doubtful)
     texts = (
-        _page(result, read, notes, log, command),
+        _page(result, read, notes, log, command, currency),
         markdown(table) + "\n" + "".join(f"- {text}\n" for text in (*notes, *sound)),
         frame_csv(result.table()),
         json.dumps({**result.to_json(), "bad_lines": read.bad}, indent=1) + "\n",
@@ -178,7 +185,12 @@ def write(
 
 
 def _page(
-    result: Evaluation, read: ReadLog[object], notes: Sequence[str], log: str, command: str
+    result: Evaluation,
+    read: ReadLog[object],
+    notes: Sequence[str],
+    log: str,
+    command: str,
+    currency: str,
 ) -> str:
     auctions = result.say("auctions")
     methods = {one.method for strategy in result.results for one in strategy.estimates}
@@ -189,7 +201,7 @@ def _page(
         say=result.say,
         kind="evaluation",
         charts={"strategies": [_chart(result)]},
-        summary=f"{answer(result)} {summary(result)}",
+        summary=f"{answer(result, currency)} {summary(result)}",
         notes=notes,
         table=earned(result),
         table_csv=frame_csv(result.table()),

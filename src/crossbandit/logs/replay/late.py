@@ -16,7 +16,7 @@ import numpy as np
 from crossbandit.applications import FirstPriceBidder
 from crossbandit.applications.bidding.campaigns import CAMPAIGN, Campaign
 from crossbandit.laws.state import TOLD_AFTER
-from crossbandit.limits import Budget
+from crossbandit.limits import Budget, CostPer, ReturnOnSpend
 from crossbandit.limits import state as col
 from crossbandit.limits.status import status
 from crossbandit.logs.replay.strategies import (
@@ -159,7 +159,7 @@ class LateBidder(LateStrategy):
 
     def _campaign(self, name: str) -> Campaign:
         budgets = [one for one in self._setting.each if isinstance(one, Budget)]
-        targets = [one for one in self._setting.each if not isinstance(one, Budget)]
+        targets = [one for one in self._setting.each if isinstance(one, ReturnOnSpend | CostPer)]
         made = self.bidder.campaign(name, budget=budgets or None, target=targets or None)
         self._campaigns[name] = made
         return made

@@ -162,7 +162,8 @@ def answer(result: Replay) -> str:
     earned = result.earned(first)
     named = f"The {first.strategy}" if first.strategy in {LAW, GUARDED} else first.strategy
     verb = "won a value of" if result.aims_at_value else "earned"
-    said = f"{named} would have {verb} {number(earned, money_digits(result))}"
+    money = f"{number(earned, money_digits(result))} {result.currency}".rstrip()
+    said = f"{named} would have {verb} {money}"
     rivals = [
         max((one for one in result.outcomes if one.kind == kind), key=result.earned, default=None)
         for kind in ("fixed", "own")

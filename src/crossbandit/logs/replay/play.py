@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -21,9 +21,10 @@ from crossbandit.applications.bidding.auctions import (
     bid_spacing,
 )
 from crossbandit.applications.money import bid_grid
-from crossbandit.core.backends import open_pool
+from crossbandit.core.backends import BackendName, open_pool
 from crossbandit.core.modules import load_modules
 from crossbandit.core.progress import progress
+from crossbandit.core.types import Feedback, Ties
 from crossbandit.core.validation import choice, integer, number, reject
 from crossbandit.errors import CrossbanditError, LogError, LogWarning
 from crossbandit.logs.log import AuctionLog, ClassTable
@@ -111,10 +112,10 @@ class ReplayRules:
     array([0., 1., 2.])
     """
 
-    feedback: str | None = None
+    feedback: Feedback | None = None
     bids: int | str | Sequence[float] | Floats = AUTO
     reserve: float = 0.0
-    ties: str | None = None
+    ties: Ties | None = None
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -169,7 +170,7 @@ class ReplayRules:
         return replace(
             self,
             bids=bids,
-            feedback=self.feedback or told or "after-loss",
+            feedback=self.feedback or cast("Feedback", told) or "after-loss",
             ties=self.ties or log.ties or "win",
         )
 
@@ -369,7 +370,7 @@ def replay(
     check_survey(log, survey)
     spacing = suitable_bids(log, survey) if rules.bids == AUTO else None
     rules = rules.completed(log, survey)
-    feedback = str(rules.feedback)
+    feedback = cast("Feedback", rules.feedback)
     top = log.top(survey.highest_value)
     auction_rules = rules.auction_rules(top)
     graph = auction_rules.graph(feedback)
@@ -425,6 +426,7 @@ def replay(
         limits=limited or None,
         delay=late,
         campaigns=0 if column is None else campaigns,
+        currency=log.currency or "",
     )
     doubts = tuple(find_warnings(result, survey, hindsight))
     for doubt in doubts:
@@ -583,7 +585,7 @@ def replay_by(
     *,
     by: str | int | None = None,
     jobs: int | None = None,
-    backend: str = "local",
+    backend: BackendName = "local",
     address: str | None = None,
     modules: Sequence[str] = (),
     show_progress: bool | None = None,

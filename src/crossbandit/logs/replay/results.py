@@ -12,6 +12,7 @@ import pandas as pd
 
 from crossbandit.core.report.statistics import half_width, half_widths
 from crossbandit.core.streams import stream
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import reject
 from crossbandit.limits.periods import lasting
 from crossbandit.logs.files import NO_PRICE
@@ -172,6 +173,7 @@ class Replay:
             hindsight (one for all auctions, per band, per class), the one that earned most.
         limits: The limits, and the periods of the log; None without limits.
         delay: How many seconds after its bid the outcome of an auction came.
+        currency: The currency of the amounts; "" if it is not known.
         campaigns: How many campaigns there are, each with limits of its own; 0 if there is one set.
             `limits` are those of all together.
         say: How sentences about auctions are said: as they are, or of tenders. There, `values` are
@@ -183,7 +185,7 @@ class Replay:
     faults: tuple[Fault, ...]
     notes: tuple[str, ...]
     rules: AuctionRules
-    feedback: str
+    feedback: Feedback
     seeds: tuple[int, ...]
     points: Integers
     values: Floats
@@ -196,6 +198,7 @@ class Replay:
     limits: ReplayLimits | None = None
     delay: float = 0.0
     campaigns: int = 0
+    currency: str = ""
     say: Callable[[str], str] = str
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ from crossbandit.algorithms import (
 )
 from crossbandit.applications.application import anchored_as
 from crossbandit.core.blocks import PacedRounds, Rounds
+from crossbandit.core.types import Feedback
 from crossbandit.core.validation import choice, number, reject
 from crossbandit.environments.simulation.players import BatchPlayer
 from crossbandit.errors import InvalidInputError, InvalidParameterError
@@ -60,7 +61,7 @@ class ReplaySetting(NamedTuple):
     """What every strategy knows before the first auction."""
 
     rules: AuctionRules
-    feedback: str
+    feedback: Feedback
     problem: Problem
     features: int = 0  # the number of class columns
     limits: ReplayLimits = ReplayLimits()
@@ -425,7 +426,12 @@ class BestResponse(Strategy):
     """
 
     def __init__(
-        self, rules: AuctionRules, feedback: str, name: str, note: str, pacer: Pacer | None = None
+        self,
+        rules: AuctionRules,
+        feedback: Feedback,
+        name: str,
+        note: str,
+        pacer: Pacer | None = None,
     ) -> None:
         self.name, self.note = name, note
         self._rules, self._pacer = rules, pacer

@@ -22,9 +22,12 @@ from crossbandit.environments.environment import graph_block, row_block
 from crossbandit.environments.simulation.players import BatchPlayer
 from crossbandit.errors import CheckFailedError
 from crossbandit.graphs import FeedbackGraph, apple_tasting, revealing_action, singletons, threshold
+from crossbandit.graphs.graph import as_graph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
 
     from crossbandit.algorithms import Algorithm, Decision, Estimator, Learner
     from crossbandit.core.types import Booleans, Floats
@@ -39,7 +42,9 @@ _LATER = 6  # the number of rounds that are played before late feedback comes
 _RARE = 1e-6  # arms that are played with a smaller probability are left out
 
 
-def check_estimator(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
+def check_estimator(
+    algorithm: Algorithm, graph: FeedbackGraph | npt.ArrayLike | None = None
+) -> None:
     """Compare the mean and the variance of what one round adds with `Algorithm.estimator`.
 
     After a few rounds, every arm is drawn in every context, by the learner's own `act` and `learn`
@@ -60,7 +65,8 @@ def check_estimator(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
     >>> from crossbandit.algorithms import Exp3IX
     >>> check_estimator(Exp3IX(), graphs.threshold(3))
     """
-    for comparison in comparisons(algorithm, tiny_graphs(algorithm) if graph is None else [graph]):
+    given = None if graph is None else [as_graph("check_estimator", graph)]
+    for comparison in comparisons(algorithm, given or tiny_graphs(algorithm)):
         comparison.require()
 
 
@@ -300,7 +306,7 @@ def tiny_losses(arms: int) -> Floats:
     return losses
 
 
-def tiny_problem(graph: FeedbackGraph, algorithm: Algorithm, kind: str = "fixed") -> Problem:
+def tiny_problem(graph: FeedbackGraph, algorithm: Algorithm, kind: Any = "fixed") -> Problem:
     """Return a problem with few contexts and a short horizon."""
     return Problem(
         graph if kind == "fixed" else singletons(graph.arms),
@@ -323,7 +329,7 @@ def declared_on(algorithm: Algorithm, learner: Learner, graph: FeedbackGraph) ->
 
 
 def prepare(
-    algorithm: Algorithm, graph: FeedbackGraph, kind: str = "fixed"
+    algorithm: Algorithm, graph: FeedbackGraph, kind: Any = "fixed"
 ) -> tuple[Learner, Estimator]:
     """Play some rounds, until the learner learns from them; return it, and what is declared."""
     learner = algorithm.start(tiny_problem(graph, algorithm, kind), seed=1)

@@ -22,6 +22,7 @@ from crossbandit.environments import environment as base
 from crossbandit.environments.simulation import simulate
 from crossbandit.environments.simulation.players import BatchPlayer
 from crossbandit.graphs import FeedbackGraph, threshold
+from crossbandit.graphs.graph import as_graph
 from crossbandit.verify.checks.enumeration import check_estimator
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ CONTEXTS = 4
 DISTRIBUTION = [0.4, 0.3, 0.2, 0.1]  # the probabilities of the contexts
 
 
-def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) -> None:
+def check_algorithm(
+    algorithm: Algorithm, graph: FeedbackGraph | npt.ArrayLike | None = None
+) -> None:
     """Check that an algorithm follows the rules of `Algorithm` and `Learner`.
 
     It plays a few rounds: with prompt, late and missing feedback, with bad losses, with both forms
@@ -58,7 +61,7 @@ def check_algorithm(algorithm: Algorithm, graph: FeedbackGraph | None = None) ->
         CheckFailedError: It breaks a rule. The message says what was found, and the likely
             mistake.
     """
-    graph = threshold(4) if graph is None else graph
+    graph = threshold(4) if graph is None else as_graph("check_algorithm", graph)
     losses = np.random.default_rng(0).random((ROUNDS, CONTEXTS, graph.arms))
     environment = from_table(losses, graph, DISTRIBUTION)
     problem = environment.problem

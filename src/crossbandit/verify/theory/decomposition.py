@@ -444,51 +444,6 @@ def _decompositions(subject: Subject, effort: Effort) -> tuple[list[Decompositio
 # --- sentences that are false as printed ---------------------------------------------------------
 
 
-def false_as_printed(_: Subject, __: Effort) -> Iterator[CheckResult]:
-    """Three sentences, each with a counterexample, and with what is proved in its place."""
-    gamma = 1e-6  # two arms without self-loops, all mass on the special one, rho = gamma
-    w = gamma / 4  # (1 - m(j)) / 2, where m(j) = 1 - rho / 2; what_e = w_e
-    square = (1 - (w + gamma) / (w + 1.5 * gamma)) ** 2
-    yield _corrected(
-        "Lemma 13, proof (Bias 4, regular arms), what follows",
-        "ptilde(j) phi_j^2 against gamma, where the sum over regular arms is 0; then u(j) phi_j^2",
-        (square, gamma, (w + gamma) * square, gamma),
-        "The graph sum does not bound the display: it leaves out the special arm. K = 2, no "
-        "self-loops, all mass on j, rho = gamma: ptilde(j) phi_j^2 = 4/49 however small gamma "
-        "is. With u(j) in place of ptilde(j), u(j) E[phi_j^2] <= 4/L + gamma by Equation 5, and "
-        "the lemma follows as stated.",
-    )
-    p, loss = 0.9, 2.0  # two arms, one context, p(j) = 0.9, l(j) = 2; pi(j) is 0, and then 1
-    for sign, pi, claim, example in (
-        ("+", 0.0, "X + U", "pi(j) = 0, l(j) = 2 gives 1.8 > 0.9 + 0.1"),
-        ("-", 1.0, "U", "pi(j) = 1, l(j) = 2 gives 0.2 > 0.1"),
-    ):
-        left, right = abs((p - pi) * loss), max(0.0, p - pi) + 1 - p
-        yield _corrected(
-            f"Lemma 15, proof (Delta^{sign})",
-            f"Delta^{sign} against {claim} with the doubled loss; then against 2 ({claim})",
-            (left, right, left, 2 * right),
-            f"False with C = 1 for the doubled loss: K = 2, M = 1, p(j) = 0.9, {example}. True "
-            "with C = 2, which the lemma's constants absorb.",
-        )
-
-
-def _corrected(
-    statement: str, checked: str, sides: tuple[float, float, float, float], note: str
-) -> CheckResult:
-    """Return a line that passes if the printed inequality fails and the proved one holds."""
-    left, printed, corrected, proved = sides
-    return CheckResult(
-        statement=statement,
-        checked=checked,
-        instances=1,
-        worst=f"{left:.3g} > {printed:.3g}; {corrected:.3g} <= {proved:.3g}",
-        passed=left > printed and corrected <= proved,
-        note=note,
-        as_written=False,
-    )
-
-
 # --- figures -------------------------------------------------------------------------------------
 
 # The largest term comes first, so that it is at the bottom.

@@ -59,11 +59,10 @@ class CheckResult:
         instances: The number of instances.
         worst: The worst case, as text: "left/right at most 0.93", "largest difference 2e-16".
         passed: Whether the statement held in all instances.
-        note: An interpretation, a counterexample, the smallest constant that held, or an error.
+        note: An interpretation, the smallest constant that held, or an error.
         figure: A figure to show beside the line, or None.
         judged: False if the paper makes no statement here; `note` has the reason.
-        as_written: False if the statement is false as written: `note` has a counterexample, and a
-            correction was checked.
+        ran: Whether the check came to its end. If not, `note` has the error.
     """
 
     statement: str
@@ -74,16 +73,16 @@ class CheckResult:
     note: str = ""
     figure: Chart | None = None
     judged: bool = True
-    as_written: bool = True
+    ran: bool = True
 
     @property
     def verdict(self) -> str:
-        """The result in a word: "passed", "corrected", "measured" or "failed"."""
+        """The result in a word: "passed", "measured", "failed" or "could not run"."""
         if not self.judged:
             return "measured"
-        if not self.passed:
-            return "failed"
-        return "passed" if self.as_written else "corrected"
+        if self.passed:
+            return "passed"
+        return "failed" if self.ran else "could not run"
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
@@ -132,7 +131,7 @@ def failed(failure: CheckResult, error: Exception) -> CheckResult:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}, line {frame.lineno}"
     note = f"{type(error).__name__}: {error} ({place})"
-    return replace(failure, worst="the check ended with an error", note=note)
+    return replace(failure, worst="the check ended with an error", note=note, ran=False)
 
 
 ROUNDING = 1e-12

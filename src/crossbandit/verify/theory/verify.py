@@ -50,7 +50,6 @@ STATEMENTS = (
     Statement(
         implementation.compiled_loop_is_algorithm_2, ("Algorithm 2: the compiled simulation",)
     ),
-    Statement(decomposition.false_as_printed, ("Lemma 13, proof", "Lemma 15, proof")),
 )
 
 
@@ -72,7 +71,7 @@ def verify(
     Args:
         subject: The algorithm under test; None means `CrossGraph()`.
         effort: How much to compute.
-        only: Check only parts of the paper whose names contain this text, such as "Lemma 13". For
+        only: Check only parts of the paper whose names contain this text, such as "Equation 2". For
             another algorithm, return only lines that contain it.
         jobs: The number of processes; None means one for each core. Other algorithms are checked in
             this process.
@@ -85,8 +84,8 @@ def verify(
         InvalidParameterError: An argument is not valid, the algorithm declares no estimator, or no
             part contains `only`.
 
-    >>> [result.passed for result in verify(only="Lemma 13, proof")]
-    [True]
+    >>> [result.passed for result in verify(only="compiled", effort=Effort.QUICK)]
+    [True, True]
     >>> from crossbandit.algorithms import Exp3IX
     >>> [result.statement for result in verify(Exp3IX(), only="policies")]
     ['Policies']
@@ -97,7 +96,7 @@ def verify(
     if not isinstance(effort, Effort):
         reject("verify", "effort", "an Effort, such as Effort.QUICK", effort)
     if not isinstance(only, str):
-        reject("verify", "only", "a part of the paper, such as 'Lemma 13'", only)
+        reject("verify", "only", "a part of the paper, such as 'Equation 2'", only)
     cores = integer("verify", "jobs", os.cpu_count() if jobs is None else jobs, at_least=1)
     if not isinstance(subject, Subject):
         return verify_declared(subject, effort, only, progress)
@@ -138,12 +137,12 @@ def _check(place: int, subject: Subject, effort: Effort) -> tuple[int, list[Chec
 # --- the page ------------------------------------------------------------------------------------
 
 WRITTEN = ("index.html", "statements.csv")
-_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "as_written", "note")
+_COLUMNS = ("statement", "checked", "instances", "worst", "passed", "judged", "note")
 _STYLES = {
     "measured": "not-judged",
     "failed": "not-met",
+    "could not run": "not-met",
     "passed": "met",
-    "corrected": "not-judged",
 }
 
 
@@ -176,18 +175,21 @@ def page(
         kind="verification",
         charts={f"chart-{i}": [chart] for i, chart in enumerate(charts)},
         tally=tally(results),
-        lines=[(result, _STYLES[result.verdict], result.verdict) for result in results],
+        lines=[(one, _STYLES[one.verdict], one.verdict) for one in worst_first(results)],
         facts=list(facts),
     )
 
 
+def worst_first(results: Sequence[CheckResult]) -> list[CheckResult]:
+    """Return the checks that failed, those that could not run, and the others in their order."""
+    places = {"failed": 0, "could not run": 1}
+    return sorted(results, key=lambda one: places.get(one.verdict, len(places)))
+
+
 def tally(results: Sequence[CheckResult]) -> str:
-    """Return how many checks passed, failed and were corrected, in a sentence."""
-    judged = [result.passed for result in results if result.judged]
-    said = f"{sum(judged)} of {len(judged)} checks passed"
-    if not all(judged):
-        said += f", {judged.count(False)} failed"
-    corrected = sum(not result.as_written for result in results)
-    if corrected:
-        said += f"; {corrected} {'holds' if corrected == 1 else 'hold'} only in a corrected form"
+    """Return how many checks passed, failed and could not run, in a sentence."""
+    judged = [result.verdict for result in results if result.judged]
+    bad = {word: judged.count(word) for word in ("failed", "could not run")}
+    said = f"{len(judged) - sum(bad.values())} of {len(judged)} checks passed"
+    said += "".join(f", {count} {word}" for word, count in bad.items() if count)
     return f"{said}."
