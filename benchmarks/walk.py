@@ -101,9 +101,13 @@ class _Walk:
 def _overridden(caller: FrameType, called: FrameType) -> bool:
     """Return whether an object calls itself: a base class calls what a class above overrides.
 
-    The same holds for a generator, which whoever made it has handed down.
+    The same holds for a generator, which whoever made it has handed down, and for a function in a
+    decorator.
     """
     if called.f_code.co_flags & inspect.CO_GENERATOR:
+        return True
+    code = called.f_code
+    if any(getattr(one, "__code__", None) is code for one in caller.f_locals.values()):
         return True
     own = called.f_locals.get("self")
     return own is not None and caller.f_locals.get("self") is own

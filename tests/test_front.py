@@ -34,7 +34,7 @@ def own_algorithms() -> dict[str, Any]:
 
 def words_of(name: str) -> str:
     """Return the name of a class in small letters, with a hyphen before each word."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 def bidder(seed: Seed = 1, **more: Any) -> cb.FirstPriceBidder:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
         CrossGraphKnown,
         CrossGraphVarying,
         CrossGraphWeak,
-        Exp3CL,
+        Exp3Cl,
         SchneiderZimmert,
     )
     from crossbandit.algorithms.cross_graph_adaptive import CrossGraphAdaptive
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from crossbandit.algorithms.exp3 import (
         BestOfBothWorlds,
         Elp,
-        Exp3CLUnknown,
+        Exp3ClU,
         Exp3Edges,
         Exp3G,
         Exp3HighProbability,
@@ -50,8 +50,8 @@ __all__ = [
     "Decision",
     "Elp",
     "Estimator",
-    "Exp3CL",
-    "Exp3CLUnknown",
+    "Exp3Cl",
+    "Exp3ClU",
     "Exp3Edges",
     "Exp3G",
     "Exp3HighProbability",
@@ -81,10 +81,10 @@ _lazy.load_on_use(
     {
         "crossbandit.algorithms": "tuning",
         "crossbandit.algorithms.cross_graph": "CrossGraph CrossGraphKnown CrossGraphVarying "
-        "CrossGraphWeak Exp3CL SchneiderZimmert",
+        "CrossGraphWeak Exp3Cl SchneiderZimmert",
         "crossbandit.algorithms.cross_graph_adaptive": "CrossGraphAdaptive",
         "crossbandit.algorithms.cross_graph_certified": "CrossGraphCertified",
-        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3CLUnknown Exp3Edges Exp3G "
+        "crossbandit.algorithms.exp3": "BestOfBothWorlds Elp Exp3ClU Exp3Edges Exp3G "
         "Exp3HighProbability Exp3IX Exp3Set PerContextExp3 PerContextGraph QFtrl TsallisInf",
         "crossbandit.algorithms.stochastic": "LinUcb SuccessiveElimination TsN UcbN",
         "crossbandit.algorithms.learners.algorithm": "Algorithm from_json register registered",

@@ -782,7 +782,7 @@ class CrossGraphKnown(KnownAlgorithm):
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Exp3CL(KnownAlgorithm):
+class Exp3Cl(KnownAlgorithm):
     """EXP3.CL (Balseiro, Golrezaei, Mahdian, Mirrokni and Schneider 2019, Algorithm 1), for losses.
 
     The founding algorithm of cross-learning. It knows the context distribution and ignores the
@@ -809,7 +809,7 @@ class Exp3CL(KnownAlgorithm):
     >>> problem = Problem(
     ...     graphs.singletons(2), contexts=2, horizon=100, context_distribution=[0.9, 0.1]
     ... )
-    >>> learner = Exp3CL(eta=1.0, rho=0.5).start(problem, seed=1)
+    >>> learner = Exp3Cl(eta=1.0, rho=0.5).start(problem, seed=1)
     >>> decision = learner.act(0)
     >>> learner.learn(decision, [[0.0, 1.0]])  # the estimate of context 1 is 2
     >>> [round(float(learner.policy(c)[decision.arm]), 3) for c in range(2)]

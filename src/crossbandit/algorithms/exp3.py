@@ -525,7 +525,7 @@ def covering_rule(
 
 @register
 @dataclass(frozen=True, kw_only=True)
-class Exp3CLUnknown(ExponentialAlgorithm):
+class Exp3ClU(ExponentialAlgorithm):
     """EXP3.CL-U (Balseiro, Golrezaei, Mahdian, Mirrokni and Schneider 2019), with losses.
 
     The context distribution is not known. It uses cross-learning and ignores the graph:
@@ -549,7 +549,7 @@ class Exp3CLUnknown(ExponentialAlgorithm):
 
     >>> from crossbandit import Problem, graphs
     >>> problem = Problem(graphs.singletons(2), contexts=3, horizon=1000)
-    >>> learner = Exp3CLUnknown(eta=1.0, rho=0.5).start(problem, seed=1)
+    >>> learner = Exp3ClU(eta=1.0, rho=0.5).start(problem, seed=1)
     >>> decision = learner.act(0)
     >>> learner.learn(decision, [[0.0, 1.0, 1.0]])  # estimates are 0, 2 and 2
     >>> [round(float(learner.policy(c)[decision.arm]), 3) for c in range(2)]
