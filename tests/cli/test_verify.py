@@ -110,7 +110,6 @@ OUTCOMES = [
         instances=2,
         worst="x",
         passed=True,
-        note="K = [2] breaks it.",
     ),
     CheckResult(
         statement="Lemma 3 (again)",
@@ -158,7 +157,6 @@ def test_a_failed_check_shows_and_ends_with_status_1(tmp_path: Path, columns: in
     assert "ftrl_shift" in result.output
     assert "The bound is 228,539." in result.output
     assert "ZeroDivisionError: in round 9" in result.output
-    assert "Lemma 2. K = [2] breaks it." in result.output
     assert "Lemma 4. Its condition is not met." in result.output
     shown, _, _ = result.output.partition("Wrote to")
     assert max(map(len, shown.splitlines())) <= columns

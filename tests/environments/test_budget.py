@@ -68,7 +68,9 @@ def test_pseudo_values_follow_the_formula() -> None:
     rounds = limits.rounds(0, run.contexts)
     block = environment.problem.form.block(run.contexts.copy(), np.ones((200, 11), dtype=np.bool_))
     auctions = rounds.core.auctions(rounds, block)
-    log, squares, left = 0.0, 0.0, environment.total
+    left, first = environment.total, float(run.contexts[0, 1])
+    log = min(0.0, 0.5 * math.log(left / 200 / (first / 4)))  # as the budget sets out
+    squares = (first * math.exp(log)) ** 2
     for i, arm in enumerate(run.arms.tolist()):
         auctions.limit(i)
         pseudo = run.contexts[i, 1] * math.exp(log)

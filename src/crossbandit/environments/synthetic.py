@@ -457,7 +457,7 @@ def _roles(graph: FeedbackGraph, table_seed: int) -> tuple[int, int, int | None]
 
 @register("lower-bound", random_losses=True)
 def lower_bound(
-    graph: FeedbackGraph,
+    graph: FeedbackGraph | npt.ArrayLike,
     horizon: int,
     *,
     contexts: int = 1,

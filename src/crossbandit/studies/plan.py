@@ -704,8 +704,9 @@ def _combinations(
 def _choices(node: _Node, annotation: str) -> Iterator[Any]:
     """Yield the values that a parameter takes in turn."""
     value = node.value
-    if isinstance(value, list) and _LIST_VALUED.search(annotation):
-        yield value  # the parameter takes a list
+    graphs_listed = isinstance(value, list) and any(isinstance(one, dict) for one in value)
+    if isinstance(value, list) and _LIST_VALUED.search(annotation) and not graphs_listed:
+        yield value  # the parameter takes a list, such as the matrix of a graph
     elif isinstance(value, list):
         for item in node.items():
             yield from _choices(item, annotation)

@@ -82,6 +82,7 @@ def test_a_campaign_is_named_like_any_class(node: Node, url: str) -> None:
     eventually(lambda: learned(node, "shop") == client.accepted)
     spent = sum(float(one.amount or 0.0) for one in [bid, many[0], many[2]])
     assert node.figures("shop").campaigns["shoes"].spend == spent > 0
+    node.delete("shop")
 
 
 def test_an_outcome_that_contradicts_an_earlier_one_is_refused(url: str) -> None:
