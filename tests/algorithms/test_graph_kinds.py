@@ -106,7 +106,7 @@ def test_informed_graphs_are_given_to_act() -> None:
     learner = Sums().start(problem("informed"), seed=1)
     with pytest.raises(InvalidGraphError, match="act must be the FeedbackGraph of the round"):
         learner.act(0)
-    with pytest.raises(InvalidGraphError, match=r"of 3 arms\. Got one of 4 arms"):
+    with pytest.raises(InvalidGraphError, match=r"of 3 arms.* Got one of 4 arms"):
         learner.act(0, graph=graphs.complete(4))
     first, second = learner.act(0, graph=STAR), learner.act(1, graph=STAR)
     assert (list(first.revealed), list(second.revealed)) == ([0, 1, 2], [1])

@@ -88,7 +88,7 @@ def test_learners_that_keep_means_are_misled() -> None:
 @pytest.mark.parametrize(
     ("graph", "options", "message"),
     [
-        (None, {}, "'graph' .* a FeedbackGraph. Got None"),
+        (None, {}, "'graph' .* a FeedbackGraph, .* Got None"),
         (graphs.complete(1), {}, "'graph' .* at least 2 arms. Got 1 arm"),
         (graphs.complete(3), {"contexts": 0}, "'contexts' .* at least 1. Got 0"),
         (graphs.complete(3), {"table_seed": -1}, "'table_seed' .* at least 0. Got -1"),

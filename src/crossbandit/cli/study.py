@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
+import sys
 import warnings
 from contextlib import contextmanager
 from dataclasses import replace
@@ -363,8 +364,9 @@ def _algorithms(add: Sequence[str]) -> list[str]:
             ids.append(one)
             continue
         file = Path(one).resolve()
-        known = algorithms.registered().items()
-        mine = [id_ for id_, rule in known if Path(inspect.getfile(rule)).resolve() == file]
+        modules = {id_: sys.modules.get(x.__module__) for id_, x in algorithms.registered().items()}
+        files = {id_: getattr(module, "__file__", None) for id_, module in modules.items()}
+        mine = [id_ for id_, path in files.items() if path and Path(path).resolve() == file]
         if not mine:
             raise StudyFileError(
                 f"{one} registers no algorithm. Decorate its class with "

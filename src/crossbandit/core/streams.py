@@ -34,7 +34,8 @@ def takes_rng(call: _Call) -> _Call:
     def named(*args: Any, **options: Any) -> Any:
         if "rng" in options:
             if "seed" in options:
-                reject(call.__qualname__, "rng", "left out if seed is given", options["rng"])
+                owner = call.__qualname__.removesuffix(".__init__")
+                reject(owner, "rng", "left out if seed is given", options["rng"])
             options["seed"] = options.pop("rng")
         return call(*args, **options)
 
